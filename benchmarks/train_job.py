@@ -1,0 +1,109 @@
+"""A job as JSON in, one training run out: seconds, peak memory, and digests of the vocabulary, as JSON.
+
+A process of its own, which imports no more than its trainer needs: memory and time are of the whole process up
+to the end of training; what comes after (reading the vocabulary out, to compare it) does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+Tokens = list[bytes]
+Merges = list[tuple[bytes, bytes]]
+
+
+def tokkit(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+    """tokkit, with its defaults."""
+    import tokkit
+
+    made = tokkit.train([path], model="bbpe", vocab_size=size, threads=threads)
+
+    def learnt() -> tuple[Tokens, Merges]:
+        tokens, merges = list(made.vocab), made.definition.model.merges
+        return tokens, [(tokens[a], tokens[b]) for a, b, _ in ([] if merges is None else merges.tolist())]
+
+    return learnt
+
+
+def tokenizers(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+    """The byte-level BPE of tokenizers, set up as tokkit's defaults are; RAYON_NUM_THREADS gives the threads."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = byte_level.alphabet()
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = byte_level
+    made.train([path], trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet))
+
+    def learnt() -> tuple[Tokens, Merges]:
+        # Printable bytes stand for themselves, the other 68 for U+0100 and on, in order.
+        themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in themselves]
+        letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
+
+        def to_bytes(token: str) -> bytes:
+            return bytes(letters[c] for c in token)
+
+        ids = made.get_vocab()
+        pairs = json.loads(made.to_str())["model"]["merges"]
+        return [to_bytes(t) for t in sorted(ids, key=ids.__getitem__)], [(to_bytes(a), to_bytes(b)) for a, b in pairs]
+
+    return learnt
+
+
+def gigatoken(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+    """gigatoken: it takes a file as one document, so pieces at line ends differ, and counts bytes 0 to 255 first."""
+    import gigatoken
+
+    ids, merges = gigatoken.train_bpe(gigatoken.TextFileSource([path]), size, [])
+    return lambda: ([ids[i] for i in range(len(ids))], [(bytes(a), bytes(b)) for a, b in merges])
+
+
+TRAINERS = {"tokkit": tokkit, "tokenizers": tokenizers, "gigatoken": gigatoken}
+
+
+def peak_mib() -> float:
+    """Return the greatest resident size of this program in MiB.
+
+    ru_maxrss would count the process that started this one too: Linux carries it over fork and exec.
+    """
+    status = Path("/proc/self/status")
+    for line in status.read_text(encoding="utf-8").splitlines() if status.is_file() else ():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
+
+
+def cpu_seconds() -> float:
+    """Return user and system time of this process, all threads."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def digest(tokens: Iterable[bytes]) -> str:
+    """Return a sha256 of byte strings in order; lengths keep their borders apart."""
+    total = hashlib.sha256()
+    for token in tokens:
+        total.update(len(token).to_bytes(8, "little") + token)
+    return total.hexdigest()
+
+
+def job(trainer: str, path: str, size: int, threads: int) -> dict[str, object]:
+    """Train once; the figures are taken before the vocabulary is read out."""
+    start = time.perf_counter()
+    learnt = TRAINERS[trainer](path, size, threads)
+    figures = {"train": time.perf_counter() - start, "cpu": cpu_seconds(), "peak": peak_mib(), "ended": time.time()}
+    tokens, merges = learnt()
+    sides = [side for pair in merges for side in pair]
+    return {**figures, "tokens": len(tokens), "vocab": digest(tokens), "merges": digest(sides), "n_merges": len(merges)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(job(**json.loads(sys.argv[1]))))

@@ -1,0 +1,82 @@
+"""Cython and C sources in, extension modules out. Metadata stands in pyproject.toml."""
+
+import os
+import sys
+
+from Cython.Build import cythonize
+from setuptools import Extension, find_packages, setup
+
+DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
+SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined"
+MSVC = sys.platform == "win32"
+C = "tokkit/_core/csrc/"
+
+# Extension → the C files that it links.
+TEXT = ["utf8.c", "scan.c"]
+BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
+SOURCES = {
+    "text": TEXT,
+    "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
+    "batch": [],
+    "special": ["special.c"],
+    "detokenize": [],
+    "rank_file": [],
+    "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
+}
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "cdivision": True,
+    "embedsignature": True,
+    "freethreading_compatible": True,
+}
+
+
+def flags() -> tuple[list[str], list[str]]:
+    """Return (compile, link) flags of this build."""
+    if MSVC:
+        return ["/O2", "/std:c11"], []
+    compile_ = ["-std=c11", "-O0" if DEBUG else "-O3", "-fno-strict-aliasing", "-fvisibility=hidden"]
+    compile_ += ["-g", "-UNDEBUG"] if DEBUG else ["-g0"]
+    link = []
+    if SANITIZE:
+        compile_ += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
+        link += [f"-fsanitize={SANITIZE}"]
+    return compile_, link
+
+
+def extensions() -> list[Extension]:
+    """Return one extension for each .pyx of the core."""
+    compile_, link = flags()
+    shared = Extension("tokkit._core._cyutility", ["tokkit/_core/_cyutility.c"], extra_compile_args=compile_)
+    return [shared] + [
+        Extension(
+            f"tokkit._core.{name}",
+            [f"tokkit/_core/{name}.pyx", *(C + source for source in sources)],
+            include_dirs=[C],
+            depends=[C + header for header in sorted(os.listdir(C)) if header.endswith(".h")],
+            extra_compile_args=compile_,
+            extra_link_args=link,
+        )
+        for name, sources in SOURCES.items()
+        if os.path.exists(f"tokkit/_core/{name}.pyx")
+    ]
+
+
+if __name__ == "__main__":
+    setup(
+        # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
+        packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
+        package_dir={"tokkit.bundled": "data/corpus"},
+        package_data={"tokkit": ["py.typed", "*.pyi"], "tokkit._core": ["*.pyi", "*.pxd"], "tokkit.bundled": ["*.txt"]},
+        include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
+        ext_modules=cythonize(
+            extensions(),
+            compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name="tokkit._core._cyutility",
+            nthreads=0,
+        ),
+    )

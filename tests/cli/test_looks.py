@@ -1,0 +1,166 @@
+"""Tokenizers and texts in, what is said of them out: count, inspect, compare, bench, info, completion."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tokkit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def other(run) -> str:
+    tokkit.train(iter(["low lower lowest café"]), vocab_size=258).save("other.json")
+    return "other.json"
+
+
+def test_count_prints_tokens_of_each_file_and_of_all(run, tokenizer) -> None:
+    tok = tokkit.load(tokenizer)
+    Path("a.txt").write_text("low lower\n")
+    Path("b.txt").write_text("")
+    n = tok.count("low lower\n")
+    assert run("count", tokenizer, "a.txt", "b.txt").stdout.split() == [str(n), "a.txt", "0", "b.txt", str(n), "total"]
+    assert run("count", tokenizer, input="low lower\n").stdout == f"{n}\n"
+    found = json.loads(run("count", tokenizer, "a.txt", "--json").stdout)
+    assert found == {"files": [{"file": "a.txt", "tokens": n}], "total": n}
+
+
+def test_count_answers_no_where_a_file_is_over_the_limit(run, tokenizer) -> None:
+    Path("a.txt").write_text("low lower\n")
+    n = tokkit.load(tokenizer).count("low lower\n")
+    assert run("count", tokenizer, "a.txt", "--limit", n).exit_code == 0
+    out = run("count", tokenizer, "a.txt", "--limit", n - 1)
+    assert out.exit_code == 1
+    assert "a.txt" in out.stderr
+    assert out.stdout == f"{n}  a.txt\n"
+
+
+def test_inspect_tells_what_a_tokenizer_is(run, tokenizer) -> None:
+    out = run("inspect", tokenizer, "--sample", "low café").stdout
+    for said in ("300", "gpt2", "scanner", "<|end|>=0", "longest tokens", "l+o", "␣caf", "3-7"):
+        assert said in out
+    about = json.loads(run("inspect", tokenizer, "--sample", "low 🙂", "--json").stdout)
+    assert about["tokens"] == 300
+    assert about["fingerprint"] == tokkit.load(tokenizer).fingerprint()
+    assert [piece["id"] for piece in about["sample"]] == tokkit.load(tokenizer).encode("low 🙂")
+
+
+def test_inspect_names_the_engine_of_a_pattern_of_ones_own(run) -> None:
+    tokkit.train(iter(["low lower"]), vocab_size=258, pattern=r"\p{L}+|\P{L}+").save("own.json")
+    out = run("inspect", "own.json").stdout
+    assert "the regex package" in out
+    assert r"\p{L}+|\P{L}+" in out
+
+
+def test_inspect_lists_all_tokens(run, tokenizer) -> None:
+    lines = run("inspect", tokenizer, "--tokens").stdout.split("\n")[:-1]
+    assert len(lines) == 300
+    assert lines[0] == "0\t<|end|>"
+    tokens = json.loads(run("inspect", tokenizer, "--tokens", "--json").stdout)
+    assert {t["id"]: bytes.fromhex(t["bytes"]) for t in tokens} == {
+        i: t for t, i in tokkit.load(tokenizer).vocab.items()
+    }
+
+
+def test_compare_counts_and_shows_where_two_tokenizers_part(run, tokenizer, other) -> None:
+    Path("a.txt").write_text("x y\nlower café\n")
+    found = json.loads(run("compare", tokenizer, other, "--json", "--", "a.txt").stdout)
+    a, b = tokkit.load(tokenizer), tokkit.load(other)
+    text = "x y\nlower café\n"
+    assert found["total"]["bytes"] == len(text.encode())
+    assert found["total"]["words"] == 4
+    tokens = found["total"]["tokens"]
+    assert (tokens[tokenizer]["tokens"], tokens["other.json"]["tokens"]) == (a.count(text), b.count(text))
+    assert tokens["other.json"]["compression"] == round(a.count(text) / b.count(text), 3)
+    place = found["first_differences"]["other.json"]
+    assert (place["file"], place["line"]) == ("a.txt", 2)
+    pieces = place["pieces"]
+    assert "".join(pieces[tokenizer]) == "".join(pieces["other.json"])
+    assert pieces[tokenizer] != pieces["other.json"]
+
+
+def test_compare_prints_tables_and_takes_files_by_option(run, tokenizer, other) -> None:
+    Path("a.txt").write_text("lower\n")
+    Path("b.txt").write_text("lowest café\n")
+    out = run("compare", tokenizer, other, "--file", "a.txt", "--file", "b.txt")
+    assert out.exit_code == 0
+    for said in (
+        "a.txt: 6 bytes, 1 words",
+        "all files: 19 bytes, 3 words",
+        "tokens/word",
+        "first difference of other.json",
+    ):
+        assert said in out.stdout
+
+
+def test_compare_says_where_there_is_no_difference(run, tokenizer) -> None:
+    Path("same.json").write_bytes(Path(tokenizer).read_bytes())
+    Path("a.txt").write_text("lower\n")
+    assert "same.json cuts all of it as the first does" in run("compare", tokenizer, "same.json", "--", "a.txt").stdout
+
+
+def test_compare_uses_the_bundled_corpus_where_no_file_is_given(run, tokenizer) -> None:
+    out = run("compare", tokenizer)
+    assert out.exit_code == 0
+    assert "bundled corpus" in out.stderr
+    assert "english.txt" in out.stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bench_checks_ids_and_names_who_is_absent(run, tokenizer, monkeypatch, threads) -> None:
+    pytest.importorskip("tiktoken")
+    monkeypatch.setitem(__import__("sys").modules, "gigatoken", None)
+    Path("a.txt").write_text("low lower lowest café\n" * 200)
+    args = ("bench", tokenizer, "a.txt", "--against", "tiktoken,gigatoken,quicktok", "--runs", 1, "--threads", threads)
+    found = json.loads(run(*args, "--json").stdout)
+    assert [encoder["name"] for encoder in found["encoders"]] == ["tokkit", "tiktoken"]
+    assert all(encoder["cold_mb_s"] > 0 for encoder in found["encoders"])
+    assert found["encoders"][1]["tokkit_warm_ratio"] > 0
+    assert "absent" in found["skipped"]["gigatoken"]
+    assert "quicktok" in found["skipped"]
+    assert (found["conditions"]["threads"], found["conditions"]["bytes"]) == (threads, 23 * 200)
+    out = run(*args).stdout
+    assert "gigatoken: not measured: absent" in out
+    assert "encode_ordinary" in out
+
+
+def test_bench_gives_no_figure_for_a_rival_whose_ids_differ(run, tokenizer, monkeypatch) -> None:
+    from tokkit.cli import rivals
+
+    def wrong(tok: tokkit.Tokenizer, threads: int) -> rivals.Contender:
+        return rivals.Contender("tiktoken", "0", "encode", lambda: lambda texts: [[1, 2, 3] for _ in texts])
+
+    monkeypatch.setitem(rivals.RIVALS, "tiktoken", wrong)
+    Path("a.txt").write_text("low lower\n")
+    found = json.loads(run("bench", tokenizer, "a.txt", "--against", "tiktoken", "--runs", 1, "--json").stdout)
+    assert "ids differ" in found["skipped"]["tiktoken"]
+    assert run("bench", tokenizer, "a.txt", "--against", "nobody").exit_code == 2
+
+
+def test_info_tells_versions_and_the_machine(run) -> None:
+    about = json.loads(run("info", "--json").stdout)
+    assert about["tokkit"] == tokkit.__version__
+    assert about["packages"]["numpy"]
+    assert about["threads"] >= 1
+    assert "unicode tables" in run("info").stdout
+
+
+def test_info_names_the_unicode_version_of_the_tables() -> None:
+    from tokkit.cli.info import UNICODE_TABLES
+
+    tables = ROOT / "tokkit" / "_core" / "csrc" / "unicode_tables.h"
+    if not tables.is_file():
+        pytest.skip("the C sources are not beside the tests")
+    assert UNICODE_TABLES in tables.read_text(encoding="utf-8")[:2000]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_of_the_shell(run, shell) -> None:
+    out = run("completion", shell)
+    assert out.exit_code == 0
+    assert "_TOKKIT_COMPLETE" in out.stdout
+    assert run("completion", "tcsh").exit_code == 2

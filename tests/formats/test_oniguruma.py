@@ -1,0 +1,125 @@
+"""Patterns in, yes or a refusal out: where Oniguruma, in tokenizers, and the `regex` package read alike."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+import regex
+
+from strategies import adversarial
+from tokkit.errors import FormatError
+from tokkit.formats import oniguruma
+from tokkit.pretokenizers import patterns
+
+TEKKEN = "|".join(
+    (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
+        r"\p{N}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+ALIKE = [
+    TEKKEN,
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+""",
+    "[一-龥぀-ゟ゠-ヿ]+",
+    r"(?i:'s|'t|'re)|\p{L}++|\d{1,3}|(?:ab)*?c|[a-z&|~^-]+|.",
+    r"(?>\p{N}{1,3})|(?=x)x|\x41\u00e9|\.\$|[^\s]",
+    r"(\s+)|(\S)",
+]
+NOT_ALIKE = [
+    r"\p{N}{1,3}+",
+    r"a{2}?",
+    r"a+++",
+    r"a$",
+    r"^a",
+    r"\ba",
+    r"\w+",
+    r"[\W]",
+    r"\h+",
+    r"\R",
+    r"\X",
+    r"\K",
+    r"\Aa",
+    r"a\Z",
+    r"\Ga",
+    r"(a)\1",
+    r"[[:alpha:]]",
+    r"[\p{L}&&\p{Lu}]",
+    r"[a||b]",
+    r"[a--b]",
+    r"[a-\s]",
+    r"[\s-a]",
+    r"[]a]",
+    r"[a",
+    r"[",
+    r"\p{^L}",
+    r"\p{Alphabetic}",
+    r"\pL",
+    r"\x{41}",
+    r"\xe9",
+    r"x{,3}",
+    r"x{",
+    r"(?m)a",
+    r"(?i)a",
+    r"(?s:.)",
+    r"(?<name>a)",
+    r"(?P<name>a)",
+    r"(?<=a)b",
+    r"(?#comment)",
+    r"(?|a|b)",
+    r"(?i:ss)",
+    r"(?i:é)",
+    "\\",
+]
+
+
+def split(pattern: str, text: str) -> list[str]:
+    """Cut as tokenizers does: matches and what lies between them."""
+    tokenizers = pytest.importorskip("tokenizers")
+    return [
+        piece
+        for piece, _ in tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated").pre_tokenize_str(text)
+    ]
+
+
+def split_by_regex(pattern: str, text: str) -> list[str]:
+    pieces, at = [], 0
+    for match in regex.finditer(pattern, text):
+        pieces += [text[at : match.start()], match.group()]
+        at = match.end()
+    return [piece for piece in [*pieces, text[at:]] if piece]
+
+
+@pytest.mark.parametrize("pattern", ALIKE)
+def test_patterns_that_are_taken_cut_alike_in_both_engines(pattern: str) -> None:
+    oniguruma.check(pattern)
+    assert oniguruma.from_file(pattern) == oniguruma.to_file(pattern) == pattern
+    for seed in range(20):
+        # The engines know different versions of Unicode: only what is assigned in both.
+        text = "".join(c for c in adversarial(seed, 2000) if unicodedata.category(c) not in ("Cn", "Cs"))
+        assert split(pattern, text) == split_by_regex(pattern, text)
+
+
+@pytest.mark.parametrize("pattern", NOT_ALIKE)
+def test_what_the_engines_may_read_differently_is_refused_with_its_place(pattern: str) -> None:
+    for direction in (oniguruma.from_file, oniguruma.to_file):
+        with pytest.raises(FormatError, match=r"^pattern[,:] "):
+            direction(pattern)
+
+
+@pytest.mark.parametrize("pattern", [p for p in patterns.SCANNERS if p is not None])
+def test_published_patterns_are_known_again(pattern: str) -> None:
+    assert patterns.SCANNERS[oniguruma.from_file(oniguruma.to_file(pattern))] == patterns.SCANNERS[pattern]
+
+
+def test_tiktoken_s_own_text_of_cl100k_is_refused_in_a_file() -> None:
+    """Oniguruma would take {1,3}+ for any number of digits."""
+    with pytest.raises(FormatError, match=r"behind '\{1,3\}'"):
+        oniguruma.from_file(patterns.CL100K)
+    assert split(patterns.CL100K, "12345") == ["12345"]
+    assert split(oniguruma.to_file(patterns.CL100K), "12345") == ["123", "45"]

@@ -1,0 +1,258 @@
+"""Paths in, definitions out, and back: how a format is known, what an unknown one is told, and what writing leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tokkit import formats
+from tokkit.definition import Definition
+from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
+from tokkit.formats import gpt2, tiktoken, tokenizer_json
+from tokkit.pretokenizers import patterns
+
+Make = Callable[..., Definition]
+Same = Callable[[Definition, Definition], bool]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, make: Make) -> Path:
+    """A folder that has one definition in every format."""
+    definition = make()
+    vocab, merges = gpt2.write(definition)
+    (tmp_path / "tok.json").write_bytes(tokenizer_json.write(definition))
+    (tmp_path / "tok.tiktoken").write_bytes(tiktoken.write(definition))
+    for folder, names in (("hf", ("vocab.json", "merges.txt")), ("openai", ("encoder.json", "vocab.bpe"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / names[0]).write_bytes(vocab)
+        (tmp_path / folder / names[1]).write_bytes(merges)
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "tokenizer.json").write_bytes(tokenizer_json.write(definition))
+    (tmp_path / "whole" / "vocab.json").write_bytes(b"not looked at")
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "x.tiktoken").write_bytes(tiktoken.write(definition))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["hf", "hf/vocab.json", "hf/merges.txt", "openai", "openai/encoder.json", "openai/vocab.bpe", "tok.json", "whole"],
+)
+def test_a_format_is_known_by_name_and_content(path: str, folder: Path, make: Make, same: Same) -> None:
+    special = make().special_tokens if path.startswith(("hf", "openai")) else None
+    for given in (folder / path, str(folder / path)):
+        assert same(formats.read(given, special_tokens=special), make())
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("tok.tiktoken", "ranks.txt"),
+        ("tok.json", "model"),
+        ("tok.json", "vocab-and-all.json"),
+        ("hf/merges.txt", "hf/bpe-merges"),
+        ("hf/vocab.json", "hf/table.json"),
+    ],
+)
+def test_a_format_is_known_by_content_alone(path: str, name: str, folder: Path, make: Make, same: Same) -> None:
+    os.link(folder / path, folder / name)
+    options = {} if path == "tok.json" else {"special_tokens": make().special_tokens}
+    if path == "tok.tiktoken":
+        assert same(formats.read(folder / name, pattern="gpt2", **options), make("rank"))
+        assert formats.read(folder / name, pattern="gpt2").name == "ranks"
+    else:
+        assert same(formats.read(folder / name, **options), make())
+
+
+def test_a_folder_with_one_rank_file_is_read(folder: Path, make: Make, same: Same) -> None:
+    definition = formats.read(folder / "ranks", pattern="gpt2", special_tokens=make().special_tokens)
+    assert same(definition, make("rank"))
+
+
+def test_published_files_are_known_under_any_name(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "somewhere").symlink_to(shared / "vocabs" / "cl100k_base.tiktoken")
+    assert formats.read(tmp_path / "somewhere").name == "cl100k_base"
+
+
+@pytest.mark.parametrize(
+    ("data", "seen"),
+    [
+        (b"GGUF\x03\0\0\0", "this is a GGUF file"),
+        (b"\x1f\x8b\x08\0", "this is gzip data"),
+        (b"PK\x03\x04", "this is a zip archive"),
+        (b"\x80\x04\x95", "this is a Python pickle"),
+        (b"\n\x0e\n\x05<unk>\x15", "this is a file that starts b"),
+        (b"[PAD]\n[UNK]\nthe\n", r"this is a file that starts b'\[PAD\]"),
+        (b"\0" * 100_000, "this is a file that starts b"),
+        (b"\xff\xfe{\0", "this is a file that starts b"),
+        (b"plain text, no more.\n", "this is a file that starts b'plain text"),
+        (b" " * 100_000, "this is a file that starts b"),
+    ],
+    ids=range(10),
+)
+def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.model"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=rf"x\.model: unknown format: tokenizer\.json .* {seen}"):
+        formats.read(path)
+
+
+def test_what_is_no_file_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        formats.read(tmp_path / "none.json")
+    (tmp_path / "empty.json").touch()
+    with pytest.raises(FormatError, match=r"empty\.json: the file is empty"):
+        formats.read(tmp_path / "empty.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FormatError, match=r"no tokenizer in this directory: .* it holds nothing"):
+        formats.read(tmp_path / "folder")
+    (tmp_path / "folder" / "vocab.json").write_bytes(b"{}")
+    with pytest.raises(FormatError, match=r"it holds vocab\.json"):
+        formats.read(tmp_path / "folder")
+    with pytest.raises(FormatError, match=r"merges\.txt or vocab\.bpe is not beside it"):
+        formats.read(tmp_path / "folder" / "vocab.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_does_not_hang_the_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tokenizer.json")
+    for path in (tmp_path / "tokenizer.json", tmp_path):
+        with pytest.raises(FormatError, match="a pipe"):
+            formats.read(path)
+
+
+def test_a_name_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.json"
+    try:
+        Path(os.fsdecode(path)).write_bytes(b"{")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    with pytest.raises(FormatError, match=r"\\udcff\.json: line 1") as caught:
+        formats.read(os.fsdecode(path))
+    assert str(caught.value).encode("utf-8")
+
+
+def test_options_that_a_format_does_not_take_are_refused(folder: Path) -> None:
+    with pytest.raises(OptionError, match=r"a tokenizer\.json states its own"):
+        formats.read(folder / "tok.json", pattern="gpt2")
+    with pytest.raises(OptionError, match="pattern is a str, not int"):
+        formats.read(folder / "tok.tiktoken", pattern=3)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"tok\.tiktoken: a rank file does not say how text is split"):
+        formats.read(folder / "tok.tiktoken")
+    added = formats.read(folder / "tok.json", special_tokens={"<new>": 300})
+    assert dict(added.special_tokens) == {"<|end|>": 263, "<é>": 264, "<new>": 300}
+    with pytest.raises(VocabError, match="belongs to b'h'"):
+        formats.read(folder / "tok.json", special_tokens={"<new>": 104})
+    with pytest.raises(OptionError, match="needs an id"):
+        formats.read(folder / "tok.json", special_tokens={"<new>": -1})
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "written"),
+    [
+        ("a.json", None, ["a.json"]),
+        ("a.tiktoken", None, ["a.tiktoken"]),
+        ("", None, ["vocab.json", "merges.txt"]),
+        ("", "tokenizer.json", ["tokenizer.json"]),
+        ("a", "tokenizer.json", ["a"]),
+        ("a", "tiktoken", ["a"]),
+        ("new/folder", "gpt2", ["new/folder/vocab.json", "new/folder/merges.txt"]),
+        ("vocab.json", "gpt2", ["vocab.json", "merges.txt"]),
+        ("merges.txt", "gpt2", ["vocab.json", "merges.txt"]),
+    ],
+)
+def test_the_path_says_the_format_unless_it_is_given(
+    name: str, format: str | None, written: list[str], tmp_path: Path, make: Make, same: Same
+) -> None:
+    paths = formats.write(make(), tmp_path / name, format=format)
+    assert [str(path.relative_to(tmp_path)) for path in paths] == written
+    options = {} if len(paths) == 1 and "token" not in (format or name) else {"special_tokens": make().special_tokens}
+    if "tiktoken" in (format or name):
+        assert same(formats.read(paths[0], pattern="gpt2", **options), make("rank"))
+    else:
+        assert same(formats.read(paths[0], **options), make())
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(paths)
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "message"),
+    [
+        ("a", None, "the name does not say the format"),
+        ("a.model", None, "the name does not say the format"),
+        ("a.json", "sentencepiece", "the format 'sentencepiece' is unknown; one of tokenizer.json, tiktoken, gpt2"),
+        ("a.json", "gpt2", "name a directory"),
+    ],
+)
+def test_a_format_that_cannot_be_written_is_an_option_error(
+    name: str, format: str | None, message: str, tmp_path: Path, make: Make
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        formats.write(make(), tmp_path / name, format=format)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_where_the_format_cannot_hold_the_definition(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "a.tiktoken").write_bytes(b"old")
+    spoilt = make(merges=[(108, 108, 257), (104, 101, 256)])
+    with pytest.raises(FormatError, match=r"a\.tiktoken: a rank file cannot hold this merge list"):
+        formats.write(spoilt, tmp_path / "a.tiktoken")
+    with pytest.raises(FormatError, match="GPT-2's pattern"):
+        formats.write(make(pattern=patterns.O200K), tmp_path / "new", format="gpt2")
+    assert (tmp_path / "a.tiktoken").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_existing_files_stay_where_overwriting_is_not_wanted(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "merges.txt").write_bytes(b"old")
+    with pytest.raises(FileExistsError, match=r"merges\.txt exists"):
+        formats.write(make(), tmp_path, overwrite=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["merges.txt"]
+
+
+def test_a_tokenizer_saved_in_each_format_loads_with_equal_ids(
+    tmp_path: Path, bundled: str, make_tokenizer: Callable[..., object]
+) -> None:
+    import tokkit
+
+    for kind in ("rank", "merges"):
+        tok: tokkit.Tokenizer = make_tokenizer(kind, "gpt2", {"<|end|>": 2000})  # type: ignore[assignment]
+        for name in ("a.json", "a.tiktoken", "folder"):
+            path = tok.save(tmp_path / name, format="gpt2" if name == "folder" else None)[0]
+            options = {} if name == "a.json" else {"pattern": "gpt2", "special_tokens": {"<|end|>": 2000}}
+            again = tokkit.load(path, **options)  # type: ignore[arg-type]
+            assert again.encode(bundled, special="all") == tok.encode(bundled, special="all")
+            assert again.fingerprint() == tok.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["tok.tiktoken", "hf/merges.txt", "hf/vocab.json", "tok.json"])
+def test_random_changes_of_a_file_give_definitions_or_errors_of_ours(name: str, folder: Path) -> None:
+    path = folder / name
+    data = path.read_bytes()
+    read_well = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        spoilt = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(spoilt))
+            spoilt[at : at + rng.choice([0, 1, 1, 9])] = rng.choice(
+                [b"", b" ", b"\n", b"=", b"9", b"\0", rng.randbytes(3)]
+            )
+        path.write_bytes(spoilt)
+        with contextlib.suppress(FormatError, OptionError, VocabError):
+            formats.read(path, **({} if name == "tok.json" else {"pattern": "gpt2"}))
+            read_well += 1
+    assert read_well < 300
+
+
+def test_every_error_of_a_file_names_the_file(folder: Path) -> None:
+    value = json.loads((folder / "tok.json").read_bytes())
+    value["model"]["dropout"] = 0.5
+    (folder / "tok.json").write_text(json.dumps(value))
+    with pytest.raises(TokkitError, match=r"tok\.json: model\.dropout: 0\.5 is not supported"):
+        formats.read(folder / "tok.json")

@@ -1,0 +1,186 @@
+"""tokenizer.json in, definitions out, and back: what is read, what is written, and that tokenizers agrees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import PUBLISHED, slice_of
+from strategies import adversarial
+from tokkit import formats
+from tokkit.definition import Definition
+from tokkit.errors import FormatError, VocabError
+from tokkit.formats import gpt2, tiktoken, tokenizer_json
+from tokkit.pretokenizers import patterns
+
+Make = Callable[..., Definition]
+Same = Callable[[Definition, Definition], bool]
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def read(value: dict[str, Any]) -> Definition:
+    return tokenizer_json.read(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("pattern", [None, *(p for p in patterns.NAMES.values() if p != patterns.R50K)])
+@pytest.mark.parametrize("whole_piece", [True, False])
+def test_a_definition_comes_back(pattern: str | None, whole_piece: bool, make: Make, same: Same) -> None:
+    definition = make(pattern=pattern, whole_piece=whole_piece)
+    assert same(tokenizer_json.read(tokenizer_json.write(definition)), definition)
+
+
+@pytest.mark.parametrize("keep_unmatched", [True, False])
+def test_a_pattern_of_one_s_own_comes_back(keep_unmatched: bool, make: Make, same: Same) -> None:
+    definition = make(pattern=r"\p{L}+|\p{N}{1,2}|\s+(?!\S)", keep_unmatched=keep_unmatched)
+    assert same(tokenizer_json.read(tokenizer_json.write(definition)), definition)
+
+
+def test_the_r50k_pattern_is_written_as_the_byte_level_split_that_it_equals(make: Make, same: Same) -> None:
+    read_back = tokenizer_json.read(tokenizer_json.write(make(pattern=patterns.R50K)))
+    assert same(read_back, make(pattern=patterns.BYTE_LEVEL))
+
+
+def test_written_text_is_stable_and_plain_json(make: Make) -> None:
+    data = tokenizer_json.write(make())
+    value = json.loads(data)
+    assert tokenizer_json.write(tokenizer_json.read(data)) == data
+    assert value["model"]["merges"][:3] == ["h e", "l l", "he ll"]
+    assert value["model"]["vocab"]["Ġthe"] == 261
+    assert [token["content"] for token in value["added_tokens"]] == ["<|end|>", "<é>"]
+    assert json.loads(tokenizer_json.write(make(special={}, merges=[])))["model"]["merges"] == []
+
+
+def test_gpt_2_s_own_file_says_what_its_two_files_say(shared: Path, same: Same) -> None:
+    folder = shared / "vocabs" / "gpt2"
+    one = tokenizer_json.read((folder / "tokenizer.json").read_bytes())
+    two = gpt2.read((folder / "encoder.json").read_bytes(), (folder / "vocab.bpe").read_bytes())
+    assert same(one, two)
+    assert tiktoken.write(one) == (shared / "vocabs" / "r50k_base.tiktoken").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["pairs", "no type", "sequence of one", "extra flags", "merges as text"])
+def test_other_spellings_of_the_same_are_read(form: str, parsed: dict[str, Any], make: Make, same: Same) -> None:
+    model = parsed["model"]
+    if form == "pairs":
+        model["merges"] = [merge.split(" ") for merge in model["merges"]]
+    elif form == "no type":
+        for key in ("type", "byte_fallback", "ignore_merges"):
+            del model[key]
+        model.update(continuing_subword_prefix="", end_of_word_suffix="", unk_token="<|end|>", dropout=0.0)
+    elif form == "sequence of one":
+        parsed["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [parsed["pre_tokenizer"]]}
+    elif form == "extra flags":
+        parsed["post_processor"] = None
+        parsed["decoder"] = {"type": "ByteLevel"}
+        del parsed["pre_tokenizer"]["use_regex"]
+        parsed["added_tokens"] = [{**token, "normalized": True} for token in parsed["added_tokens"]]
+    assert same(read(parsed), make())
+
+
+def test_added_tokens_that_the_vocabulary_lacks_take_the_next_ids(
+    parsed: dict[str, Any], make: Make, same: Same
+) -> None:
+    for token in parsed["added_tokens"]:
+        del parsed["model"]["vocab"][token["content"]]
+    assert same(read(parsed), make())
+    parsed["added_tokens"][1]["id"] = 300
+    with pytest.raises(FormatError, match=r"added_tokens\[1\].id: 300 is not the id that tokenizers gives .*, 264"):
+        read(parsed)
+
+
+def ids_match(definition: Definition, path: Path, encode: Callable[[str], list[int]], texts: list[str]) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    formats.write(definition, path)
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    for text in texts:
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert ids == encode(text), text[:80]
+        assert theirs.decode(ids, skip_special_tokens=False) == text
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_tokenizers_gives_the_ids_of_tiktoken_from_our_file_of_its_ranks(
+    name: str,
+    shared: Path,
+    tmp_path: Path,
+    bundled: str,
+    corpora: dict[str, Path],
+    load_tiktoken: Callable[[str], Any],
+) -> None:
+    definition = formats.read(shared / "vocabs" / f"{name}.tiktoken")
+    rival = load_tiktoken(name)
+    texts = [bundled, "a <|endoftext|>b", *(slice_of(path, 20_000) for path in corpora.values())]
+    texts += [adversarial(seed, 3_000).encode("utf-8", "replace").decode() for seed in range(20)]
+    path = tmp_path / "tokenizer.json"
+    # tokenizers reads the text of special tokens as these tokens everywhere.
+    ids_match(definition, path, lambda text: list(rival.encode(text, allowed_special="all")), texts)
+    again = formats.read(path)
+    assert again.vocab == definition.vocab
+    assert again.special_tokens == definition.special_tokens
+    assert tiktoken.write(again) == (shared / "vocabs" / f"{name}.tiktoken").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["rank", "merges"])
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "none", r"\p{L}+|\s+|[^\s\p{L}]"])
+def test_tokenizers_gives_our_ids_from_our_file(
+    kind: str, pattern: str, tmp_path: Path, bundled: str, make_tokenizer: Callable[..., Any]
+) -> None:
+    tok = make_tokenizer(kind, pattern, {"<|end|>": 2000, "<x y>": 2003})
+    texts = [bundled[:20_000], "", " ", "a<|end|> b <x y>", *(adversarial(seed, 1_000) for seed in range(10))]
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]
+    ids_match(tok.definition, tmp_path / "a.json", lambda text: list(tok.encode(text, special="all")), texts)
+
+
+@pytest.mark.parametrize("keep_unmatched", [True, False])
+def test_tokenizers_keeps_or_drops_unmatched_text_as_we_do(
+    keep_unmatched: bool, tmp_path: Path, make_tokenizer: Callable[..., Any]
+) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tok = make_tokenizer("merges", r"\p{L}+", {}, keep_unmatched=keep_unmatched)
+    tok.save(tmp_path / "a.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "a.json"))
+    for text in ["a, b! c", "...", "été – hiver\n", "12 ab 34"]:
+        assert theirs.encode(text).ids == tok.encode(text)
+        assert tok.decode(tok.encode(text)) == (text if keep_unmatched else "".join(filter(str.isalpha, text)))
+
+
+def test_a_token_that_merging_never_makes_is_written_with_ignore_merges(tmp_path: Path, make: Make) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    definition = make("rank", tokens=[*[*make().vocab][:263], b"xyz"], special={})
+    formats.write(definition, tmp_path / "a.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "a.json"))
+    assert theirs.encode("xyz xyz").ids == [263, ord(" "), *b"xyz"]
+    assert formats.read(tmp_path / "a.json").model.whole_piece
+    formats.write(make("rank"), tmp_path / "a.json")
+    assert not formats.read(tmp_path / "a.json").model.whole_piece
+
+
+def test_what_the_file_cannot_say_is_refused(make: Make) -> None:
+    every = [bytes([byte]) for byte in range(256)]
+    no_merges = {"tokens": every, "merges": []}
+    for special in ({"h": 256}, {"é": 256}):
+        with pytest.raises(FormatError, match="is written like the ordinary token with id"):
+            tokenizer_json.write(make(**no_merges, special=special))
+    with pytest.raises(FormatError, match="the special token 'Ã©' is written like the piece 'é'"):
+        tokenizer_json.write(make(**no_merges, special={"Ã©": 256}, whole_piece=True))
+    with pytest.raises(FormatError, match="the ids 256 and 257 have the same bytes, b'ab'"):
+        tokenizer_json.write(make(tokens=[*every, b"ab", b"ab"], merges=[(97, 98, 256)], special={}))
+    with pytest.raises(FormatError, match="the byte 0xff has no token"):
+        tokenizer_json.write(make(tokens=every[:-1], merges=[], special={}))
+    with pytest.raises(VocabError, match="merge 0, 97 and 98 to 99, does not join"):
+        tokenizer_json.write(make(tokens=every, merges=[(97, 98, 99)], special={}))
+    with pytest.raises(FormatError, match=r"behind '\{1,3\}' has two meanings"):
+        tokenizer_json.write(make(pattern=r"\p{N}{1,3}+"))
+
+
+def test_reading_is_independent_of_the_order_of_the_vocabulary(parsed: dict[str, Any], make: Make, same: Same) -> None:
+    parsed["model"]["vocab"] = dict(reversed(parsed["model"]["vocab"].items()))
+    definition = read(parsed)
+    assert same(definition, make())
+    assert definition.model.merges is not None
+    assert definition.model.merges.dtype == np.uint32

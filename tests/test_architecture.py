@@ -1,0 +1,184 @@
+"""The sources in, a failure for each arrow that points up: imports run from higher levels to lower ones."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "tokkit"
+PUBLIC = "(tokkit itself)"
+TABLE = """
+5 cli view __main__
+4 pipeline embeddings compat
+3 engine tokenizer trainers corpus formats
+2 normalizers pretokenizers models postprocessors decoders nn
+1 definition encoding vocab errors version lazy
+0 _core
+"""
+LEVELS = {name: int(line[0]) for line in TABLE.split("\n") if line for name in line[2:].split()}
+# `from tokkit import load` reaches everything: only the top may say it.
+LEVELS[PUBLIC] = 5
+# Level 2 is a shelf of parts that do not know one another; on the others, neighbours may.
+APART = 2
+STATEMENT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?c?import[ \t]+(\([^)]*\)|[^\n#]+)", re.MULTILINE)
+
+
+def part(module: str) -> str | None:
+    """The name on our map of a module's dotted name: tokkit.formats.gpt2 → formats; None for foreign modules."""
+    names = module.split(".")
+    if names[0] != "tokkit":
+        return None
+    return names[1] if len(names) > 1 else PUBLIC
+
+
+def absolute(module: str | None, level: int, package: str) -> str:
+    """A relative import's target: ("bpe", 1, "tokkit._core") → "tokkit._core.bpe"."""
+    if not level:
+        return module or ""
+    above = package.split(".")[: len(package.split(".")) - level + 1]
+    return ".".join([*above, *([module] if module else [])])
+
+
+def targets(module: str, names: list[str]) -> Iterator[str]:
+    """`from tokkit import errors` is an import of tokkit.errors; `from tokkit.vocab import Vocab` of tokkit.vocab."""
+    for name in names:
+        yield f"{module}.{name}" if module == "tokkit" and name in LEVELS else module
+
+
+def imports_of_python(source: str, package: str) -> Iterator[str]:
+    """Yield the modules that a .py or .pyi imports, within functions and by importlib too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from targets(absolute(node.module, node.level, package), [alias.name for alias in node.names])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            yield from (arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant))
+
+
+def imports_of_cython(source: str, package: str) -> Iterator[str]:
+    """Yield the modules that a .pyx or .pxd imports or cimports."""
+    for base, names in STATEMENT.findall(source):
+        listed = [name.split()[0] for name in names.strip("() \t\n").replace("\n", " ").split(",") if name.strip()]
+        if not base:
+            yield from listed
+        else:
+            dots = len(base) - len(base.lstrip("."))
+            yield from targets(absolute(base.lstrip("."), dots, package), listed)
+
+
+def complaint(importer: str, imported: str) -> str | None:
+    """Say what is wrong with a module's importing another (both dotted names of tokkit), or None."""
+    source, target = part(importer), part(imported)
+    if target is None or source == target:
+        return None
+    for name in (source, target):
+        if name not in LEVELS:
+            return f"{importer} imports {imported}: {name} has no level in architecture.md §2"
+    if source == PUBLIC:
+        return None
+    if LEVELS[source] < LEVELS[target]:
+        return f"{importer} (level {LEVELS[source]}) imports {imported} (level {LEVELS[target]})"
+    if LEVELS[source] == LEVELS[target] == APART:
+        return f"{importer} imports {imported}: parts of level {APART} do not import one another"
+    return None
+
+
+def complaints(path: str, source: str) -> list[str]:
+    """All wrong arrows of one file; `path` is relative to the repository."""
+    module = ".".join(Path(path).with_suffix("").parts)
+    package = module if module.endswith("__init__") else module.rpartition(".")[0]
+    package = package.removesuffix(".__init__")
+    read = imports_of_cython if path.endswith((".pyx", ".pxd")) else imports_of_python
+    found = (complaint(module.removesuffix(".__init__"), name) for name in read(source, package))
+    return [text for text in found if text]
+
+
+def sources(*suffixes: str) -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*") if path.suffix in suffixes)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "wrong"),
+    [
+        ("tokkit/vocab.py", "from tokkit.engine import compile", True),
+        ("tokkit/vocab.py", "def f():\n    import tokkit.tokenizer", True),
+        ("tokkit/vocab.py", "from tokkit import engine", True),
+        ("tokkit/vocab.py", "from . import errors", False),
+        ("tokkit/vocab.py", "from .formats.tiktoken import read", True),
+        ("tokkit/vocab.py", "import importlib\nimportlib.import_module('tokkit.cli')", True),
+        ("tokkit/tokenizer.py", "from tokkit import Tokenizer", True),
+        ("tokkit/tokenizer.py", "from tokkit.formats import read", False),
+        ("tokkit/models/bpe.py", "from tokkit.decoders import byte_level", True),
+        ("tokkit/models/bpe.py", "from tokkit.models import unigram", False),
+        ("tokkit/models/bpe.py", "from tokkit._core.bpe import BPEEncoder", False),
+        ("tokkit/models/bpe.py", "from ..decoders import byte_level", True),
+        ("tokkit/cli/train.py", "from tokkit import train", False),
+        ("tokkit/helpers.py", "from tokkit.vocab import Vocab", True),
+        ("tokkit/_core/bpe.pyx", "from tokkit.vocab cimport Vocab", True),
+        ("tokkit/_core/bpe.pyx", "    from tokkit.errors import VocabError", True),
+        ("tokkit/_core/bpe.pyx", "from tokkit._core.text cimport a\nfrom libc.stdint cimport (\n uint8_t,\n)", False),
+        ("tokkit/_core/bpe.pyx", "from .text cimport scan\nimport numpy as np", False),
+        ("tokkit/_core/bpe.pyx", "from ..vocab import Vocab", True),
+        ("tokkit/_core/bpe.pxd", "cimport tokkit.vocab", True),
+        ("tokkit/__init__.py", "from tokkit.trainers import train", False),
+    ],
+)
+def test_a_wrong_arrow_is_caught_and_a_right_one_is_not(path: str, source: str, wrong: bool) -> None:
+    assert bool(complaints(path, source)) == wrong
+
+
+def test_every_import_points_to_a_lower_level() -> None:
+    wrong = []
+    for path in sources(".py", ".pyi", ".pyx", ".pxd"):
+        wrong += complaints(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_module_has_a_level() -> None:
+    names = {path.relative_to(PACKAGE).parts[0].split(".")[0] for path in sources(".py", ".pyx")} - {"__init__"}
+    # Where data/corpus is installed, as data without code.
+    assert names - {"bundled"} <= set(LEVELS), "give these a level in architecture.md §2 and in this test"
+
+
+def test_the_core_uses_no_numpy_headers_and_no_openmp() -> None:
+    for path in sources(".pyx", ".pxd"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"cimport\s+numpy|from\s+numpy\S*\s+cimport|import_array|prange|openmp", text), path
+    for path in sources(".c", ".h"):
+        if path.parent.name == "csrc":
+            text = path.read_text(encoding="utf-8")
+            assert "#pragma omp" not in text, path
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert not re.search(r"-march=native|-ffast-math|-fopenmp", text)
+
+
+def test_c_sources_do_not_know_python() -> None:
+    files = [path for path in sources(".c", ".h") if path.parent.name == "csrc"]
+    assert files
+    for path in files:
+        included = re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not [name for name in included if "python" in name.lower() or name.startswith("numpy/")], path
+
+
+def test_every_extension_has_type_stubs() -> None:
+    modules = sources(".pyx")
+    assert modules
+    assert [path.name for path in modules if not path.with_suffix(".pyi").is_file()] == []
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_the_package_face_holds_names_and_no_logic() -> None:
+    text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    assert text.count("\n") <= 60
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Expr)
+    assert [type(node).__name__ for node in ast.parse(text).body if not isinstance(node, allowed)] == []
+
+
+def test_the_build_script_stays_small() -> None:
+    assert (ROOT / "setup.py").read_text(encoding="utf-8").count("\n") <= 120

@@ -1,0 +1,77 @@
+"""Ids one at a time in, text as soon as it is whole out: streams give what decode gives at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import documents
+from tokkit.errors import TokkitError
+
+if TYPE_CHECKING:
+    import tokkit
+
+
+def stream(tok: tokkit.Tokenizer, ids: list[int]) -> list[str]:
+    """The text of each step, and of the flush."""
+    steps = tok.decode_stream()
+    return [*(steps.step(id_) for id_ in ids), steps.flush()]
+
+
+def test_a_stream_gives_the_text_of_decode(tok: tokkit.Tokenizer) -> None:
+    for text in documents(401, 300):
+        ids = tok.encode(text)
+        assert "".join(stream(tok, ids)) == text
+
+
+@given(st.lists(st.integers(0, 1999), max_size=30))
+@settings(max_examples=500, deadline=None)
+def test_a_stream_of_any_ids_gives_the_text_of_decode(tok: tokkit.Tokenizer, ids: list[int]) -> None:
+    assert "".join(stream(tok, ids)) == tok.decode(ids)
+
+
+def test_a_step_holds_back_a_cut_character_and_nothing_else(tok: tokkit.Tokenizer) -> None:
+    one_byte = [tok.vocab[bytes([byte])] for byte in "aé🦜".encode()]
+    assert stream(tok, one_byte) == ["a", "", "é", "", "", "", "🦜", ""]
+
+
+def test_flush_gives_what_an_unfinished_character_is_replaced_by(tok: tokkit.Tokenizer) -> None:
+    steps = tok.decode_stream()
+    first = tok.vocab[b"\xf0"]
+    assert steps.step(first) == ""
+    assert steps.flush() == "\ufffd"
+    assert steps.flush() == ""
+    # A stream can go on behind its flush.
+    assert steps.step(tok.vocab[b"a"]) == "a"
+
+
+def test_bytes_that_can_never_be_text_are_not_held_back(tok: tokkit.Tokenizer) -> None:
+    steps = tok.decode_stream()
+    assert steps.step(tok.vocab[b"\xff"]) == "\ufffd"
+    assert steps.step(tok.vocab[b"\xf0"]) == ""
+    assert steps.step(tok.vocab[b"a"]) == "\ufffda"
+    assert steps.flush() == ""
+
+
+def test_two_streams_of_one_tokenizer_do_not_mix(tok: tokkit.Tokenizer) -> None:
+    left, right = tok.decode_stream(), tok.decode_stream()
+    é, д = "é".encode(), "д".encode()
+    assert left.step(tok.vocab[é[:1]]) == "" == right.step(tok.vocab[д[:1]])
+    assert left.step(tok.vocab[é[1:]]) == "é"
+    assert right.step(tok.vocab[д[1:]]) == "д"
+
+
+def test_a_bad_id_leaves_the_stream_as_it_was(tok: tokkit.Tokenizer) -> None:
+    steps = tok.decode_stream()
+    assert steps.step(tok.vocab[b"\xc3"]) == ""
+    with pytest.raises(TokkitError):
+        steps.step(10**6)
+    assert steps.step(tok.vocab[b"\xa9"]) == "é"
+
+
+def test_special_tokens_stream_as_their_text(tok: tokkit.Tokenizer) -> None:
+    text = "héllo<|endoftext|>"
+    assert "".join(stream(tok, tok.encode(text, special="all"))) == text

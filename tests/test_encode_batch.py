@@ -1,0 +1,109 @@
+"""Many texts in, one flat array of ids and the offsets of the texts in it out, whatever the number of threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from strategies import adversarial, documents
+
+if TYPE_CHECKING:
+    import tokkit
+
+TEXTS = [*documents(101, 400), "", "a", "", adversarial(103, 30_000), "<|endoftext|>", ""]
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 3, 8])
+def test_a_batch_equals_its_texts_one_by_one(tok: tokkit.Tokenizer, threads: int | None) -> None:
+    ids, offsets = tok.encode_batch(TEXTS, threads=threads)
+    assert ids.dtype == np.uint32
+    assert offsets.dtype == np.int64
+    assert len(offsets) == len(TEXTS) + 1
+    assert offsets[0] == 0
+    assert offsets[-1] == len(ids)
+    for i, text in enumerate(TEXTS):
+        assert ids[offsets[i] : offsets[i + 1]].tolist() == tok.encode(text), i
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_follows_the_policy_for_special_tokens(tok: tokkit.Tokenizer, threads: int) -> None:
+    texts = ["a<|endoftext|>b", "<|end|>!", "", "plain"] * 50
+    ids, offsets = tok.encode_batch(texts, special="all", threads=threads)
+    singles = [tok.encode(text, special="all") for text in texts]
+    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == singles
+    assert 2000 in ids
+
+
+def test_an_empty_batch_has_one_offset(tok: tokkit.Tokenizer) -> None:
+    for texts in ([], (), iter(())):
+        ids, offsets = tok.encode_batch(texts)
+        assert ids.tolist() == []
+        assert offsets.tolist() == [0]
+
+
+def test_a_batch_of_empty_texts_has_no_ids(tok: tokkit.Tokenizer) -> None:
+    ids, offsets = tok.encode_batch([""] * 5, threads=2)
+    assert ids.tolist() == []
+    assert offsets.tolist() == [0] * 6
+
+
+def test_a_batch_may_be_any_iterable_of_any_text(tok: tokkit.Tokenizer) -> None:
+    wanted = tok.encode_batch(["é", "b", "c"])
+    for texts in (("é", "b", "c"), (t for t in ("é", "b", "c")), ["é".encode(), bytearray(b"b"), memoryview(b"c")]):
+        ids, offsets = tok.encode_batch(texts)
+        assert ids.tolist() == wanted[0].tolist()
+        assert offsets.tolist() == wanted[1].tolist()
+
+
+@pytest.mark.parametrize("bad", [None, 3, ["a"], b"\xff", 1.5])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_bad_text_fails_the_batch_and_leaves_the_tokenizer_well(
+    tok: tokkit.Tokenizer, bad: object, threads: int
+) -> None:
+    texts = ["fine"] * 100 + [bad] + ["fine"] * 100
+    with pytest.raises((TypeError, ValueError)):
+        tok.encode_batch(texts, threads=threads)
+    assert tok.decode(tok.encode_batch(["fine"], threads=threads)[0]) == "fine"
+
+
+def test_a_str_is_not_taken_for_a_batch_of_letters(tok: tokkit.Tokenizer) -> None:
+    for text in ("abc", b"abc"):
+        with pytest.raises(TypeError):
+            tok.encode_batch(text)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
+def test_a_number_of_threads_that_is_no_count_is_an_error(tok: tokkit.Tokenizer, threads: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        tok.encode_batch(["a", "b"], threads=threads)
+
+
+def test_the_environment_may_set_the_number_of_threads(tok: tokkit.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = tok.encode_batch(TEXTS, threads=1)[0]
+    monkeypatch.setenv("TOKKIT_NUM_THREADS", "3")
+    assert np.array_equal(tok.encode_batch(TEXTS)[0], wanted)
+    monkeypatch.setenv("TOKKIT_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match="TOKKIT_NUM_THREADS"):
+        tok.encode_batch(TEXTS)
+
+
+def test_one_long_text_among_short_ones_is_not_lost(tok: tokkit.Tokenizer) -> None:
+    long = adversarial(107, 300_000)
+    for position in (0, 1, 2):
+        texts = ["a b", "c d"]
+        texts.insert(position, long)
+        ids, offsets = tok.encode_batch(texts, threads=2)
+        assert ids[offsets[position] : offsets[position + 1]].tolist() == tok.encode(long)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
+def test_a_batch_gives_the_same_arrays_every_time(tok: tokkit.Tokenizer) -> None:
+    first = tok.encode_batch(TEXTS, threads=2)
+    for _ in range(20):
+        again = tok.encode_batch(TEXTS, threads=2)
+        assert np.array_equal(first[0], again[0])
+        assert np.array_equal(first[1], again[1])

@@ -1,0 +1,194 @@
+"""Every source file in, a failure for each broken rule of the house that no linter of the field knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES = 400
+LONGEST_LINE = 120
+GENERATED = {"unicode_tables.h"}
+SUFFIXES = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
+# Spelt in halves, so that this file does not hold what it looks for.
+MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
+UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
+CDEF_FUNCTION = re.compile(r"^\s*(?:cdef|cpdef)\s+(?:inline\s+)?(?!class|struct|enum|union|extern|packed)[^=(\n]*\(")
+# These return Python objects (extension types have capitals): NULL is their error, which costs no look at the GIL.
+OBJECTS = re.compile(
+    r"^\s*c(?:p?def)\s+(?:inline\s+)?(?:object|bytes|str|list|tuple|dict|set|bytearray|[A-Z]\w*)\s+\w+\("
+)
+
+
+def made_by_cython(path: Path) -> bool:
+    return path.suffix == ".c" and path.parent.name == "_core"
+
+
+def files(*folders: str) -> list[Path]:
+    """The hand-written sources under these folders."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
+    return sorted(path for path in found if not made_by_cython(path) and path.name not in GENERATED)
+
+
+TOKKIT = files("tokkit")
+ALL = [*TOKKIT, *files("tests", "benchmarks"), *(ROOT / "data").glob("*.py"), ROOT / "setup.py"]
+DOCUMENTS = [path for path in (*ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob(".ci/*")) if path.is_file()]
+
+
+def where(path: Path, number: int, line: str) -> str:
+    return f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+
+
+def broken(paths: list[Path], rule: Callable[[str], object]) -> list[str]:
+    """The lines on which `rule` says yes."""
+    return [
+        where(path, number, line)
+        for path in paths
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if rule(line)
+    ]
+
+
+def report(lines: list[str]) -> None:
+    assert not lines, "\n".join(["", *lines[:40]])
+
+
+def test_there_are_sources_to_look_at() -> None:
+    assert len(TOKKIT) > 10
+    assert len(ALL) > len(TOKKIT)
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    long = {path.name: n for path in ALL if (n := path.read_text(encoding="utf-8").count("\n")) > MOST_LINES}
+    assert not long
+
+
+def too_long(line: str) -> bool:
+    """A pattern, or an address, that cannot be broken may stand alone on its line."""
+    return len(line) > LONGEST_LINE and len(line.split()) > 1
+
+
+def test_no_line_is_longer_than_120_characters() -> None:
+    report(broken([*ALL, ROOT / "pyproject.toml"], too_long))
+
+
+def test_no_line_has_tabs_or_ends_in_white_space() -> None:
+    report(broken([*ALL, *DOCUMENTS], lambda line: "\t" in line or line != line.rstrip()))
+
+
+def test_every_file_ends_with_one_line_end() -> None:
+    texts = {path.name: path.read_bytes() for path in (*ALL, *DOCUMENTS)}
+    assert not [name for name, text in texts.items() if not text.endswith(b"\n") or text.endswith(b"\n\n")]
+    assert not [name for name, text in texts.items() if b"\r" in text]
+
+
+def test_every_file_begins_by_saying_what_it_does() -> None:
+    starts = {
+        ".c": ("/* ", "// "),
+        ".h": ("/* ", "// "),
+        ".pxd": ('"""', "# "),
+        ".pyx": ('"""', "# "),
+        ".pyi": ('"""', "# "),
+    }
+    wrong = []
+    for path in ALL:
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+        if not first.startswith(starts.get(path.suffix, ('"""', 'r"""'))) or len(first) < 12:
+            wrong.append(where(path, 1, first))
+    report(wrong)
+
+
+def test_nothing_is_left_unfinished() -> None:
+    report(broken(ALL, UNFINISHED.search))
+
+
+def test_no_path_of_one_machine_is_written_down() -> None:
+    report(broken([*ALL, *DOCUMENTS], MACHINE_PATHS.search))
+
+
+def python_nodes() -> list[tuple[Path, ast.AST]]:
+    modules = [path for path in TOKKIT if path.suffix == ".py"]
+    return [(path, node) for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+
+
+def is_print(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+
+
+def test_the_library_neither_prints_nor_asserts_nor_swallows_errors() -> None:
+    wrong = []
+    for path, node in python_nodes():
+        in_cli = path.parent.name in ("cli", "view")
+        swallows = isinstance(node, ast.ExceptHandler) and node.type is None
+        if (is_print(node) and not in_cli) or isinstance(node, ast.Assert) or swallows:
+            wrong.append(where(path, node.lineno, ast.unparse(node).split("\n")[0]))
+    cython = [path for path in TOKKIT if path.suffix in (".pyx", ".pxd")]
+    report(wrong + broken(cython, re.compile(r"^\s*(?:print\(|assert\b|except\s*:)").search))
+
+
+def headers_of_functions(source: str) -> list[tuple[int, str]]:
+    """(line number, header up to its last line) of each cdef function with a body."""
+    found = []
+    lines = source.split("\n")
+    for i, line in enumerate(lines):
+        if not CDEF_FUNCTION.match(line):
+            continue
+        header, j = line, i
+        while header.count("(") > header.count(")") and j + 1 < len(lines):
+            j += 1
+            header += " " + lines[j].strip()
+        if header.split("#")[0].rstrip().endswith(":"):
+            found.append((i + 1, header))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("header", "fine"),
+    [
+        ("cdef int f(int a):", False),
+        ("cdef inline int f(int a) nogil:", False),
+        ("cdef int f(\n    int a,\n    int b,\n):", False),
+        ("cdef int f(int a) noexcept nogil:", True),
+        ("cdef int f(int a) except -1:", True),
+        ("    cdef bytes f(self):", True),
+        ("    cdef Worker f(self):", True),
+        ("cdef int x = f(a)", True),
+        ("cdef class A(B):", True),
+    ],
+)
+def test_a_c_function_that_leaves_errors_open_is_caught(header: str, fine: bool) -> None:
+    assert bool(open_functions(header)) != fine
+
+
+def open_functions(source: str) -> list[tuple[int, str]]:
+    told = re.compile(r"\b(?:noexcept|except)\b")
+    found = headers_of_functions(source)
+    return [(n, header) for n, header in found if not told.search(header) and not OBJECTS.match(header)]
+
+
+def test_every_c_function_says_how_it_fails() -> None:
+    wrong = []
+    for path in TOKKIT:
+        if path.suffix == ".pyx":
+            wrong += [where(path, n, header) for n, header in open_functions(path.read_text(encoding="utf-8"))]
+    report(wrong)
+
+
+def test_every_test_is_named_by_a_sentence() -> None:
+    """Three words at least behind `test_`: a failing name alone should say what broke."""
+    wrong = []
+    for path in files("tests"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if path.name.startswith("test_") else ():
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and node.name.count("_") < 3:
+                wrong.append(where(path, node.lineno, node.name))
+    report(wrong)
+
+
+def test_naive_twins_stay_naive() -> None:
+    # 80 lines is the house's limit for a twin: what is longer wants a twin itself.
+    long = {p.name: n for p in files("tests/reference") if (n := p.read_text(encoding="utf-8").count("\n")) > 80}
+    assert not long

@@ -1,0 +1,24 @@
+"""Train, encode, decode, inspect and convert tokenizers, exactly and fast, on a CPU."""
+
+from tokkit import lazy
+from tokkit.version import __version__ as __version__
+
+_MODULES = {
+    "BPE": "tokkit.definition",
+    "CorpusError": "tokkit.errors",
+    "Definition": "tokkit.definition",
+    "Encoding": "tokkit.encoding",
+    "FormatError": "tokkit.errors",
+    "OptionError": "tokkit.errors",
+    "PatternError": "tokkit.errors",
+    "SpecialTokenError": "tokkit.errors",
+    "Split": "tokkit.definition",
+    "Tokenizer": "tokkit.tokenizer",
+    "TokkitError": "tokkit.errors",
+    "Vocab": "tokkit.vocab",
+    "VocabError": "tokkit.errors",
+    "load": "tokkit.tokenizer",
+    "train": "tokkit.trainers",
+}
+__all__ = sorted([*_MODULES, "__version__"])
+__getattr__ = lazy.names(__name__, _MODULES)

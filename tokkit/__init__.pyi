@@ -1,0 +1,36 @@
+"""The public names, for type checkers: `__init__.py` imports each when it is first used."""
+
+from tokkit.definition import BPE, Definition, Split
+from tokkit.encoding import Encoding
+from tokkit.errors import (
+    CorpusError,
+    FormatError,
+    OptionError,
+    PatternError,
+    SpecialTokenError,
+    TokkitError,
+    VocabError,
+)
+from tokkit.tokenizer import Tokenizer, load
+from tokkit.trainers import train
+from tokkit.version import __version__
+from tokkit.vocab import Vocab
+
+__all__ = [
+    "BPE",
+    "CorpusError",
+    "Definition",
+    "Encoding",
+    "FormatError",
+    "OptionError",
+    "PatternError",
+    "SpecialTokenError",
+    "Split",
+    "Tokenizer",
+    "TokkitError",
+    "Vocab",
+    "VocabError",
+    "__version__",
+    "load",
+    "train",
+]

@@ -1,0 +1,1 @@
+"""The compiled core: buffers in, buffers out. It imports nothing of tokkit."""

@@ -1,0 +1,29 @@
+"""Types of `bpe.pyx`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.special import SpecialMatcher
+from tokkit._core.text import Text
+
+class BPEEncoder:
+    family: int
+    n_ids: int
+    unreachable: int
+    def __init__(
+        self,
+        blob: bytes,
+        offsets: NDArray[np.int64],
+        special: NDArray[np.uint8],
+        merges: NDArray[np.uint32] | None,
+        whole_piece: bool,
+        family: int,
+        max_words: int,
+    ) -> None: ...
+    def prepare(self) -> None: ...
+    def encode(self, text: Text, matcher: SpecialMatcher | None = None) -> list[int]: ...
+    def encode_array(self, text: Text, matcher: SpecialMatcher | None = None) -> NDArray[np.uint32]: ...
+    def count(self, text: Text, matcher: SpecialMatcher | None = None) -> int: ...
+    def encode_pieces(self, text: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint32]: ...
+    def cache_info(self) -> dict[str, int]: ...
+    def merges(self) -> NDArray[np.uint32]: ...

@@ -1,0 +1,320 @@
+# A vocabulary in, an encoder out: text → ids, one crossing of the C boundary for a text or a batch.
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_New
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
+from tokkit._core.text cimport TextView, tk_utf8_bound, tk_utf8_from_units, view_text
+
+import numpy as np
+
+cdef extern from "Python.h":
+    void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
+    PyObject *PyLong_FromUnsignedLong(unsigned long value)
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define TK_SHARES_INTS 0
+    #else
+    #define TK_SHARES_INTS 1
+    #endif
+    """
+    bint TK_SHARES_INTS
+
+cdef enum:
+    GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
+    SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
+    KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+
+STATUS_MESSAGES = {
+    TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
+    TK_TOO_LARGE: (OverflowError, "a piece of 4 GiB or more cannot be merged"),
+}
+
+
+cdef object check(int status):
+    if status != TK_OK:
+        kind, message = STATUS_MESSAGES[status]
+        raise kind(message)
+    return None
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    def __cinit__(self, BPEEncoder encoder):
+        check_build(tk_worker_init(&self.state, &encoder.model, encoder.max_words), 0)
+
+    def __dealloc__(self):
+        tk_worker_free(&self.state)
+
+    cdef void shrink(self) noexcept:
+        if self.state.text_capacity > KEEP_BYTES:
+            free(self.state.text)
+            self.state.text = NULL
+            self.state.text_capacity = 0
+        if self.state.ids_capacity * sizeof(uint32_t) > KEEP_BYTES:
+            free(self.state.ids)
+            self.state.ids = NULL
+            self.state.ids_capacity = 0
+
+
+cdef inline tk_special *specials_of(matcher) except? NULL:
+    return &(<SpecialMatcher> matcher).special if matcher is not None else NULL
+
+
+cdef object check_build(int status, size_t culprit):
+    if status == TK_NO_MEMORY:
+        raise MemoryError("not enough memory for the tables of this vocabulary")
+    if status == TK_TOO_LARGE:
+        raise OverflowError("a BPE vocabulary may have up to 2097151 tokens and merges")
+    if status == TK_BAD_INPUT and culprit >= 256:
+        raise ValueError(
+            f"merge {culprit - 256} names an id that is no token, or its result is not its two parts joined"
+        )
+    if status == TK_BAD_INPUT and culprit < 256:
+        raise ValueError(f"no token is the byte 0x{culprit:02x}, or two tokens have the same bytes")
+    return None
+
+
+cdef int convert(TextView *view, tk_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
+    # Make the text UTF-8, in the worker's buffer unless it is already.
+    cdef int surrogates = 0, status
+    if view.width == 0:
+        p[0] = <const uint8_t *> view.data
+        n[0] = view.length
+        return TK_OK
+    status = tk_reserve(&w.text, &w.text_capacity, tk_utf8_bound(view.length, view.width), 1)
+    if status != TK_OK:
+        return status
+    n[0] = tk_utf8_from_units(view.data, view.length, view.width, w.text, &surrogates)
+    p[0] = w.text
+    return TK_OK
+
+
+cdef class BPEEncoder:
+    """Byte-level BPE over packed tokens. Immutable for callers; caches inside are one thread's at a time.
+
+    `blob`, `offsets` (int64, n_ids + 1) and `special` (uint8, n_ids) are a packed vocabulary; `merges` is uint32
+    (n, 3) or None for rank BPE; `family` numbers the scanner; `max_words` bounds what a thread's cache learns.
+    ValueError: a byte without a token, two tokens alike, a merge that does not fit. OverflowError: too large.
+    """
+
+    def __cinit__(
+        self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] special, merges, bint whole_piece,
+        int family, size_t max_words
+    ):
+        cdef tk_vocabulary vocabulary
+        cdef const uint32_t[:, ::1] pairs
+        cdef size_t culprit = 256
+        cdef int status
+        self.owner = blob
+        self.family = family
+        self.max_words = max_words
+        self.idle = []
+        self.n_ids = offsets.shape[0] - 1
+        vocabulary.blob = <const uint8_t *> <const char *> blob
+        vocabulary.offsets = &offsets[0]
+        vocabulary.n_ids = self.n_ids
+        vocabulary.special = &special[0] if self.n_ids else NULL
+        vocabulary.merges = NULL
+        vocabulary.n_merges = 0
+        vocabulary.whole_piece = whole_piece
+        if merges is not None:
+            pairs = merges
+            vocabulary.n_merges = pairs.shape[0]
+            vocabulary.merges = &pairs[0, 0] if pairs.shape[0] else <const uint32_t *> &offsets[0]
+        with nogil:
+            status = tk_bpe_build(&self.model, &vocabulary, &culprit)
+        check_build(status, culprit)
+        if TK_SHARES_INTS:
+            self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
+            if self.ints is NULL:
+                raise MemoryError
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.ints is not NULL:
+            for i in range(self.n_ids):
+                Py_XDECREF(self.ints[i])
+            PyMem_Free(self.ints)
+        tk_bpe_free(&self.model)
+
+    cdef Worker take_worker(self):
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return Worker(self)
+
+    cdef object give_back(self, Worker worker):
+        worker.shrink()
+        self.idle.append(worker)
+
+    # ids of a text stay in the worker until they are copied out as a list, an array or a number
+
+    cdef object run(self, Worker worker, text, matcher):
+        cdef TextView view
+        cdef tk_worker *w = &worker.state
+        cdef tk_special *specials = specials_of(matcher)
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at = 0, stop
+        cdef int status
+        w.n_ids = 0
+        text = view_text(text, &view)  # keeps the memory alive until the ids are there
+        if view.length < GIL_FREE_BYTES:
+            status = convert(&view, w, &p, &n)
+            if status == TK_OK:
+                status = encode_some(&self.model, w, self.family, specials, p, n, &at, n)
+            check(status)
+            return None
+        with nogil:
+            status = convert(&view, w, &p, &n)
+        check(status)
+        while at < n:
+            stop = at + SLICE_BYTES
+            with nogil:
+                status = encode_some(&self.model, w, self.family, specials, p, n, &at, stop)
+            check(status)
+            if n > SLICE_BYTES:
+                PyErr_CheckSignals()
+        return None
+
+    cdef list as_list(self, const uint32_t *ids, size_t n):
+        cdef list result = PyList_New(n)
+        cdef size_t k
+        cdef PyObject *item
+        for k in range(n):
+            if TK_SHARES_INTS:
+                item = self.ints[ids[k]]
+                if item is NULL:
+                    item = self.ints[ids[k]] = PyLong_FromUnsignedLong(ids[k])
+                Py_INCREF(<object> item)
+            else:
+                item = PyLong_FromUnsignedLong(ids[k])
+            PyList_SET_ITEM(result, k, item)
+        return result
+
+    def prepare(self):
+        """Set up the cache of the first thread now, rather than when the first text comes."""
+        self.give_back(self.take_worker())
+
+    def encode(self, text, SpecialMatcher matcher=None) -> list:
+        """Return the ids of a text as a list; special tokens that `matcher` finds become their ids."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, matcher)
+            return self.as_list(worker.state.ids, worker.state.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def encode_array(self, text, SpecialMatcher matcher=None):
+        """Return the ids of a text as a uint32 array."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, matcher)
+            return as_array(worker.state.ids, worker.state.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def count(self, text, SpecialMatcher matcher=None) -> int:
+        """Return how many ids a text has."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, matcher)
+            return worker.state.n_ids
+        finally:
+            self.give_back(worker)
+
+    def encode_pieces(self, bytes text, const int64_t[::1] ends):
+        """Return the ids of text that is cut already, as a uint32 array; piece k ends at byte ends[k]."""
+        cdef Worker worker = self.take_worker()
+        cdef size_t count = ends.shape[0], k
+        cdef const uint8_t *p = <const uint8_t *> <const char *> text
+        cdef int64_t last = 0
+        cdef int status
+        for k in range(count):
+            if not last <= ends[k] <= len(text):
+                raise ValueError("ends of pieces must rise from 0 to the length of the text")
+            last = ends[k]
+        try:
+            worker.state.n_ids = 0
+            if count:
+                with nogil:
+                    status = tk_encode_pieces(&self.model, &worker.state, p, &ends[0], count)
+                check(status)
+            return as_array(worker.state.ids, worker.state.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def cache_info(self) -> dict:
+        """Return sizes and counts of the idle workers' caches, added up."""
+        cdef Worker worker
+        totals = {"workers": 0, "words": 0, "own_words": 0, "long_words": 0, "misses": 0, "bytes": 0}
+        for worker in list(self.idle):
+            totals["workers"] += 1
+            totals["words"] += worker.state.cache.n_words
+            totals["own_words"] += worker.state.cache.n_seeds
+            totals["long_words"] += worker.state.cache.n_long
+            totals["misses"] += worker.state.cache.misses
+            totals["bytes"] += tk_cache_memory(&worker.state.cache)
+        return totals | {"max_words": self.max_words}
+
+    def merges(self):
+        """Return the merges that can happen, uint32 (n, 3): ids of left, right and result, in order of priority.
+
+        One for each token that merging can make. Two models with equal merges and bytes give equal ids, be they
+        rank BPE or merge lists, but for tokens that only a whole piece can be (`unreachable`).
+        """
+        cdef uint32_t t, n = 0
+        cdef tk_bpe *m = &self.model
+        result = np.empty((m.n, 3), dtype=np.uint32)
+        cdef uint32_t[:, ::1] out = result
+        for t in range(256, m.n):
+            if m.left[t] != 0xFFFFFFFF:
+                out[n, 0] = m.id[m.left[t]]
+                out[n, 1] = m.id[m.right[t]]
+                out[n, 2] = m.id[t]
+                n += 1
+        return result[:n].copy()
+
+    @property
+    def unreachable(self) -> int:
+        """How many tokens no merge makes."""
+        return self.model.unreachable
+
+
+cdef object as_array(const uint32_t *ids, size_t n):
+    result = np.empty(n, dtype=np.uint32)
+    cdef uint32_t[::1] out = result
+    if n:
+        memcpy(&out[0], ids, n * sizeof(uint32_t))
+    return result
+
+
+cdef int encode_some(
+    tk_bpe *model, tk_worker *w, int family, const tk_special *specials, const uint8_t *p, size_t n, size_t *at,
+    size_t stop
+) noexcept nogil:
+    # From *at until *at is n or has passed `stop`. Special tokens cut the text first: each part between them is
+    # matched as a text of its own.
+    cdef size_t start = 0, end = 0, part
+    cdef uint32_t id_ = 0
+    cdef int status
+    if specials == NULL:
+        return tk_encode(model, w, family, p, n, at, stop)
+    while at[0] < n and at[0] < stop:
+        if not tk_special_find(specials, p, n, at[0], &start, &end, &id_):
+            start = end = n
+        part = 0
+        status = tk_encode(model, w, family, p + at[0], start - at[0], &part, n)
+        if status == TK_OK and start < n:
+            status = tk_append_id(w, id_)
+        if status != TK_OK:
+            return status
+        at[0] = end
+    return TK_OK

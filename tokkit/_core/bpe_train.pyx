@@ -1,0 +1,237 @@
+# Text or counted words in, merges and tokens out: the training of byte-level BPE, without the GIL.
+"""Word counting and byte-level BPE training; options and files are the business of `tokkit.trainers`."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memset
+
+cdef extern from "utf8.h" nogil:
+    size_t tk_utf8_invalid(const uint8_t *text, size_t n)
+
+cdef extern from "scan.h" nogil:
+    int TK_SCAN_FAMILIES
+
+cdef extern from "word_counts.h" nogil:
+    int TK_OK, TK_TOO_LARGE
+    ctypedef struct tk_word:
+        uint64_t offset
+        int64_t count
+        size_t length
+    ctypedef struct tk_word_counts:
+        uint8_t *bytes
+        tk_word *words
+        size_t n_words
+    ctypedef struct tk_documents:
+        const uint8_t *text
+        size_t n
+        const int64_t *ends
+        size_t n_ends
+        int done
+    void tk_word_counts_free(tk_word_counts *)
+    void tk_word_counts_seal(tk_word_counts *)
+    int tk_word_counts_add(tk_word_counts *, const uint8_t *, size_t, int64_t)
+    int tk_word_counts_text(tk_word_counts *, tk_documents *, int family, size_t budget)
+    int tk_word_counts_merge(tk_word_counts *, const tk_word_counts *)
+
+cdef extern from "bpe_train.h" nogil:
+    ctypedef struct tk_merge:
+        pass
+    ctypedef struct tk_bpe_trainer:
+        pass
+    ctypedef struct tk_bpe_limits:
+        size_t vocab_size
+        int64_t min_frequency
+        size_t max_length
+    tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits)
+    void tk_bpe_trainer_free(tk_bpe_trainer *)
+    int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, int mergeable)
+    int tk_bpe_trainer_words(tk_bpe_trainer *, const tk_word_counts *)
+    int tk_bpe_trainer_run(tk_bpe_trainer *, size_t budget, int *done)
+    const tk_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n)
+    const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *, const uint64_t **ends, size_t *n)
+
+# Bytes counted between two looks for Ctrl-C: some 50 ms of work.
+cdef size_t BYTES_A_SLICE = 4 << 20
+
+
+cdef int check(int status) except -1:
+    if status == TK_OK:
+        return 0
+    if status == TK_TOO_LARGE:
+        raise OverflowError("more than 2**32 distinct words, or bytes of distinct words")
+    raise MemoryError()
+
+
+cdef class WordCounts:
+    """A table of words (bytes) and how often each occurred; one thread at a time may change it."""
+
+    cdef tk_word_counts table
+    cdef bint busy, sealed
+    cdef public bint cancelled
+
+    def __cinit__(self):
+        memset(&self.table, 0, sizeof(self.table))
+
+    def __dealloc__(self):
+        tk_word_counts_free(&self.table)
+
+    def __len__(self):
+        return self.table.n_words
+
+    cdef int open(self) except -1:
+        if self.busy:
+            raise RuntimeError("these counts are in use by another thread")
+        if self.sealed:
+            raise RuntimeError("these counts have been used for training, and count no more")
+        return 0
+
+    def add_text(self, bytes text not None, int family, bytes ends=None):
+        """Count the pieces of UTF-8 as the scanner number `family` cuts them; setting `cancelled` ends it early.
+
+        `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no piece
+        crosses; None makes each line with its end a document. Returns -1, or the offset of the first byte
+        that is not valid UTF-8, and then nothing was counted.
+        """
+        cdef tk_documents documents
+        cdef int64_t last = 0
+        cdef size_t i, bad, n = len(text)
+        cdef int status
+        self.open()
+        if not 0 <= family < TK_SCAN_FAMILIES:
+            raise ValueError(f"no scanner has the number {family}")
+        memset(&documents, 0, sizeof(documents))
+        documents.text, documents.n = <const uint8_t *> <const char *> text, n
+        if ends is not None:
+            documents.ends, documents.n_ends = <const int64_t *> <const char *> ends, len(ends) // sizeof(int64_t)
+            for i in range(documents.n_ends):
+                if documents.ends[i] < last:
+                    raise ValueError("ends must not decrease")
+                last = documents.ends[i]
+            if <size_t> last != n:
+                raise ValueError("the last end must be the text's")
+        self.busy = True
+        try:
+            with nogil:
+                bad = tk_utf8_invalid(documents.text, n)
+            if bad != n:
+                return bad
+            while not documents.done and not self.cancelled:
+                with nogil:
+                    status = tk_word_counts_text(&self.table, &documents, family, BYTES_A_SLICE)
+                check(status)
+                PyErr_CheckSignals()
+        finally:
+            self.busy = False
+        return -1
+
+    def add_word(self, bytes word not None, int64_t count=1):
+        """Add `count` occurrences of one word, which must not be empty."""
+        self.open()
+        if not word:
+            raise ValueError("a word needs at least one byte")
+        check(tk_word_counts_add(&self.table, <const uint8_t *> <const char *> word, len(word), count))
+
+    def merge(self, WordCounts other not None):
+        """Add all counts of `other`."""
+        cdef int status
+        self.open()
+        if other is self or other.busy:
+            raise RuntimeError("these counts are in use")
+        self.busy = other.busy = True
+        with nogil:
+            status = tk_word_counts_merge(&self.table, &other.table)
+        self.busy = other.busy = False
+        check(status)
+
+    def items(self):
+        """Return a list of (word, count), sorted by the words' bytes."""
+        cdef size_t i
+        cdef tk_word *w
+        found = []
+        for i in range(self.table.n_words):
+            w = &self.table.words[i]
+            found.append((PyBytes_FromStringAndSize(<char *> self.table.bytes + w.offset, w.length), w.count))
+        found.sort()
+        return found
+
+
+cdef class BPETrainer:
+    """Training in slices, so that the caller can report progress and be interrupted between them.
+
+    `tokens` are (bytes, mergeable) of the special tokens and then of the 256 single bytes, in the order of
+    their ids; a merge whose bytes are a mergeable token's takes its id. `counts` is closed by this.
+    """
+
+    cdef tk_bpe_trainer *trainer
+    cdef bint busy
+    cdef int done
+
+    def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
+                  size_t max_length):
+        cdef tk_bpe_limits limits
+        cdef const char *p
+        cdef int status
+        counts.open()
+        if len(tokens) < 256 or not 256 <= vocab_size < <size_t> 1 << 31 or max_length < 2:
+            raise ValueError("vocab_size or max_length is out of range")
+        if sorted(token for token, _ in tokens[len(tokens) - 256:]) != [bytes([b]) for b in range(256)]:
+            raise ValueError("the last 256 tokens must be the single bytes")
+        limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
+        self.trainer = tk_bpe_trainer_new(limits)
+        if self.trainer is NULL:
+            raise MemoryError()
+        for token, mergeable in tokens:
+            if not isinstance(token, bytes) or not token:
+                raise ValueError("a token is bytes, at least one")
+            p = <const char *> (<bytes> token)
+            check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), bool(mergeable)))
+        counts.sealed = True
+        with nogil:
+            tk_word_counts_seal(&counts.table)
+            status = tk_bpe_trainer_words(self.trainer, &counts.table)
+            tk_word_counts_free(&counts.table)
+        check(status)
+
+    def __dealloc__(self):
+        tk_bpe_trainer_free(self.trainer)
+
+    def run(self, size_t budget):
+        """Visit about `budget` occurrences of pairs; return True once training has ended."""
+        cdef int status
+        if self.busy:
+            raise RuntimeError("this training is in use by another thread")
+        if not self.done:
+            self.busy = True
+            with nogil:
+                status = tk_bpe_trainer_run(self.trainer, budget, &self.done)
+            self.busy = False
+            if status != TK_OK:
+                self.done = True
+            check(status)
+        return bool(self.done)
+
+    @property
+    def n_ids(self):
+        """Tokens so far, special tokens included."""
+        cdef const uint64_t *ends
+        cdef size_t n
+        tk_bpe_trainer_tokens(self.trainer, &ends, &n)
+        return n
+
+    def merges(self):
+        """Return (left, right, result) of all merges as packed uint32; a pair may occur more than once."""
+        cdef size_t n
+        cdef const tk_merge *merges = tk_bpe_trainer_merges(self.trainer, &n)
+        return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_merge)) if n else b""
+
+    def tokens(self):
+        """Return the bytes of all tokens joined, and the end of each as packed uint64."""
+        cdef const uint64_t *ends
+        cdef size_t n
+        cdef const uint8_t *packed = tk_bpe_trainer_tokens(self.trainer, &ends, &n)
+        return (
+            PyBytes_FromStringAndSize(<const char *> packed, ends[n - 1]),
+            PyBytes_FromStringAndSize(<const char *> ends, n * sizeof(uint64_t)),
+        )

@@ -1,0 +1,78 @@
+/* Sizes and attributes in, checked memory out: what every other C file of the core builds on. */
+#ifndef TK_BASE_H
+#define TK_BASE_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint32_t tk_token;
+
+/* Status of a C-level function; the Cython layer turns one into an exception once the GIL is back. */
+enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3, TK_STOPPED = -4 };
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TK_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TK_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TK_PREFETCH(p) __builtin_prefetch(p)
+#define TK_NOINLINE __attribute__((noinline))
+#define TK_INLINE static inline __attribute__((always_inline))
+#else
+#define TK_LIKELY(x) (x)
+#define TK_UNLIKELY(x) (x)
+#define TK_PREFETCH(p) ((void)(p))
+#define TK_NOINLINE
+#define TK_INLINE static inline
+#endif
+
+/* count * size bytes, or NULL where the product does not fit or memory is short. */
+static inline void *tk_alloc(size_t count, size_t size) {
+    if (size && count > (size_t)PTRDIFF_MAX / size) return NULL;
+    size_t bytes = count * size;
+    return malloc(bytes ? bytes : 1);
+}
+
+static inline void *tk_calloc(size_t count, size_t size) {
+    if (size && count > (size_t)PTRDIFF_MAX / size) return NULL;
+    return calloc(count ? count : 1, size ? size : 1);
+}
+
+/* Make *block hold at least `need` items, growing by half as much again; 0 or TK_NO_MEMORY. */
+static inline int tk_reserve(void *block, size_t *capacity, size_t need, size_t size) {
+    if (need <= *capacity) return TK_OK;
+    size_t grown = *capacity + *capacity / 2 + 64;
+    if (grown < need) grown = need;
+    if (grown > (size_t)PTRDIFF_MAX / size) return TK_NO_MEMORY;
+    void *old, *moved;
+    memcpy(&old, block, sizeof old);
+    moved = realloc(old, grown * size);
+    if (!moved) return TK_NO_MEMORY;
+    memcpy(block, &moved, sizeof moved);
+    *capacity = grown;
+    return TK_OK;
+}
+
+static inline uint64_t tk_load64(const void *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static inline uint64_t tk_mix64(uint64_t x) {
+    x ^= x >> 32;
+    x *= UINT64_C(0x9E3779B97F4A7C15);
+    x ^= x >> 29;
+    return x;
+}
+
+/* A hash of n bytes for tables that compare the bytes afterwards. */
+static inline uint64_t tk_hash_bytes(const uint8_t *p, size_t n) {
+    uint64_t h = UINT64_C(0x2545F4914F6CDD1D) ^ (n * UINT64_C(0x9FB21C651E98DF25));
+    for (; n >= 8; p += 8, n -= 8) h = (h ^ tk_load64(p)) * UINT64_C(0x9E3779B97F4A7C15), h ^= h >> 31;
+    uint64_t tail = 0;
+    memcpy(&tail, p, n);
+    h = (h ^ tail) * UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ (h >> 32);
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* The trie of tokens, the validity of pairs, and the walk that uses both: see bpe_backtrack.h. */
+#include "bpe_backtrack.h"
+
+enum { MEMO_BITS = 15 };
+
+TK_INLINE size_t edge_slot(const tk_trie *t, uint64_t key) {
+    return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> t->shift);
+}
+
+/* The child of `node` by `byte`, or TK_NONE. */
+TK_INLINE uint32_t child_of(const tk_trie *t, uint32_t node, uint8_t byte) {
+    uint64_t key = (uint64_t)node << 8 | byte;
+    for (size_t slot = edge_slot(t, key);; slot = (slot + 1) & t->mask) {
+        uint64_t edge = t->edges[slot];
+        if (edge >> 32 == key) return (uint32_t)edge;
+        if (edge == UINT64_MAX) return TK_NONE;
+    }
+}
+
+static void add_edge(tk_trie *t, uint32_t node, uint8_t byte, uint32_t child) {
+    uint64_t key = (uint64_t)node << 8 | byte;
+    size_t slot = edge_slot(t, key);
+    while (t->edges[slot] != UINT64_MAX) slot = (slot + 1) & t->mask;
+    t->edges[slot] = key << 32 | child;
+}
+
+/* A node more, and room for the edge to it: at most two thirds of the slots are taken. */
+static int new_node(tk_trie *t, uint32_t shorter, uint32_t *node) {
+    if (t->nodes >= 0xFFFFFF) return TK_TOO_LARGE; /* the key of an edge has 24 bits for its node */
+    if (t->nodes == t->capacity) {
+        size_t capacity = 0;
+        if (tk_reserve(&t->shorter, &capacity, 2 * t->capacity + 64, sizeof *t->shorter)) return TK_NO_MEMORY;
+        capacity = 0;
+        if (tk_reserve(&t->token, &capacity, 2 * t->capacity + 64, sizeof *t->token)) return TK_NO_MEMORY;
+        t->capacity = capacity;
+    }
+    if (!t->edges || 3 * t->nodes > 2 * t->mask) {
+        uint64_t *old = t->edges;
+        size_t slots = old ? t->mask + 1 : 0, grown = old ? 4 * slots : 64;
+        t->edges = tk_alloc(grown, sizeof *t->edges);
+        if (!t->edges) return t->edges = old, TK_NO_MEMORY;
+        memset(t->edges, 0xFF, grown * sizeof *t->edges);
+        t->shift = old ? t->shift - 2 : 58;
+        t->mask = grown - 1;
+        for (size_t i = 0; i < slots; i++)
+            if (old[i] != UINT64_MAX) add_edge(t, (uint32_t)(old[i] >> 40), (uint8_t)(old[i] >> 32), (uint32_t)old[i]);
+        free(old);
+    }
+    *node = (uint32_t)t->nodes++;
+    t->token[*node] = TK_NONE;
+    t->shorter[*node] = shorter;
+    return TK_OK;
+}
+
+/* Put token k in. Shorter ones are in already, so the nearest token above shows on the way. */
+static int add_token(tk_trie *t, const uint8_t *bytes, uint32_t length, uint32_t k) {
+    uint32_t node = 0;
+    for (uint32_t i = 1; i < length; i++) {
+        uint32_t child = child_of(t, node, bytes[i]);
+        if (child == TK_NONE) {
+            int status = new_node(t, t->token[node] != TK_NONE ? node : t->shorter[node], &child);
+            if (status != TK_OK) return status;
+            add_edge(t, node, bytes[i], child);
+        } else if (t->token[node] != TK_NONE) {
+            t->shorter[child] = node;
+        } else {
+            t->shorter[child] = t->shorter[node];
+        }
+        node = child;
+    }
+    t->token[node] = k;
+    return TK_OK;
+}
+
+static tk_trie *build(const tk_bpe *m, uint8_t first) {
+    tk_trie *t = tk_calloc(1, sizeof *t);
+    uint32_t root;
+    if (!t) return NULL;
+    int status = new_node(t, TK_NONE, &root);
+    if (status == TK_OK) t->token[root] = first;
+    for (uint32_t i = m->first_byte[first]; i < m->first_byte[first + 1] && status == TK_OK; i++) {
+        uint32_t k = m->by_first_byte[i];
+        status = add_token(t, m->bytes[k], m->length[k], k);
+    }
+    if (status == TK_OK) return t;
+    return tk_trie_free(t), NULL;
+}
+
+const tk_trie *tk_trie_of(tk_bpe *model, uint8_t first) {
+    tk_trie *trie = atomic_load_explicit(&model->tries[first], memory_order_acquire), *none = NULL;
+    if (TK_LIKELY(trie != NULL) || !(trie = build(model, first))) return trie;
+    if (atomic_compare_exchange_strong(&model->tries[first], &none, trie)) return trie;
+    return tk_trie_free(trie), none; /* another thread was first: `none` has its trie now */
+}
+
+void tk_trie_free(tk_trie *t) {
+    if (!t) return;
+    free(t->edges);
+    free(t->token);
+    free(t->shorter);
+    free(t);
+}
+
+/* Walk down the right edge of a and the left edge of b, undoing the later of the two merges each time. At each
+   step u and v stand side by side, u until merge number `until_u` and v until `until_v`. They would merge
+   (number r) if that comes before: at equal numbers the left one is first, so r < until_u, r <= until_v. */
+int tk_valid_pair(const tk_bpe *m, uint32_t a, uint32_t b) {
+    uint32_t until_a = TK_NONE, until_b = TK_NONE - 1;
+    for (;;) {
+        uint32_t r = tk_pair(m, a, b);
+        if (r < until_a && r <= until_b) return 0;
+        if (a < 256 && b < 256) return 1;
+        if (b < 256 || (a >= 256 && a > b)) until_a = a, a = m->right[a];
+        else until_b = b, b = m->left[b];
+    }
+}
+
+/* The same, remembered in a direct-mapped table: a << 21 | b, and the answer in the top bit. */
+TK_INLINE int valid_pair(const tk_bpe *m, uint64_t *memo, uint32_t a, uint32_t b) {
+    uint64_t key = (uint64_t)a << TK_NUMBER_BITS | b;
+    uint64_t *slot = memo + (key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - MEMO_BITS));
+    if ((*slot & ~(UINT64_C(1) << 63)) == key) return (int)(*slot >> 63);
+    int valid = tk_valid_pair(m, a, b);
+    *slot = key | (uint64_t)valid << 63;
+    return valid;
+}
+
+/* The node of the longest token at p, which has n bytes. */
+TK_INLINE uint32_t longest_match(const tk_trie *t, const uint8_t *p, size_t n) {
+    uint32_t node = 0, best = 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((node = child_of(t, node, p[i])) == TK_NONE) break;
+        if (t->token[node] != TK_NONE) best = node;
+    }
+    return best;
+}
+
+static int reserve(tk_merger *s, size_t n) {
+    int status;
+    if (!s->memo) {
+        s->memo = tk_alloc((size_t)1 << MEMO_BITS, sizeof *s->memo);
+        if (!s->memo) return TK_NO_MEMORY;
+        memset(s->memo, 0x7F, ((size_t)1 << MEMO_BITS) * sizeof *s->memo); /* no key has these bits */
+    }
+    if ((status = tk_reserve(&s->dead, &s->dead_capacity, n / 8 + 1, 1))) return status;
+    if ((status = tk_reserve(&s->tokens, &s->tokens_capacity, n, sizeof *s->tokens))) return status;
+    if ((status = tk_reserve(&s->nodes, &s->nodes_capacity, n, sizeof *s->nodes))) return status;
+    memset(s->dead, 0, n / 8 + 1);
+    return TK_OK;
+}
+
+int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count) {
+    int status = reserve(s, n);
+    if (status != TK_OK) return status;
+    uint32_t *tokens = s->tokens, *nodes = s->nodes;
+    const tk_trie *trie = tk_trie_of(model, bytes[0]);
+    if (!trie) return TK_NO_MEMORY;
+    size_t at = 0, k = 0;
+    *symbols = tokens;
+    *count = 0;
+    for (uint32_t node = longest_match(trie, bytes, n);;) {
+        size_t end = 0;
+        for (; node != TK_NONE; node = trie->shorter[node]) {
+            uint32_t candidate = trie->token[node];
+            end = at + model->length[candidate];
+            if (!(s->dead[end >> 3] >> (end & 7) & 1) && (!k || valid_pair(model, s->memo, tokens[k - 1], candidate)))
+                break;
+        }
+        if (node != TK_NONE) {
+            tokens[k] = trie->token[node];
+            nodes[k++] = node;
+            if ((at = end) == n) break;
+            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_NO_MEMORY;
+            node = longest_match(trie, bytes + at, n - at);
+        } else {
+            if (!k) return TK_OK; /* no sequence at all */
+            s->dead[at >> 3] |= (uint8_t)(1u << (at & 7));
+            at -= model->length[tokens[--k]];
+            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_NO_MEMORY;
+            node = trie->shorter[nodes[k]];
+        }
+    }
+    *count = k;
+    return TK_OK;
+}

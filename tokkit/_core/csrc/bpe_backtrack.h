@@ -1,0 +1,36 @@
+/* A long piece in, token numbers out, in linear time: longest match, proved pair by pair.
+
+   A sequence of tokens is what merging gives if and only if each adjacent pair is what merging gives for the
+   bytes of that pair (the first merge across a boundary would be one inside the pair alone as well). So any
+   way of guessing that ends in a sequence of valid pairs has the one right answer; a place that no
+   continuation leads on from is dead for good and never tried again. */
+#ifndef TK_BPE_BACKTRACK_H
+#define TK_BPE_BACKTRACK_H
+#include "bpe_merge.h"
+
+/* Below this many bytes plain merging is faster than walking the trie (benchmarks/bench_encode.py, misses). */
+enum { TK_LONG_PIECE = 48 };
+
+/* The tokens that start with one byte. A hash table of (node, byte) → node; node 0 is the first byte. */
+struct tk_trie {
+    uint64_t *edges;     /* node << 40 | byte << 32 | child; all ones is free */
+    unsigned shift;
+    size_t mask;
+    uint32_t *token;     /* [nodes] the token that ends here, or TK_NONE */
+    uint32_t *shorter;   /* [nodes] the nearest node above where a token ends, or TK_NONE */
+    size_t nodes, capacity;
+};
+
+/* The model's trie of a first byte; the first call builds it. Threads may race: one trie is kept. NULL without
+   memory. */
+const tk_trie *tk_trie_of(tk_bpe *model, uint8_t first);
+void tk_trie_free(tk_trie *trie);
+
+/* As tk_merge, for a model that is monotone. *count stays 0 where no sequence is found, which only a
+   vocabulary that breaks the conditions can cause: the caller merges instead. */
+int tk_backtrack(tk_bpe *model, tk_merger *merger, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count);
+
+/* Does merging the bytes of a and then of b give just these two tokens? Both reachable, model monotone. */
+int tk_valid_pair(const tk_bpe *model, uint32_t a, uint32_t b);
+
+#endif

@@ -1,0 +1,176 @@
+/* The three phases of a chunk of pieces, and the way of those that miss: see bpe_encode.h.
+
+   Phase 1 finds the ends of up to CHUNK pieces, phase 2 makes their keys and prefetches their cache lines,
+   phase 3 looks them up and writes ids. A piece that misses is cut where no token can span the cut
+   (bpe_cuts.h), and its units are looked up in turn; only what is still unknown is merged. */
+#include "bpe_encode.h"
+
+#include "bpe_backtrack.h"
+#include "bpe_cuts.h"
+#include "scan.h"
+#include "utf8.h"
+
+enum {
+    CHUNK = 64,       /* pieces a chunk: their records stay in the first-level cache (bench_encode) */
+    FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */
+    LONG_UNIT = 64,   /* units longer than this are not looked up */
+    TRIES_PAY = 4096, /* bytes of long pieces, after which the time to build tries comes back */
+};
+
+int tk_worker_init(tk_worker *w, const tk_bpe *model, size_t max_words) {
+    memset(w, 0, sizeof *w);
+    return tk_cache_init(&w->cache, model, max_words);
+}
+
+void tk_worker_free(tk_worker *w) {
+    tk_cache_free(&w->cache);
+    tk_merger_free(&w->merger);
+    free(w->ids);
+    free(w->text);
+    memset(w, 0, sizeof *w);
+}
+
+int tk_append_id(tk_worker *w, uint32_t id) {
+    int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + 1, sizeof *w->ids);
+    if (status == TK_OK) w->ids[w->n_ids++] = id;
+    return status;
+}
+
+/* All below writes to w->ids, which has room: a piece of n bytes has at most n ids, plus TK_INLINE_IDS. */
+
+static void emit(tk_worker *w, const uint32_t *ids, size_t count) {
+    uint32_t *out = w->ids + w->n_ids;
+    for (size_t k = 0; k < count; k++) out[k] = ids[k] & TK_ID_MASK;
+    w->n_ids += count;
+}
+
+/* Merge n bytes without looking anything up. */
+static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
+    uint32_t *symbols;
+    size_t count = 0;
+    int status = TK_OK;
+    if (n >= TK_LONG_PIECE && model->monotone && (w->long_bytes += n) > TRIES_PAY)
+        status = tk_backtrack(model, &w->merger, p, n, &symbols, &count);
+    if (status == TK_OK && !count) status = tk_merge(model, &w->merger, p, n, &symbols, &count);
+    if (status != TK_OK) return status;
+    uint32_t *out = w->ids + w->n_ids;
+    for (size_t k = 0; k < count; k++) out[k] = model->id[symbols[k]];
+    w->n_ids += count;
+    return TK_OK;
+}
+
+/* A part of a piece between two safe cuts. Whole-piece look-up does not hold for it: where the vocabulary has
+   tokens that merging never makes, only words that have been merged here may be taken from the cache. */
+static int encode_unit(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, size_t readable) {
+    const uint32_t *ids;
+    size_t count, before = w->n_ids;
+    int trusted = !(model->whole_piece && model->unreachable), status;
+    if (!trusted || n > LONG_UNIT) return merge(model, w, p, n);
+    if (n > TK_SHORT_WORD) {
+        if ((count = tk_cache_find_long(&w->cache, p, n, &ids))) return emit(w, ids, count), TK_OK;
+        if ((status = merge(model, w, p, n)) != TK_OK) return status;
+        tk_cache_add_long(&w->cache, p, n, w->ids + before, w->n_ids - before);
+        return TK_OK;
+    }
+    tk_key key = tk_key_of(p, n, readable);
+    if ((count = tk_cache_find(&w->cache, &key, &ids))) return emit(w, ids, count), TK_OK;
+    if ((status = merge(model, w, p, n)) != TK_OK) return status;
+    tk_cache_add(&w->cache, &key, w->ids + before, w->n_ids - before);
+    return TK_OK;
+}
+
+/* Cut a piece at its safe boundaries. *units gets how many parts there were. */
+static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, size_t readable,
+                        size_t *units) {
+    unsigned length;
+    uint32_t c = tk_utf8_decode(p, &length);
+    size_t start = 0, i = length;
+    int status;
+    *units = 1;
+    while (i < n) {
+        uint32_t d = tk_utf8_decode(p + i, &length);
+        if (tk_may_cut(model, c, p[i - 1], d, p[i])) {
+            if ((status = encode_unit(model, w, p + start, i - start, readable - start)) != TK_OK) return status;
+            start = i;
+            ++*units;
+        }
+        c = d;
+        i += length;
+    }
+    if (!start) return merge(model, w, p, n);
+    return encode_unit(model, w, p + start, n - start, readable - start);
+}
+
+/* Short words of ASCII seldom have a safe cut, and are merged in less time than it takes to look for one. */
+static int worth_cutting(const uint8_t *p, size_t n) {
+    return n > TK_SHORT_WORD || p[0] >= 0xE0 || (n > 1 && p[1] >= 0xE0);
+}
+
+/* A piece that the first cache line does not have. */
+static TK_NOINLINE int encode_missed(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n,
+                                     size_t readable, const tk_key *key) {
+    const uint32_t *ids;
+    size_t count, units = 1, before = w->n_ids;
+    if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
+    else count = n <= w->cache.longest ? tk_cache_find_long(&w->cache, p, n, &ids) : 0;
+    if (count) return emit(w, ids, count), TK_OK;
+    w->cache.misses++;
+    int status = worth_cutting(p, n) ? encode_units(model, w, p, n, readable, &units) : merge(model, w, p, n);
+    if (status != TK_OK) return status;
+    if (n <= TK_SHORT_WORD) tk_cache_add(&w->cache, key, w->ids + before, w->n_ids - before);
+    else if (units <= FEW_UNITS) tk_cache_add_long(&w->cache, p, n, w->ids + before, w->n_ids - before);
+    return TK_OK;
+}
+
+static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
+                        const size_t *ends, size_t count) {
+    tk_key keys[CHUNK];
+    int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + (ends[count - 1] - start) + TK_INLINE_IDS,
+                            sizeof *w->ids);
+    if (status != TK_OK) return status;
+    size_t at = start;
+    for (size_t k = 0; k < count; at = ends[k++]) {
+        size_t length = ends[k] - at;
+        if (length <= TK_SHORT_WORD) keys[k] = tk_key_of(text + at, length, n - at);
+        else keys[k] = (tk_key){0, UINT64_MAX, 0}; /* no entry has this key: its length would be 255 */
+        TK_PREFETCH(tk_cache_line(&w->cache, keys[k].hash));
+    }
+    at = start;
+    for (size_t k = 0; k < count; at = ends[k++]) {
+        const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
+        uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
+        uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
+        if (TK_LIKELY(!other_0 | !other_1)) {
+            const tk_word *word = words + (other_0 != 0);
+            uint32_t *out = w->ids + w->n_ids; /* all four are written: the count says how many stay */
+            out[0] = word->ids[0] & TK_ID_MASK;
+            memcpy(out + 1, word->ids + 1, 3 * sizeof *out);
+            w->n_ids += word->ids[0] >> TK_ID_BITS;
+        } else if ((status = encode_missed(model, w, text + at, ends[k] - at, n - at, keys + k)) != TK_OK) {
+            return status;
+        }
+    }
+    return TK_OK;
+}
+
+int tk_encode(tk_bpe *model, tk_worker *w, int family, const uint8_t *text, size_t n, size_t *at, size_t stop) {
+    size_t ends[CHUNK], start = *at, count;
+    while (start < stop && (count = tk_scan(family, text, n, at, ends, CHUNK))) {
+        int status = encode_chunk(model, w, text, n, start, ends, count);
+        if (status != TK_OK) return status;
+        start = *at;
+    }
+    return TK_OK;
+}
+
+int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int64_t *ends, size_t count) {
+    size_t chunk[CHUNK], start = 0, n = count ? (size_t)ends[count - 1] : 0;
+    for (size_t k = 0; k < count;) {
+        size_t filled = 0;
+        while (filled < CHUNK && k < count) chunk[filled++] = (size_t)ends[k++];
+        int status = encode_chunk(model, w, text, n, start, chunk, filled);
+        if (status != TK_OK) return status;
+        start = chunk[filled - 1];
+    }
+    return TK_OK;
+}

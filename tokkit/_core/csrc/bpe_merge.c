@@ -1,0 +1,117 @@
+/* Byte-pair merging in arrays and in a heap: see bpe_merge.h. */
+#include "bpe_merge.h"
+
+void tk_merger_free(tk_merger *m) {
+    free(m->symbols);
+    free(m->next);
+    free(m->previous);
+    free(m->heap);
+    free(m->memo);
+    free(m->dead);
+    free(m->tokens);
+    free(m->nodes);
+    memset(m, 0, sizeof *m);
+}
+
+/* results[i] is what symbols[i] and symbols[i + 1] merge to; the arrays are compacted at each merge. */
+static size_t merge_small(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols,
+                          uint32_t *results) {
+    for (size_t i = 0; i < n; i++) symbols[i] = bytes[i];
+    for (size_t i = 0; i + 1 < n; i++) results[i] = model->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]];
+    while (n > 1) {
+        uint32_t best = results[0];
+        size_t at = 0;
+        for (size_t i = 1; i + 1 < n; i++)
+            if (results[i] < best) best = results[i], at = i;
+        if (best == TK_NONE) break;
+        symbols[at] = best;
+        n--;
+        for (size_t i = at + 1; i < n; i++) symbols[i] = symbols[i + 1];
+        for (size_t i = at; i + 1 < n; i++) results[i] = results[i + 1];
+        if (at) results[at - 1] = tk_pair(model, symbols[at - 1], best);
+        if (at + 1 < n) results[at] = tk_pair(model, best, symbols[at + 1]);
+    }
+    return n;
+}
+
+static void sift_down(uint64_t *heap, size_t n, size_t i) {
+    uint64_t moved = heap[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+        if (heap[child] >= moved) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+}
+
+static void push(uint64_t *heap, size_t *n, uint64_t entry) {
+    size_t i = (*n)++;
+    for (size_t parent; i && heap[parent = (i - 1) / 2] > entry; i = parent) heap[i] = heap[parent];
+    heap[i] = entry;
+}
+
+static int reserve(tk_merger *m, size_t n) {
+    if (n <= m->capacity) return TK_OK;
+    free(m->symbols);
+    free(m->next);
+    free(m->previous);
+    free(m->heap);
+    m->capacity = 0;
+    m->symbols = tk_alloc(n, sizeof *m->symbols);
+    m->next = tk_alloc(n, sizeof *m->next);
+    m->previous = tk_alloc(n, sizeof *m->previous);
+    m->heap = tk_alloc(3, n * sizeof *m->heap); /* a merge adds two entries at most, and takes one symbol */
+    if (!m->symbols || !m->next || !m->previous || !m->heap) return TK_NO_MEMORY;
+    m->capacity = n;
+    return TK_OK;
+}
+
+/* The least entry of the heap is the next merge; one whose symbols have changed since is passed over. */
+static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes, uint32_t n) {
+    uint32_t *symbols = m->symbols, *next = m->next, *previous = m->previous;
+    uint64_t *heap = m->heap;
+    size_t entries = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        symbols[i] = bytes[i];
+        next[i] = i + 1;
+        previous[i] = i - 1;
+        uint32_t result = i + 1 < n ? model->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]] : TK_NONE;
+        if (result != TK_NONE) heap[entries++] = (uint64_t)result << 32 | i;
+    }
+    for (size_t i = entries / 2; i-- > 0;) sift_down(heap, entries, i);
+    while (entries) {
+        uint32_t result = (uint32_t)(heap[0] >> 32), i = (uint32_t)heap[0], j;
+        heap[0] = heap[--entries];
+        if (entries) sift_down(heap, entries, 0);
+        if (symbols[i] == TK_NONE || (j = next[i]) == n || tk_pair(model, symbols[i], symbols[j]) != result) continue;
+        symbols[i] = result;
+        symbols[j] = TK_NONE;
+        uint32_t after = next[i] = next[j], before = previous[i], pair;
+        if (after < n) {
+            previous[after] = i;
+            if ((pair = tk_pair(model, result, symbols[after])) != TK_NONE)
+                push(heap, &entries, (uint64_t)pair << 32 | i);
+        }
+        if (before != UINT32_MAX && (pair = tk_pair(model, symbols[before], result)) != TK_NONE)
+            push(heap, &entries, (uint64_t)pair << 32 | before);
+    }
+    size_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (symbols[i] != TK_NONE) symbols[count++] = symbols[i];
+    return count;
+}
+
+int tk_merge(const tk_bpe *model, tk_merger *merger, const uint8_t *bytes, size_t n, uint32_t **symbols,
+             size_t *count) {
+    if (n <= TK_SMALL_MERGE) {
+        *symbols = merger->small_symbols;
+        *count = merge_small(model, bytes, n, merger->small_symbols, merger->small_results);
+        return TK_OK;
+    }
+    if (n >= UINT32_MAX) return TK_TOO_LARGE;
+    int status = reserve(merger, n);
+    if (status != TK_OK) return status;
+    *symbols = merger->symbols;
+    *count = merge_long(model, merger, bytes, (uint32_t)n);
+    return TK_OK;
+}

@@ -1,0 +1,73 @@
+/* A vocabulary in, the tables that merging needs out. Immutable once built, so threads share one.
+
+   Inside, tokens have numbers of their own: 0-255 are the bytes, then come the merged tokens in order of
+   priority. So the priority of a merge is the number of its result, and one comparison decides. `id` leads
+   back to the vocabulary's ids.
+
+   Only one pair can ever become a given token: up to that merge, what happens inside the token's bytes is
+   what happens to these bytes alone (every merge is the least by (priority, place), so it is the least of
+   those inside as well), and that has a single last state of two symbols. This canonical pair is found by
+   merging each token's bytes, shortest tokens first; all other splits are left out, for rank BPE and merge
+   lists alike. A token without one is unreachable: only a whole piece can be it. */
+#ifndef TK_BPE_MODEL_H
+#define TK_BPE_MODEL_H
+#include <stdatomic.h>
+
+#include "base.h"
+
+#define TK_NONE UINT32_MAX
+#define TK_NUMBER_BITS 21
+#define TK_MAX_TOKENS ((UINT32_C(1) << TK_NUMBER_BITS) - 1)
+
+typedef struct tk_trie tk_trie;
+
+typedef struct {
+    uint32_t n;               /* token numbers run from 0 to n - 1 */
+    tk_token *id;             /* [n] the vocabulary's id */
+    uint32_t *left, *right;   /* [n] canonical pair; TK_NONE for bytes and for tokens no merge makes */
+    const uint8_t **bytes;    /* [n] into the vocabulary's blob, which the owner keeps alive */
+    uint32_t *length;         /* [n] bytes of the token; 0 for a merge that never happens */
+    uint32_t *byte_pairs;     /* [65536] two bytes → number or TK_NONE */
+    uint64_t *pairs;          /* open addressing: left 21 bits | right 21 | result 21; all ones is free */
+    unsigned pair_shift;      /* 64 - log2(slots) */
+    size_t pair_mask;
+    int whole_piece;          /* a piece that is a token gets its id without merging */
+    int monotone;             /* every token has a greater number than its two parts */
+    uint32_t unreachable;     /* tokens that only whole pieces can be */
+    uint8_t *bigrams;         /* bpe_cuts.h */
+    uint8_t *byte_bigrams;
+    uint32_t *by_first_byte;  /* tokens that merging makes, by first byte, the shortest first */
+    uint32_t first_byte[257]; /* where in by_first_byte those of a byte start */
+    _Atomic(tk_trie *) tries[256]; /* bpe_backtrack.h; built when long pieces need them, published whole */
+} tk_bpe;
+
+/* What the model is made from. Token i of the vocabulary is blob[offsets[i]] up to blob[offsets[i + 1]]. */
+typedef struct {
+    const uint8_t *blob;
+    const int64_t *offsets;
+    size_t n_ids;
+    const uint8_t *special;   /* [n_ids] 1 where the id is a special token's: never a result of merging */
+    const uint32_t *merges;   /* [n_merges][3] left, right, result by priority; NULL for rank BPE */
+    size_t n_merges;
+    int whole_piece;
+} tk_vocabulary;
+
+/* Fill *model. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE (more than TK_MAX_TOKENS), or TK_BAD_INPUT with *culprit the
+   byte (0-255) that has no token, or 256 + the number of a merge that names an id out of range or whose
+   result is not its parts joined. */
+int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit);
+void tk_bpe_free(tk_bpe *model);
+
+/* The result of merging a and b, or TK_NONE. */
+TK_INLINE uint32_t tk_pair(const tk_bpe *model, uint32_t a, uint32_t b) {
+    if ((a | b) < 256) return model->byte_pairs[a << 8 | b];
+    uint64_t key = (uint64_t)a << (2 * TK_NUMBER_BITS) | (uint64_t)b << TK_NUMBER_BITS;
+    size_t slot = (size_t)((key >> TK_NUMBER_BITS) * UINT64_C(0x9E3779B97F4A7C15) >> model->pair_shift);
+    for (;; slot = (slot + 1) & model->pair_mask) {
+        uint64_t entry = model->pairs[slot];
+        if ((entry ^ key) >> TK_NUMBER_BITS == 0) return (uint32_t)entry & TK_MAX_TOKENS;
+        if (entry == UINT64_MAX) return TK_NONE;
+    }
+}
+
+#endif

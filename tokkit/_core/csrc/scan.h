@@ -1,0 +1,25 @@
+/* Valid UTF-8 in, ends of pieces out: the split patterns of the field as hand-written scanners. */
+#ifndef TK_SCAN_H
+#define TK_SCAN_H
+#include "base.h"
+
+/* The patterns that have a scanner; pretokenizers/patterns.py holds their text and the same numbers. */
+enum {
+    TK_SCAN_WHOLE = 0,
+    TK_SCAN_R50K = 1,
+    TK_SCAN_CL100K = 2,
+    TK_SCAN_O200K = 3,
+    TK_SCAN_LLAMA3 = 4,
+    TK_SCAN_QWEN2 = 5,
+    TK_SCAN_FAMILIES = 6
+};
+
+/* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
+   Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
+   pattern sees ($ and look-ahead end there). No piece is empty; the pieces cover the text. */
+size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+
+/* The category number of a code point (unicode_tables.h), for tests of the tables. */
+unsigned tk_category(uint32_t code_point);
+
+#endif

@@ -1,0 +1,168 @@
+# Ids in, bytes or text out: the tokens joined, in one pass.
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+import operator
+
+import numpy as np
+
+cdef extern from "Python.h":
+    object PyUnicode_DecodeUTF8(const char *s, Py_ssize_t size, const char *errors)
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+    bint PyLong_CheckExact(object value)
+    bint PyList_CheckExact(object value)
+    PyObject *PyList_GET_ITEM(object value, Py_ssize_t i)  # borrowed
+    Py_ssize_t PyList_GET_SIZE(object value)
+
+cdef enum:
+    COPY = 16        # bytes moved at once: most tokens are shorter, and the surplus is overwritten
+    ON_STACK = 4096  # results up to this many bytes need no allocation
+
+
+cdef struct Token:
+    size_t start
+    size_t length  # 0: no token has this id
+
+
+# A growing run of bytes that starts on the stack.
+cdef struct Output:
+    uint8_t *bytes
+    size_t n
+    size_t capacity
+    uint8_t *heap
+
+
+cdef inline void start(Output *out, uint8_t *stack) noexcept:
+    out.bytes = stack
+    out.n = 0
+    out.capacity = ON_STACK
+    out.heap = NULL
+
+
+cdef int grow(Output *out, size_t need) except -1:
+    cdef size_t capacity = 2 * out.capacity + need
+    cdef uint8_t *moved = <uint8_t *> PyMem_Realloc(out.heap, capacity)
+    if moved is NULL:
+        raise MemoryError
+    if out.heap is NULL:
+        memcpy(moved, out.bytes, out.n)
+    out.heap = out.bytes = moved
+    out.capacity = capacity
+    return 0
+
+
+cdef inline long long as_id(item) except? -1:
+    cdef int overflow = 0
+    cdef long long id_ = PyLong_AsLongLongAndOverflow(item if PyLong_CheckExact(item) else as_int(item), &overflow)
+    if overflow:
+        raise KeyError(item)
+    return id_
+
+
+cdef object as_int(item):
+    if isinstance(item, bool):
+        raise TypeError(f"an id is an int, not {type(item).__name__}")
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(f"an id is an int, not {type(item).__name__}: {item!r}") from None
+
+
+cdef class Detokenizer:
+    """Joins tokens. `blob` and `offsets` (int64, n_ids + 1) are a packed vocabulary. Immutable.
+
+    Raises KeyError(id) for an id that no token has, TypeError for what is not an int (bool included).
+    """
+
+    cdef Token *tokens
+    cdef uint8_t *blob
+    cdef readonly size_t n_ids
+    cdef readonly object lengths  # int64 array: bytes of each token
+
+    def __cinit__(self, bytes blob, const int64_t[::1] offsets):
+        cdef size_t n = offsets.shape[0] - 1, i
+        self.n_ids = n
+        self.lengths = np.diff(offsets)
+        self.tokens = <Token *> PyMem_Malloc(n * sizeof(Token))
+        self.blob = <uint8_t *> PyMem_Malloc(len(blob) + COPY)
+        if self.tokens is NULL or self.blob is NULL:
+            raise MemoryError
+        memcpy(self.blob, <const char *> blob, len(blob))
+        memset(self.blob + len(blob), 0, COPY)
+        for i in range(n):
+            self.tokens[i].start = offsets[i]
+            self.tokens[i].length = offsets[i + 1] - offsets[i]
+
+    def __dealloc__(self):
+        PyMem_Free(self.tokens)
+        PyMem_Free(self.blob)
+
+    cdef inline int put(self, Output *out, long long id_) except -1:
+        cdef Token token
+        if not 0 <= id_ < <long long> self.n_ids or self.tokens[id_].length == 0:
+            raise KeyError(id_)
+        token = self.tokens[id_]
+        if out.n + token.length + COPY > out.capacity:
+            grow(out, token.length + COPY)
+        if token.length <= COPY:
+            memcpy(out.bytes + out.n, self.blob + token.start, COPY)
+        else:
+            memcpy(out.bytes + out.n, self.blob + token.start, token.length)
+        out.n += token.length
+        return 0
+
+    cdef int join(self, ids, Output *out) except -1:
+        cdef const uint32_t[::1] unsigned
+        cdef const int64_t[::1] signed
+        cdef Py_ssize_t k
+        if PyList_CheckExact(ids):
+            k = 0
+            while k < PyList_GET_SIZE(ids):  # an item's __index__ may shorten the list
+                item = <object> PyList_GET_ITEM(ids, k)
+                self.put(out, as_id(item))
+                k += 1
+            return 0
+        dtype = getattr(ids, "dtype", None)
+        if dtype is not None and getattr(ids, "ndim", 0) == 1 and dtype.kind in "iu":
+            if dtype == "uint32":
+                unsigned = ids if ids.flags.c_contiguous else ids.copy()
+                for k in range(unsigned.shape[0]):
+                    self.put(out, unsigned[k])
+                return 0
+            if dtype.kind == "i" or dtype.itemsize < 8:
+                signed = ids.astype("int64", copy=not ids.flags.c_contiguous)
+                for k in range(signed.shape[0]):
+                    self.put(out, signed[k])
+                return 0
+        for item in ids:
+            self.put(out, as_id(item))
+        return 0
+
+    def decode_bytes(self, ids) -> bytes:
+        """Return the bytes of the tokens, joined."""
+        cdef uint8_t stack[ON_STACK]
+        cdef Output out
+        start(&out, stack)
+        try:
+            self.join(ids, &out)
+            return PyBytes_FromStringAndSize(<const char *> out.bytes, out.n)
+        finally:
+            PyMem_Free(out.heap)
+
+    def decode(self, ids, str errors="replace") -> str:
+        """Return the text of the tokens, UTF-8 decoded as bytes.decode does with `errors`."""
+        cdef uint8_t stack[ON_STACK]
+        cdef Output out
+        start(&out, stack)
+        cdef bytes how
+        try:
+            self.join(ids, &out)
+            if errors == "replace":
+                return PyUnicode_DecodeUTF8(<const char *> out.bytes, out.n, b"replace")
+            how = errors.encode("ascii")
+            return PyUnicode_DecodeUTF8(<const char *> out.bytes, out.n, how)
+        finally:
+            PyMem_Free(out.heap)

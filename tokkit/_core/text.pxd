@@ -1,0 +1,36 @@
+# Declarations for other extensions of the core: reading Python text as UTF-8, and the scanners.
+from libc.stdint cimport uint8_t, uint32_t
+
+
+cdef extern from "utf8.h" nogil:
+    size_t tk_utf8_invalid(const uint8_t *text, size_t n)
+    size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates)
+    size_t tk_utf8_bound(size_t n, int width)
+
+cdef extern from "scan.h" nogil:
+    int TK_SCAN_FAMILIES
+    size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
+    unsigned tk_category(uint32_t code_point)
+
+cdef extern from *:
+    """
+    /* What a str holds, without asking it for UTF-8: that would leave a second copy of the text in it. */
+    #define tk_str_is_ascii(s) PyUnicode_IS_ASCII(s)
+    #define tk_str_width(s) ((int)PyUnicode_KIND(s))
+    #define tk_str_data(s) ((const void *)PyUnicode_DATA(s))
+    #define tk_str_length(s) ((size_t)PyUnicode_GET_LENGTH(s))
+    """
+    bint tk_str_is_ascii(object s)
+    int tk_str_width(object s)
+    const void *tk_str_data(object s)
+    size_t tk_str_length(object s)
+
+
+# Text as it lies in memory: `width` 0 is UTF-8 already, else code units of that many bytes.
+cdef struct TextView:
+    const void *data
+    size_t length
+    int width
+
+
+cdef object view_text(object text, TextView *view)

@@ -1,0 +1,74 @@
+# Python text in, a view of its memory out; also the scanners and categories on their own, for tests and tools.
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+import numpy as np
+
+
+cdef object view_text(object text, TextView *view):
+    # Returns the object that owns the memory. Bytes must be UTF-8; a mutable buffer is copied first, since the
+    # GIL is given up while its content is read.
+    if isinstance(text, str):
+        view.data = tk_str_data(text)
+        view.length = tk_str_length(text)
+        view.width = 0 if tk_str_is_ascii(text) else tk_str_width(text)
+        return text
+    if not isinstance(text, bytes):
+        if not isinstance(text, (bytearray, memoryview)):
+            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+        text = bytes(text)
+    cdef const uint8_t *p = <const uint8_t *> <const char *> (<bytes> text)
+    cdef size_t n = len(<bytes> text), bad = tk_utf8_invalid(p, n)
+    if bad != n:
+        raise ValueError(
+            f"the bytes are not UTF-8 at offset {bad} (0x{p[bad]:02x}): give a str, or decode them with errors="
+        )
+    view.data = p
+    view.length = n
+    view.width = 0
+    return text
+
+
+def to_utf8(text) -> bytes:
+    """Return the UTF-8 bytes that the encoders read: surrogate pairs joined, lone surrogates as U+FFFD."""
+    cdef TextView view
+    cdef int surrogates = 0
+    cdef size_t n
+    cdef uint8_t *out
+    _owner = view_text(text, &view)  # holds the memory that the view shows
+    if view.width == 0:
+        return (<const char *> view.data)[: view.length]
+    out = <uint8_t *> malloc(tk_utf8_bound(view.length, view.width) + 1)
+    if out is NULL:
+        raise MemoryError
+    try:
+        n = tk_utf8_from_units(view.data, view.length, view.width, out, &surrogates)
+        return (<const char *> out)[:n]
+    finally:
+        free(out)
+
+
+def scan(text, int family):
+    """Return the ends of the pieces, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it."""
+    cdef bytes utf8 = to_utf8(text)
+    cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+    cdef size_t n = len(utf8), at = 0, count = 0, got, k
+    cdef size_t ends[256]
+    if not 0 <= family < TK_SCAN_FAMILIES:
+        raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
+    result = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] out = result
+    while True:
+        got = tk_scan(family, p, n, &at, ends, 256)
+        if got == 0:
+            return result[:count].copy()
+        for k in range(got):
+            out[count + k] = <int64_t> ends[k]
+        count += got
+
+
+def category(int code_point) -> int:
+    """Return the category number of a code point (data/make_unicode_tables.py lists them)."""
+    if not 0 <= code_point < 0x110000:
+        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+    return tk_category(code_point)

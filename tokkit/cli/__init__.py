@@ -1,0 +1,86 @@
+"""Arguments in, exit code out: the `tokkit` command, its subcommands and how it ends.
+
+Exit codes: 0 done, 1 failure or "no", 2 wrong usage, 130 Ctrl-C, 141 the reader of our output went away.
+Commands are imported when they are called, and numpy when one needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from tokkit.cli import ending, options
+
+COMMANDS = ("train", "encode", "decode", "count", "inspect", "compare", "bench", "info", "completion")
+
+
+class OnDemand(Mapping[str, click.Command]):
+    """The subcommands, in the order in which a newcomer meets them; each is `command` in the module of its name."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        command: click.Command = importlib.import_module(f"tokkit.cli.{name}").command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class CommandLine(click.Group):
+    """The whole command line; errors meant for people become one line on stderr and an exit code."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as a process of its own."""
+        if hasattr(signal, "SIGTERM"):
+            # So that files written aside are cleared away.
+            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        with ending.exits():
+            return self.main(*args, **{"prog_name": "tokkit", **kwargs})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand that was asked for."""
+        with ending.reported():
+            return super().invoke(ctx)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from tokkit.version import __version__
+
+        click.echo(f"tokkit {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=CommandLine,
+    commands=OnDemand(),
+    context_settings={"auto_envvar_prefix": "TOKKIT", **options.SETTINGS},
+    epilog=options.WHERE_SETTINGS_COME_FROM,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+@options.config
+def main() -> None:
+    """Train, encode, decode, inspect and convert tokenizers, exactly and fast.
+
+    A first try that needs no data: tokkit train
+    """

@@ -1,0 +1,55 @@
+"""Ids in, text out: `tokkit decode`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+
+@options.command("decode", short_help="Turn ids into text.")
+@options.tokenizer
+@click.argument("file", type=options.FILE, default="-")
+@click.option(
+    "--input",
+    "kind",
+    type=click.Choice(["ids", "json", "npy", "bin"]),
+    show_default="by the file's name, else ids",
+    help="ids: numbers apart by spaces. json: lists, one a line. npy, bin: as encode writes them.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["auto", "uint16", "uint32"]),
+    default="auto",
+    help="Width of ids in a bin; auto asks the sidecar.",
+)
+@click.option("-o", "out", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout.")
+@click.option(
+    "--unit",
+    type=click.Choice(["line", "file"]),
+    default="line",
+    help="What a line of ids or json was: a line, which gets its line feed back, or a whole file, which has its own.",
+)
+@click.option("--any-tokenizer", is_flag=True, help="Read a bin though its sidecar names another tokenizer.")
+@options.force
+def command(tokenizer: str, file: str, kind: str | None, out: str, unit: str, **chosen: Any) -> None:
+    """Decode the ids in FILE, or stdin, with TOKENIZER.
+
+    The bytes come out exactly as they went in, also where they are not UTF-8.
+    """
+    from tokkit.cli import id_input
+    from tokkit.cli.inputs import load
+    from tokkit.cli.output import check, writing
+
+    check(out, force=chosen["force"])
+    kind = kind or id_input.kind_of(file)
+    tok = load(tokenizer, chosen["pattern"])
+    with writing(out, force=chosen["force"]) as sink:
+        if kind in ("ids", "json"):
+            parts = id_input.decoded_lines(tok, file, kind, b"\n" if unit == "line" else b"")
+        else:
+            parts = id_input.decoded_binary(tok, file, kind, chosen["dtype"], any_tokenizer=chosen["any_tokenizer"])
+        for part in parts:
+            sink.write(part)

@@ -1,0 +1,66 @@
+"""Text in, ids out: `tokkit encode`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+LOSSLESS = """\b
+--unit line   each line of the input is encoded without its line feed and gives one line of output. The last
+              output line ends in a line feed where the last input line did, so that decode gives back the same
+              bytes. A .jsonl record is one line of output. (npy and bin have no lines: there, line feeds are
+              encoded with their lines.)
+--unit file   each file is encoded as a whole, line feeds and all, and gives one line of output; decode it with
+              --unit file. This is the default for npy and bin."""
+
+
+@options.command("encode", short_help="Turn text into ids.", epilog=LOSSLESS)
+@options.tokenizer
+@options.files
+@click.option(
+    "--output",
+    type=click.Choice(["ids", "pieces", "json", "npy", "bin"]),
+    default="ids",
+    help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
+    "are to look at.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["auto", "uint16", "uint32"]),
+    default="auto",
+    help="Width of npy and bin; auto is uint16 where all ids of the tokenizer fit.",
+)
+@click.option("-o", "out", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout.")
+@click.option(
+    "--unit",
+    type=click.Choice(["line", "file"]),
+    show_default="line; file for npy and bin",
+    help="What is encoded at once.",
+)
+@options.special
+@options.field
+@options.input_errors
+@options.threads
+@options.force
+@options.progress
+def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out: str, **chosen: Any) -> None:
+    """Encode text files, or stdin, with TOKENIZER."""
+    from tokkit.cli import id_files
+    from tokkit.cli.inputs import Reading, load
+    from tokkit.cli.output import check
+    from tokkit.cli.progress import Progress
+
+    check(out, force=chosen["force"])
+    id_files.check_stdout(out, output, dtype)
+    tok = load(tokenizer, chosen["pattern"])
+    default: Any = "file" if output in id_files.BINARY else "line"
+    reading = Reading(chosen["unit"] or default, chosen["field"], chosen["input_errors"])
+    with Progress(chosen["progress"]) as progress:
+        source = id_files.Source(tok, files, reading, chosen["special"], chosen["threads"], progress)
+        if output in id_files.BINARY:
+            id_files.write_binary(source, out, output, dtype, force=chosen["force"])
+        else:
+            id_files.write_lines(source, out, output, force=chosen["force"])

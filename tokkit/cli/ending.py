@@ -1,0 +1,77 @@
+"""Exceptions in, one line on stderr and an exit code out: how a command ends when it does not end well."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import click
+
+from tokkit.errors import TokkitError
+
+FAILURE = 1
+INTERRUPTED = 130  # 128 + SIGINT
+READER_GONE = 141  # 128 + SIGPIPE
+
+
+def note(message: str) -> None:
+    """Tell the user something on stderr."""
+    click.echo(f"tokkit: {message}", err=True)
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as one line without its class.
+
+    >>> describe(FileNotFoundError(2, "No such file or directory", "a.txt"))
+    'a.txt: No such file or directory'
+    """
+    if isinstance(error, MemoryError):
+        text = str(error) or "out of memory"
+    elif isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{click.format_filename(error.filename)}: {error.strerror}"
+    elif isinstance(error, OSError) and error.strerror:
+        text = error.strerror
+    else:
+        text = str(error.args[0]) if error.args else type(error).__name__
+    return " ".join(text.split("\n"))
+
+
+def silence_stdout() -> None:
+    """Send what is still buffered to nowhere: the interpreter flushes at exit, and would complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Turn errors that are the input's or the system's, not the program's, into a message and an exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence_stdout()
+        raise click.exceptions.Exit(READER_GONE) from None
+    except KeyboardInterrupt:
+        note("interrupted")
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except (TokkitError, OSError, MemoryError) as error:
+        note(f"error: {describe(error)}")
+        raise click.exceptions.Exit(FAILURE) from None
+
+
+@contextlib.contextmanager
+def exits() -> Iterator[None]:
+    """The same around the whole process, where what is buffered meets a full disk or a reader that is gone."""
+    try:
+        with reported():
+            try:
+                yield
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        silence_stdout()
+        sys.exit(end.exit_code)

@@ -1,0 +1,143 @@
+"""Texts in, files of ids out: lines of ids, pieces or JSON; .npy; raw .bin with a JSON sidecar."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.cli import output
+from tokkit.cli.inputs import Reading, expand, total_bytes
+from tokkit.cli.pieces import readable
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.cli.progress import Progress
+    from tokkit.tokenizer import Tokenizer
+
+BINARY = ("npy", "bin")
+LARGEST = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What to encode and how; iterate over it for (ids, offsets, texts, are lines) batch by batch."""
+
+    tok: Tokenizer
+    files: Sequence[str]
+    reading: Reading
+    special: str
+    threads: int | None
+    progress: Progress
+
+    def batches(
+        self, *, with_line_ends: bool
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64], list[str], bool]]:
+        """Yield ids (uint32, flat), offsets (int64, one more than texts), the texts, and whether they are lines."""
+        paths = expand(self.files)
+        total, before = total_bytes(paths), 0
+        for path in paths:
+            read = 0
+
+            def tick(done: int, before: int = before) -> None:
+                nonlocal read
+                read = done
+                self.progress("encode", before + done, total)
+
+            for texts, lines in self.reading.batches(path, tick):
+                whole = with_line_ends or not lines
+                given = texts if whole else [text.removesuffix("\n") for text in texts]
+                yield *self.tok.encode_batch(given, special=self.special, threads=self.threads), texts, lines
+            before += read
+
+
+def check_stdout(path: str, kind: str, dtype: str) -> None:
+    """Refuse what nobody could read: bytes at a terminal, and ids whose width is written nowhere."""
+    if path != output.STDOUT or kind not in BINARY:
+        return
+    if sys.stdout is not None and sys.stdout.isatty():
+        raise click.UsageError(f"--output {kind} is not for a terminal; name a file with -o")
+    if kind == "bin" and dtype == "auto":
+        raise click.UsageError(
+            "--output bin on stdout has no sidecar that says how wide ids are; give --dtype, or -o FILE"
+        )
+
+
+def write_lines(source: Source, path: str, kind: str, *, force: bool) -> None:
+    """Write one line for each text: ids apart by spaces, a JSON list, or readable pieces."""
+    line_of = _pieces_line(source.tok) if kind == "pieces" else _json_line if kind == "json" else _ids_line
+    unended = False
+    with output.writing(path, force=force) as file:
+        for ids, offsets, texts, lines in source.batches(with_line_ends=False):
+            flat, ends = ids.tolist(), offsets.tolist()
+            out = ["\n"] if unended else []
+            for i, text in enumerate(texts):
+                out.append(line_of(flat[ends[i] : ends[i + 1]]))
+                unended = lines and not text.endswith("\n")
+                if not unended:
+                    out.append("\n")
+            file.write("".join(out).encode())
+
+
+def _ids_line(ids: list[int]) -> str:
+    return " ".join(map(str, ids))
+
+
+def _json_line(ids: list[int]) -> str:
+    return json.dumps(ids, separators=(",", ":"))
+
+
+def _pieces_line(tok: Tokenizer) -> Callable[[list[int]], str]:
+    return lambda ids: " ".join(readable(tok.vocab[i]) for i in ids)
+
+
+def width(tok: Tokenizer, dtype: str) -> str:
+    """Return "uint16" or "uint32"; OptionError where the tokenizer has ids that do not fit."""
+    if dtype == "auto":
+        return "uint16" if tok.n_ids - 1 <= LARGEST["uint16"] else "uint32"
+    if tok.n_ids - 1 > LARGEST[dtype]:
+        raise OptionError(f"ids of this tokenizer run to {tok.n_ids - 1}; {dtype} holds up to {LARGEST[dtype]}")
+    return dtype
+
+
+def write_binary(source: Source, path: str, kind: str, dtype: str, *, force: bool) -> None:
+    """Write all ids one after another; .bin as they come, .npy from memory, since its head says how many there are."""
+    kept, count, documents = [], 0, 0
+    dtype = width(source.tok, dtype)
+    sidecar = sidecar_of(path)
+    if kind == "bin" and sidecar is not None:
+        output.check(sidecar, force=force)
+    with output.writing(path, force=force) as file:
+        for ids, offsets, _, _ in source.batches(with_line_ends=True):
+            narrow = ids.astype("<u2" if dtype == "uint16" else "<u4")
+            count += len(narrow)
+            documents += len(offsets) - 1
+            if kind == "bin":
+                file.write(narrow.tobytes())
+            else:
+                kept.append(narrow)
+        if kind == "npy":
+            np.save(file, np.concatenate(kept) if kept else np.empty(0, dtype=dtype), allow_pickle=False)
+    if kind == "bin" and sidecar is not None:
+        about = {
+            "format": "tokkit ids",
+            "tokenizer": source.tok.fingerprint(),
+            "dtype": dtype,
+            "byteorder": "little",
+            "count": count,
+            "documents": documents,
+            "special_tokens": dict(source.tok.special_tokens),
+        }
+        with output.writing(sidecar, force=True) as file:
+            file.write(json.dumps(about, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def sidecar_of(path: str) -> str | None:
+    """Return the name of the file that says what a .bin holds: its own and ".json"; None for streams."""
+    return None if path == output.STDOUT or output.is_stream(path) else path + ".json"

@@ -1,0 +1,133 @@
+"""Files of ids in, bytes of text out, with a line number or a position for what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.cli.id_files import sidecar_of
+from tokkit.cli.inputs import STDIN, shown
+from tokkit.errors import CorpusError, FormatError, VocabError
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
+MOST_DIGITS = 20
+"""More than any id has: longer numbers are refused before they cost time."""
+IDS_AT_ONCE = 1 << 20
+NPY_MAGIC = b"\x93NUMPY"
+
+
+def kind_of(path: str) -> str:
+    """Return what a file holds, by its name."""
+    return KINDS.get(os.path.splitext(path)[1].lower(), "ids")
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path == STDIN:
+        yield sys.stdin.buffer
+        return
+    with open(path, "rb") as file:
+        yield file
+
+
+def decoded_lines(tok: Tokenizer, path: str, kind: str, line_end: bytes) -> Iterator[bytes]:
+    """Yield the bytes of each line of ids; `line_end` behind those that end in a line feed themselves."""
+    parse = _json_ids if kind == "json" else _plain_ids
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            where = f"{shown(path) if path != STDIN else 'standard input'}, line {number}"
+            try:
+                yield tok.decode_bytes(parse(line))
+            except (VocabError, ValueError, RecursionError) as error:
+                raise CorpusError(f"{where}: {error}") from None
+            except OverflowError:
+                raise CorpusError(f"{where}: an id is far above the greatest, {tok.n_ids - 1}") from None
+            if line.endswith(b"\n"):
+                yield line_end
+
+
+def _plain_ids(line: bytes) -> list[int]:
+    words = line.split()
+    for word in words:
+        if not word.isdigit() or len(word) > MOST_DIGITS:
+            raise ValueError(
+                f"{word[:40].decode('utf-8', 'backslashreplace')!r} is no id; ids are numbers, apart by spaces"
+            )
+    return list(map(int, words))
+
+
+def _json_ids(line: bytes) -> list[int]:
+    ids = json.loads(line) if line.strip() else []
+    if not isinstance(ids, list):
+        raise ValueError(f"{type(ids).__name__} where a list of ids was expected")
+    for id_ in ids:
+        if isinstance(id_, bool) or not isinstance(id_, int) or id_ < 0:
+            raise ValueError(f"{json.dumps(id_)[:40]} is no id; ids are numbers of at least 0")
+    return ids
+
+
+def decoded_binary(tok: Tokenizer, path: str, kind: str, dtype: str, *, any_tokenizer: bool) -> Iterator[bytes]:
+    """Yield the bytes of a .npy or .bin; what its head or sidecar says is checked first."""
+    with _opened(path) as file:
+        data = file.read()
+    about = {} if kind == "npy" or dtype != "auto" else _sidecar(path)
+    if about and about.get("tokenizer") != tok.fingerprint() and not any_tokenizer:
+        raise FormatError(
+            f"{shown(path)} was written with another tokenizer, says its sidecar (--any-tokenizer decodes it)"
+        )
+    ids = _npy(data, path) if kind == "npy" else _raw(data, path, str(about.get("dtype", dtype)))
+    if "count" in about and about["count"] != len(ids):
+        raise FormatError(
+            f"{shown(path)} has {len(ids)} ids, where its sidecar says {about['count']}: is it cut short?"
+        )
+    wrong = np.flatnonzero(ids >= tok.n_ids)
+    if len(wrong):
+        raise VocabError(f"{shown(path)}: id {ids[wrong[0]]} at position {wrong[0]}; ids run from 0 to {tok.n_ids - 1}")
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        yield tok.decode_bytes(ids[start : start + IDS_AT_ONCE])
+
+
+def _sidecar(path: str) -> dict[str, Any]:
+    name = sidecar_of(path)
+    if name is None or not os.path.exists(name):
+        raise FormatError(f"{shown(path)} has no sidecar {shown(name or '')} that says how wide ids are; give --dtype")
+    try:
+        with open(name, "rb") as file:
+            about = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{shown(name)} is not JSON: {error}") from None
+    if not isinstance(about, dict) or about.get("dtype") not in ("uint16", "uint32"):
+        raise FormatError(f'{shown(name)} has no "dtype" of "uint16" or "uint32"')
+    return about
+
+
+def _raw(data: bytes, path: str, dtype: str) -> NDArray[Any]:
+    kind = np.dtype("<u2" if dtype == "uint16" else "<u4")
+    if len(data) % kind.itemsize:
+        raise FormatError(f"{shown(path)} has {len(data)} bytes, which is no whole number of {dtype}")
+    return np.frombuffer(data, dtype=kind)
+
+
+def _npy(data: bytes, path: str) -> NDArray[Any]:
+    if not data.startswith(NPY_MAGIC):
+        raise FormatError(f"{shown(path)} is no .npy file")
+    try:
+        ids = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise FormatError(f"{shown(path)} is no .npy file: {error}") from None
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "ui":
+        raise FormatError(f"{shown(path)} does not hold one row of integers")
+    if len(ids) and int(ids.min()) < 0:
+        raise VocabError(f"{shown(path)}: the id {int(ids.min())} is negative")
+    return ids

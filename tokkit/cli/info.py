@@ -1,0 +1,69 @@
+"""Nothing in, versions and the machine out: `tokkit info`, what a bug report should have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+UNICODE_TABLES = "16.0.0"
+"""The Unicode version of `_core/csrc/unicode_tables.h`; a test compares the two."""
+REQUIRED = ("numpy", "regex", "click")
+EXTRAS = ("tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
+
+
+@options.command("info", short_help="Show versions, the machine, and what is installed.")
+@options.as_json
+def command(as_json: bool) -> None:
+    """Show versions of what tokkit stands on, the CPUs, and which optional packages are installed."""
+    from tokkit.cli.output import say, say_json
+
+    about = facts()
+    if as_json:
+        say_json(about)
+        return
+    for name, value in about.items():
+        text = ", ".join(f"{k} {v or 'absent'}" for k, v in value.items()) if isinstance(value, dict) else value
+        say(f"{name.replace('_', ' '):<16} {text}")
+
+
+def facts() -> dict[str, Any]:
+    """Return what there is to tell."""
+    import os
+    import platform
+    import sys
+    import sysconfig
+    from pathlib import Path
+
+    from tokkit._core import text
+    from tokkit.cli.machine import cpu_name
+    from tokkit.engine import thread_count
+    from tokkit.version import __version__
+
+    return {
+        "tokkit": __version__,
+        "installed_in": click.format_filename(Path(__file__).resolve().parent.parent),
+        "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
+        "packages": {name: version(name) for name in REQUIRED},
+        "optional": {name: version(name) for name in EXTRAS},
+        "unicode_tables": UNICODE_TABLES,
+        "system": platform.platform(),
+        "cpu": cpu_name(),
+        "cpus": os.cpu_count(),
+        "threads": thread_count(None),
+        "core": Path(str(text.__file__)).name,
+        "compiler": platform.python_compiler() + " (of Python itself)",
+        "gil": "off" if sysconfig.get_config_var("Py_GIL_DISABLED") else "on",
+    }
+
+
+def version(package: str) -> str | None:
+    """Return the version of an installed package, None where it is absent."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

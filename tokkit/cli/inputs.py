@@ -1,0 +1,100 @@
+"""Paths in, texts out: the user's files as documents, and the user's tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from tokkit.errors import CorpusError
+
+if TYPE_CHECKING:
+    from tokkit.corpus.readers import Block
+    from tokkit.tokenizer import Tokenizer
+
+STDIN = "-"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def load(path: str, pattern: str | None = None) -> Tokenizer:
+    """Load a tokenizer; every command does it first, so that a wrong path costs no time."""
+    from tokkit.tokenizer import load
+
+    return load(path, pattern=pattern)
+
+
+def expand(files: Sequence[str]) -> list[str]:
+    """Return the files that paths and globs name; stdin for none."""
+    import os
+
+    from tokkit.corpus import readers
+
+    return [os.fsdecode(path) for path in readers.expand(files or [STDIN])]
+
+
+def total_bytes(paths: Sequence[str]) -> int:
+    """Return the bytes of all files, 0 where reading alone would tell."""
+    import os
+
+    sizes = [os.path.getsize(path) if path != STDIN and os.path.isfile(path) else 0 for path in paths]
+    return sum(sizes) if all(sizes) else 0
+
+
+def shown(path: str) -> str:
+    """Return a path for messages, also where it is no UTF-8."""
+    return path if path == STDIN else click.format_filename(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How input is read: the options of the same names."""
+
+    unit: Literal["line", "file"] = "file"
+    field: str = "text"
+    input_errors: Literal["strict", "replace", "ignore"] = "strict"
+
+    def batches(self, path: str, tick: Callable[[int], object] | None = None) -> Iterator[tuple[list[str], bool]]:
+        """Yield (texts, are lines) of a file: about a megabyte of lines with their ends, or the whole as one text.
+
+        The records of a .jsonl file are texts as they stand, and no lines. Nothing is lost or added: a byte-order
+        mark is part of the text. `tick` is told how many bytes of the file have been read.
+        """
+        from tokkit.corpus import readers
+
+        found = False
+        corpus = readers.Corpus([path], unit=self.unit, field=self.field, errors=self.input_errors)
+        for block in corpus:
+            if tick is not None:
+                tick(corpus.done)
+            marked = not found and block.unit != "item" and block.offset == len(BYTE_ORDER_MARK)
+            found = True
+            if block.unit == "item":
+                ends = block.document_ends()
+                yield [block.data[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)], False
+                continue
+            text = ("\ufeff" if marked else "") + self._decoded(block)
+            yield _lines(text) if block.unit == "line" else [text], block.unit == "line"
+        if not found and self.unit == "file":
+            yield [""], False
+
+    def texts(self, path: str) -> list[str]:
+        """Return all texts of a file."""
+        return [text for batch, _ in self.batches(path) for text in batch]
+
+    def _decoded(self, block: Block) -> str:
+        try:
+            return block.data.decode("utf-8", self.input_errors)
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{block.name}: byte {block.offset + error.start} (0x{block.data[error.start]:02x}) is not UTF-8; "
+                "--input-errors replace or ignore would read on"
+            ) from None
+
+
+def _lines(text: str) -> list[str]:
+    """Split after each line feed, and nowhere else as str.splitlines would."""
+    *lines, last = text.split("\n")
+    ended = [line + "\n" for line in lines]
+    return [*ended, last] if last else ended

@@ -1,0 +1,98 @@
+"""A tokenizer in, what it is out: `tokkit inspect`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+
+@options.command("inspect", short_help="Show what a tokenizer is, and how it cuts a text.")
+@options.tokenizer
+@click.option("--tokens", "list_tokens", is_flag=True, help="List all tokens with their ids instead.")
+@click.option("--sample", metavar="TEXT", help="Show the pieces, ids and offsets (in characters) of this text.")
+@options.special
+@options.as_json
+def command(tokenizer: str, pattern: str | None, list_tokens: bool, sample: str | None, **chosen: Any) -> None:
+    """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
+    from tokkit.cli.inputs import load, shown
+    from tokkit.cli.output import say, say_json
+    from tokkit.cli.pieces import shortened
+
+    tok = load(tokenizer, pattern)
+    if list_tokens:
+        show_tokens(tok, as_json=chosen["as_json"])
+        return
+    about = {"file": shown(tokenizer), **facts(tok)}
+    if sample is not None:
+        about["sample"] = pieces_of(tok, sample, chosen["special"])
+    if chosen["as_json"]:
+        say_json(about)
+        return
+    for name, value in about.items():
+        if name != "sample":
+            shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value
+            say(f"{name.replace('_', ' '):<15} {shown_value}")
+    if sample is not None:
+        show_sample(about["sample"])
+
+
+def facts(tok: Tokenizer) -> dict[str, Any]:
+    """Return what there is to know, in the order in which it is shown."""
+    from tokkit.cli.pieces import merges, readable
+    from tokkit.formats.conversion import merge_list
+    from tokkit.pretokenizers import patterns
+
+    ranks = tok.definition.model.merges is None
+    names = [name for name, pattern in patterns.NAMES.items() if pattern == tok.definition.pretokenizer.pattern]
+    longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
+    return {
+        "name": tok.name or "-",
+        "model": "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges"),
+        "tokens": len(tok.vocab),
+        "ids": tok.n_ids,
+        "merges": len(merge_list(tok.definition)[0]),
+        "pattern": names[0] if names else tok.definition.pretokenizer.pattern or "none",
+        "split_by": {"scanner": "the scanner in C", "regex": "the regex package"}[tok.split_engine],
+        "special_tokens": [f"{text}={id_}" for text, id_ in tok.special_tokens.items()],
+        "longest_tokens": [readable(token) for token in longest[:-9:-1]],
+        "first_merges": merges(tok, 10),
+        "fingerprint": tok.fingerprint(),
+    }
+
+
+def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
+    """Return piece, id and character offsets of each token of a text."""
+    from tokkit.cli.pieces import readable
+
+    encoding = tok(text, special=special)
+    rows = zip(encoding.ids, encoding.tokens, encoding.offsets, strict=True)
+    return [{"id": id_, "piece": readable(token), "start": a, "end": b} for id_, token, (a, b) in rows]
+
+
+def show_sample(pieces: list[dict[str, Any]]) -> None:
+    """Print the pieces one a line."""
+    from tokkit.cli.output import say, table
+
+    say("")
+    rows = [(p["piece"], p["id"], f"{p['start']}-{p['end']}") for p in pieces]
+    table([("piece", "id", "characters"), *rows])
+    say(f"{len(pieces)} tokens")
+
+
+def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:
+    """Print id and piece of every token, one a line."""
+    from tokkit.cli.output import say_json, stdout
+    from tokkit.cli.pieces import readable
+
+    if as_json:
+        say_json([{"id": id_, "piece": readable(token), "bytes": token.hex()} for token, id_ in tok.vocab.items()])
+        return
+    out = stdout()
+    for token, id_ in tok.vocab.items():
+        out.write(f"{id_}\t{readable(token)}\n".encode())

@@ -1,0 +1,15 @@
+"""Nothing in, the name of the processor out."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+
+
+def cpu_name() -> str:
+    """Return the processor's model name, or its kind where the system does not say."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,91 @@
+"""Encoders and documents in, seconds of first and later passes out; ids are compared before a figure counts."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Encode = Callable[[list[str]], Any]
+"""All documents in; their ids out, as a sequence of rows or as (flat ids, offsets)."""
+
+DOCUMENT_BYTES = 100_000
+COLD_RUNS = 3
+"""Most first passes: each wants a tokenizer built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Medians, in seconds for all documents, of first passes of new encoders and of later passes of one."""
+
+    cold: float
+    warm: float
+
+
+def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
+    """Cut a text into documents of about `size` bytes, behind line feeds."""
+    data = text.encode()
+    documents, at = [], 0
+    while at < len(data):
+        end = data.find(b"\n", at + size) + 1 or len(data)
+        documents.append(data[at:end])
+        at = end
+    return documents
+
+
+def rows(output: Any) -> list[NDArray[np.uint32]]:
+    """Return the ids of each document, whatever form an encoder gives them."""
+    if isinstance(output, tuple):
+        flat, offsets = output
+        return [np.asarray(flat[a:b], dtype=np.uint32) for a, b in itertools.pairwise(offsets)]
+    return [np.asarray(row, dtype=np.uint32) for row in output]
+
+
+def first_difference(a: Sequence[NDArray[np.uint32]], b: Sequence[NDArray[np.uint32]]) -> str | None:
+    """Return where two lists of rows differ, None where they are equal."""
+    if len(a) != len(b):
+        return f"{len(b)} documents came back, not {len(a)}"
+    for number, (x, y) in enumerate(zip(a, b, strict=True)):
+        if not np.array_equal(x, y):
+            n = min(len(x), len(y))
+            apart = np.flatnonzero(x[:n] != y[:n])
+            return f"ids differ: document {number}, from token {int(apart[0]) if len(apart) else n} on"
+    return None
+
+
+def time_encoders(
+    builds: Mapping[str, Callable[[], Encode]],
+    documents: Sequence[bytes],
+    runs: int,
+    tick: Callable[[], object] = lambda: None,
+) -> dict[str, Timing]:
+    """Time first passes of encoders built anew, then `runs` later passes of the last ones; building is not timed.
+
+    The encoders take turns, so that a change in the machine's mood meets all of them. Each gets str objects of
+    its own: CPython keeps a str's UTF-8 once made, which would spare a later encoder the work.
+    """
+    cold: dict[str, list[float]] = {name: [] for name in builds}
+    warm: dict[str, list[float]] = {name: [] for name in builds}
+    ready: dict[str, tuple[Encode, list[str]]] = {}
+    for _ in range(min(runs, COLD_RUNS)):
+        for name, build in builds.items():
+            ready[name] = build(), [document.decode() for document in documents]
+            cold[name].append(_seconds(*ready[name]))
+            tick()
+    for _ in range(runs):
+        for name, (encode, texts) in ready.items():
+            warm[name].append(_seconds(encode, texts))
+            tick()
+    return {name: Timing(statistics.median(cold[name]), statistics.median(warm[name])) for name in builds}
+
+
+def _seconds(encode: Encode, texts: list[str]) -> float:
+    started = time.perf_counter()
+    encode(texts)
+    return time.perf_counter() - started

@@ -1,0 +1,124 @@
+"""Nothing in, decorators out: the options that several commands share, and where settings come from.
+
+A flag beats the environment, that beats the file of `--config`, and that the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+SETTINGS: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "show_default": True,
+    "max_content_width": 110,
+}
+WHERE_SETTINGS_COME_FROM = (
+    "An option may also be set by the environment, as TOKKIT_TRAIN_VOCAB_SIZE=8000, or in a file given with --config, "
+    "as vocab_size = 8000 under [train]. Flags come first, then the environment, then the file."
+)
+FILE = click.Path(allow_dash=True)
+
+
+def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]:
+    """Return a table of the file as defaults of a command's parameters; UsageError names a key that is none."""
+    if not isinstance(table, Mapping):
+        raise click.UsageError(f"config: {name} is no table; write [{name}] and its settings below")
+    known = {p.name: p for p in command.params if p.name not in (None, "config")}
+    found = {}
+    for key, value in table.items():
+        parameter = known.get(key.replace("-", "_"))
+        if parameter is None or parameter.name is None:
+            raise click.UsageError(
+                f"config: [{name}] has the unknown key {key!r}; it may have {', '.join(map(str, known))}"
+            )
+        many = parameter.nargs == -1 or (isinstance(parameter, click.Option) and parameter.multiple)
+        found[parameter.name] = [value] if many and not isinstance(value, list) else value
+    return found
+
+
+def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Make the file's tables the defaults of this command, or, before a command's name, of all."""
+    if path is None or ctx.resilient_parsing:
+        return
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            tables = tomllib.load(file)
+    except OSError as error:
+        raise click.UsageError(f"config: {click.format_filename(path)}: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(f"config: {click.format_filename(path)} is not TOML: {error}") from None
+    root = ctx.find_root().command
+    defaults = {}
+    for name, table in tables.items():
+        command = root.get_command(ctx, name) if isinstance(root, click.Group) else None
+        if command is None:
+            raise click.UsageError(f"config: unknown table or key {name!r}; tables are named as the commands are")
+        defaults[name] = _fitting(command, table, name)
+    ctx.default_map = defaults if ctx.command is root else defaults.get(str(ctx.info_name), {})
+
+
+config = click.option(
+    "--config",
+    type=click.Path(),
+    is_eager=True,
+    expose_value=False,
+    callback=_read_config,
+    metavar="TOML",
+    help="Read settings from this file: a table for each command.",
+)
+
+
+def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return click's command decorator with the settings of the house and `--config`."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        cls: type[click.Command] = attributes.pop("cls", click.Command)
+        return click.command(name, cls=cls, context_settings=SETTINGS, **attributes)(config(function))
+
+    return decorate
+
+
+def tokenizer(function: Decorated) -> Decorated:
+    """TOKENIZER, and the pattern that a .tiktoken file lacks."""
+    function = pattern_of_file(function)
+    return click.argument("tokenizer", type=click.Path())(function)
+
+
+pattern_of_file = click.option(
+    "--pattern",
+    metavar="NAME|REGEX",
+    help="Split pattern, for a .tiktoken file that is no published one: gpt2, r50k, cl100k, o200k, llama3, qwen2, "
+    "none, or a pattern.",
+)
+files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
+force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
+threads = click.option(
+    "--threads", type=click.IntRange(min=1), show_default="the CPUs this process may use", help="Threads to work with."
+)
+progress = click.option(
+    "--progress",
+    type=click.Choice(["auto", "bar", "json", "none"]),
+    default="auto",
+    help="Progress on stderr: a bar at a terminal (auto), one JSON object a line, or none.",
+)
+special = click.option(
+    "--special",
+    type=click.Choice(["text", "raise", "all"]),
+    default="text",
+    help="How to read the text of a special token in the input: as text, as an error, or as the token.",
+)
+field = click.option("--field", default="text", help="The field that holds the text in .jsonl files.")
+input_errors = click.option(
+    "--input-errors",
+    type=click.Choice(["strict", "replace", "ignore"]),
+    default="strict",
+    help="What to do with input that is not UTF-8: stop, put U+FFFD in its place, or leave it out.",
+)

@@ -1,0 +1,103 @@
+"""Bytes, tables and JSON in, stdout or a whole file out: what a command has to say, and nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import click
+
+STDOUT = "-"
+
+
+def stdout() -> BinaryIO:
+    """Return standard output for bytes: data is UTF-8 whatever the locale says."""
+    if sys.stdout is None:
+        raise OSError("standard output is closed")
+    sys.stdout.flush()
+    return sys.stdout.buffer
+
+
+def say(text: str) -> None:
+    """Write a line of text to stdout; what cannot be UTF-8 is escaped."""
+    stdout().write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def say_json(value: object) -> None:
+    """Write a value to stdout as one line of JSON."""
+    say(json.dumps(value, ensure_ascii=False))
+
+
+def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str = "") -> None:
+    """Write rows as columns, the first row their heads; columns are flush right but those numbered in `left`."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    for row in texts:
+        cells = [
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        say((margin + "  ".join(cells)).rstrip())
+
+
+def is_stream(path: str) -> bool:
+    """Tell whether a path is a pipe or a device: written to as it is, never replaced."""
+    if os.path.abspath(path).startswith(("/dev/", "/proc/")):
+        return True
+    with contextlib.suppress(OSError):
+        mode = os.stat(path).st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
+
+
+def check(path: str, *, force: bool) -> None:
+    """Raise the OSError now that writing `path` would raise after the work is done."""
+    shown = click.format_filename(path)
+    if path == STDOUT or is_stream(path):
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{shown} is a directory; name a file")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{shown} cannot be written: there is no directory {click.format_filename(folder)}")
+    if os.path.lexists(path) and not force:
+        raise FileExistsError(f"{shown} exists; --force overwrites it")
+    if not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
+        raise PermissionError(f"{shown} cannot be written: no permission")
+
+
+@contextlib.contextmanager
+def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
+    """Open a file that takes its name only when all is written; "-" is stdout, pipes and devices are written to.
+
+    OSError where the file exists and `force` is not set; whatever fails, an old file stays as it was.
+    """
+    check(path, force=force)
+    if path == STDOUT:
+        yield (out := stdout())
+        out.flush()
+        return
+    if is_stream(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    target = os.path.realpath(path)
+    aside = os.path.join(os.path.dirname(target), f".tokkit-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(aside, "xb") as file:
+            yield file
+            file.flush()
+            if os.path.exists(target):
+                os.chmod(aside, stat.S_IMODE(os.stat(target).st_mode))
+            os.fsync(file.fileno())
+        check(path, force=force)
+        os.replace(aside, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(aside)

@@ -1,0 +1,48 @@
+"""Token bytes in, text to look at out: pieces as people read them, on one line and without surprises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+SPACE = "␣"
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", SPACE: "\\u2423", " ": SPACE}
+
+
+def readable(piece: bytes) -> str:
+    r"""Return a piece as one printable word: a space as ␣, bytes that are no whole character as \xHH.
+
+    >>> readable(b" caf\xc3"), readable("né\n".encode())
+    ('␣caf\\xc3', 'né\\n')
+    """
+    out = []
+    for character in piece.decode("utf-8", "surrogateescape"):
+        code = ord(character)
+        if character in _ESCAPES:
+            out.append(_ESCAPES[character])
+        elif code < 0x20 or 0xDC80 <= code <= 0xDCFF:
+            out.append(f"\\x{code & 0xFF:02x}")
+        elif character.isprintable():
+            out.append(character)
+        else:
+            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return "".join(out)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return a piece for a line of its own, its middle cut out where it is long.
+
+    >>> shortened("-" * 64, 11)
+    '-----…-----'
+    """
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
+
+
+def merges(tok: Tokenizer, n: int) -> list[str]:
+    """Return the first `n` merges as "left+right", in order of priority."""
+    from tokkit.formats.conversion import merge_list
+
+    pairs, _ = merge_list(tok.definition)
+    return [f"{readable(tok.vocab[int(left)])}+{readable(tok.vocab[int(right)])}" for left, right, _ in pairs[:n]]

@@ -1,0 +1,64 @@
+"""Stages and how far they are in, a bar or JSON lines on stderr out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import click
+
+WIDTH = 28
+SECONDS_BETWEEN = 0.1
+
+
+class Progress:
+    """Shows `progress(stage, done, total)` as `mode` says: "auto" is a bar at a terminal and else nothing.
+
+    A context manager: the bar leaves the terminal's line as it found it. `total` is 0 where it is not known.
+    """
+
+    def __init__(self, mode: str) -> None:
+        at_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._mode = ("bar" if at_terminal else "none") if mode == "auto" else mode
+        self._started = time.monotonic()
+        self._next = 0.0
+        self._shown = ("", -1)
+        self._dirty = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._dirty:
+            click.echo("\r" + " " * (WIDTH + 50) + "\r", err=True, nl=False)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show where the work is; at most ten times a second, but the end of each stage always."""
+        now = time.monotonic()
+        is_end = total > 0 and done >= total
+        if self._mode == "none" or (stage, done) == self._shown or (now < self._next and not is_end):
+            return
+        self._next, self._shown = now + SECONDS_BETWEEN, (stage, done)
+        if self._mode == "json":
+            seconds = round(now - self._started, 3)
+            line = {"stage": stage, "done": done, "total": total or None, "seconds": seconds}
+            click.echo(json.dumps(line), err=True)
+            return
+        self._dirty = True
+        click.echo(
+            f"\r{stage:<7}{bar(done, total)} {done:>14,}{f' / {total:,}' if total else ''}  ", err=True, nl=False
+        )
+
+
+def bar(done: int, total: int) -> str:
+    """Return a bar of `WIDTH` characters and a percentage.
+
+    >>> bar(1, 2)
+    '[##############..............]  50%'
+    """
+    if not total:
+        return "[" + "?" * WIDTH + "]    "
+    part = min(max(done / total, 0.0), 1.0)
+    full = int(part * WIDTH)
+    return f"[{'#' * full}{'.' * (WIDTH - full)}] {int(part * 100):>3}%"

@@ -1,0 +1,175 @@
+"""A tokenizer and a rival library's name in, an encoder of the same vocabulary in that library out.
+
+What is missing, or cannot load the vocabulary, raises `Unavailable` with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokkit.errors import TokkitError
+
+if TYPE_CHECKING:
+    from tokkit.cli.measure import Encode
+    from tokkit.tokenizer import Tokenizer
+
+WHOLE_TEXT = r"(?s:.+)"
+GIGATOKEN_PATTERNS = ("r50k", "cl100k", "o200k", "qwen2")
+
+
+class Unavailable(Exception):
+    """Why a rival cannot be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One line of the comparison: `build` makes a new encoder; `special` is how it reads special tokens' text."""
+
+    name: str
+    version: str
+    call: str
+    build: Callable[[], Encode]
+    special: str = "text"
+
+
+def tokkit(tok: Tokenizer, threads: int) -> Contender:
+    """Return ourselves."""
+    from tokkit.tokenizer import Tokenizer
+    from tokkit.version import __version__
+
+    def build() -> Encode:
+        new = Tokenizer(tok.definition)
+        if threads > 1:
+            return lambda texts: new.encode_batch(texts, threads=threads)
+        return lambda texts: [new.encode_to_numpy(text) for text in texts]
+
+    return Contender("tokkit", __version__, "encode_batch" if threads > 1 else "encode_to_numpy", build)
+
+
+def tiktoken(tok: Tokenizer, threads: int) -> Contender:
+    """Its Encoding, from our ranks and pattern."""
+    from tokkit.formats.conversion import why_not_ranks
+
+    library, version = _imported("tiktoken", "tiktoken")
+    reason = why_not_ranks(tok.definition)
+    if reason:
+        raise Unavailable(f"it knows ranks only: {reason}")
+    special = dict(tok.special_tokens)
+    ranks = {token: id_ for token, id_ in tok.vocab.items() if id_ not in special.values()}
+
+    def build() -> Encode:
+        encoding = library.Encoding(
+            "bench",
+            pat_str=tok.definition.pretokenizer.pattern or WHOLE_TEXT,
+            mergeable_ranks=ranks,
+            special_tokens=special,
+        )
+        if threads > 1:
+            return lambda texts: encoding.encode_ordinary_batch(texts, num_threads=threads)
+        return lambda texts: [encoding.encode_ordinary(text) for text in texts]
+
+    return Contender("tiktoken", version, "encode_ordinary_batch" if threads > 1 else "encode_ordinary", build)
+
+
+def tokenizers(tok: Tokenizer, threads: int) -> Contender:
+    """Its Tokenizer, from our tokenizer.json."""
+    library, version = _imported("tokenizers", "tokenizers")
+    source = _written(tok, "tokenizer.json").decode()
+
+    def build() -> Encode:
+        new = library.Tokenizer.from_str(source)
+        if threads > 1:
+            return lambda texts: [e.ids for e in new.encode_batch_fast(texts, add_special_tokens=False)]
+        return lambda texts: [new.encode(text, add_special_tokens=False).ids for text in texts]
+
+    return Contender("tokenizers", version, "encode_batch_fast" if threads > 1 else "encode", build, special="all")
+
+
+def gigatoken(tok: Tokenizer, threads: int) -> Contender:
+    """Its Tokenizer, from our ranks where it has our pattern by name, else from our tokenizer.json."""
+    from tokkit.formats.conversion import why_not_ranks
+    from tokkit.pretokenizers import patterns
+
+    library, version = _imported("gigatoken", "gigatoken")
+    family = patterns.SCANNERS.get(tok.definition.pretokenizer.pattern)
+    pretokenizer = next(
+        (name for name in GIGATOKEN_PATTERNS if patterns.SCANNERS[patterns.NAMES[name]] == family), None
+    )
+    by_ranks = pretokenizer is not None and why_not_ranks(tok.definition) is None
+    source = _written(tok, "ranks.tiktoken" if by_ranks else "tokenizer.json")
+
+    def build() -> Encode:
+        if by_ranks:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "ranks.tiktoken"
+                path.write_bytes(source)
+                new = library.Tokenizer.from_tiktoken(path, pretokenizer, dict(tok.special_tokens))
+        else:
+            new = library.Tokenizer.from_json(source)
+        if threads > 1:
+            return lambda texts: new.encode_batch(texts, parallel=True)
+        return lambda texts: [new.encode(text) for text in texts]
+
+    return Contender("gigatoken", version, "encode_batch" if threads > 1 else "encode", build, special="all")
+
+
+def quicktok(tok: Tokenizer, threads: int) -> Contender:
+    """Its Tokenizer of the same name: it has vocabularies of its own, and takes no other."""
+    library, version = _imported("quicktok", "quicktok-v1")
+    if not tok.name:
+        raise Unavailable("it takes no vocabulary from outside, and this one is none of its own")
+    try:
+        library.Tokenizer(tok.name, "")
+    except RuntimeError:
+        raise Unavailable(f"it takes no vocabulary from outside, and has no {tok.name}") from None
+
+    def build() -> Encode:
+        new = library.Tokenizer(tok.name, "")
+        if threads > 1:
+            return lambda texts: new.encode_batch(texts, threads=threads)
+        return lambda texts: [new.encode_ordinary(text) for text in texts]
+
+    return Contender("quicktok", version, "encode_batch" if threads > 1 else "encode_ordinary", build)
+
+
+RIVALS = {"tiktoken": tiktoken, "tokenizers": tokenizers, "gigatoken": gigatoken, "quicktok": quicktok}
+
+
+def _imported(module: str, package: str) -> tuple[Any, str]:
+    """Return (module, version) of an optional package."""
+    from importlib import metadata
+
+    try:
+        return importlib.import_module(module), metadata.version(package)
+    except ImportError:
+        raise Unavailable(f"absent: pip install {package}") from None
+
+
+def _written(tok: Tokenizer, name: str) -> bytes:
+    """Return the file that a rival reads, in the format that its name says."""
+    from tokkit import formats
+
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            formats.write(tok.definition, path)
+            return path.read_bytes()
+    except TokkitError as error:
+        raise Unavailable(f"it takes files, and none says this vocabulary: {error}") from None
+
+
+def reason(error: BaseException) -> str:
+    """Return why a rival is left out; what is not the rival's own failure is raised again.
+
+    A panic of Rust code is no Exception, but is the rival's.
+    """
+    if isinstance(error, Unavailable):
+        return str(error)
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    return f"it failed: {type(error).__name__}: {' '.join(str(error).split())[:160]}"

@@ -1,0 +1,202 @@
+"""The options of `tokkit train` in, files and a report out: plan, run, save, tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import output
+from tokkit.cli.ending import note
+from tokkit.errors import CorpusError
+
+if TYPE_CHECKING:
+    from tokkit.cli.progress import Progress
+    from tokkit.tokenizer import Tokenizer
+
+DEMO_FILE = "tokkit-demo.json"
+DEMO_SIZE = 2000
+DEFAULT_SIZE = 32000
+GPT2_FILES = ("vocab.json", "merges.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A training: where the text comes from, sizes and the files they go to, and `train`'s other options."""
+
+    inputs: list[str]
+    sizes: tuple[int, ...]
+    files: list[str]
+    options: dict[str, Any]
+    counts: str | None = None
+    format: str | None = None
+    force: bool = False
+    demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a training gave: tokenizers in the order of the sizes, and the seconds it took."""
+
+    tokenizers: list[Tokenizer]
+    seconds: float
+
+
+def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
+    """Check all that can be checked before the work begins."""
+    demo = not inputs and chosen["counts"] is None
+    if inputs and chosen["counts"] is not None:
+        raise click.UsageError("give INPUT or --counts, not both")
+    sizes = chosen["vocab_size"] or (DEMO_SIZE if demo else DEFAULT_SIZE,)
+    prefix, target = chosen["sp_prefix"], chosen["output"]
+    target = target or (f"{prefix}.json" if prefix else DEMO_FILE if demo else None)
+    if target is None:
+        raise click.UsageError("Missing option '-o': name the file to write, as in -o tok.json")
+    names = ("pattern", "min_frequency", "max_token_length", "unit", "field", "input_errors", "model")
+    options = {name: chosen[name] for name in names}
+    options |= {"special_tokens": chosen["special_token"], "threads": chosen["threads"] or chosen["sp_threads"]}
+    job = Job(
+        inputs=list(inputs),
+        sizes=sizes,
+        files=[target] if len(sizes) == 1 else [_with_size(target, size) for size in sizes],
+        options=options,
+        counts=chosen["counts"],
+        format=chosen["format_"],
+        force=chosen["force"] or (demo and target == DEMO_FILE),
+        demo=demo,
+    )
+    _check_files(job)
+    if demo:
+        from tokkit.corpus import bundled
+
+        note("no INPUT given: training on the bundled corpus (use - to read from stdin)")
+        job = replace(job, inputs=[str(path) for path in bundled.paths()])
+    return job
+
+
+def _with_size(path: str, size: int) -> str:
+    if path == output.STDOUT:
+        raise click.UsageError("several sizes are several files: name one with -o, not -")
+    stem, suffix = os.path.splitext(path)
+    return f"{stem}-{size}{suffix}"
+
+
+def _check_files(job: Job) -> None:
+    if job.format == "gpt2" and output.STDOUT in job.files:
+        raise click.UsageError("the format gpt2 is two files: name a directory with -o, not -")
+    for path in job.files:
+        if job.format == "gpt2" or (job.format is None and os.path.isdir(path)):
+            for name in GPT2_FILES if os.path.isdir(path) else ():
+                output.check(os.path.join(path, name), force=job.force)
+            continue
+        if job.format is None and path != output.STDOUT and not path.endswith((".json", ".tiktoken")):
+            shown = click.format_filename(path)
+            raise click.UsageError(f"-o {shown}: end the name in .json or .tiktoken, or give --format")
+        output.check(path, force=job.force)
+
+
+def run(job: Job, progress: Progress) -> Result:
+    """Train and save."""
+    import logging
+
+    from tokkit.trainers import train
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("tokkit: %(message)s"))
+    logging.getLogger("tokkit").addHandler(handler)
+    try:
+        rehearse(job)
+        started = time.perf_counter()
+        source = job.inputs if job.counts is None else read_counts(job.counts)
+        made = train(source, vocab_size=list(job.sizes), progress=progress, **job.options)
+        seconds = time.perf_counter() - started
+    finally:
+        logging.getLogger("tokkit").removeHandler(handler)
+    for tok, path in zip(made, job.files, strict=True):
+        save(tok, path, job.format, force=job.force)
+    return Result(made, seconds)
+
+
+def rehearse(job: Job) -> None:
+    """Raise now what the format would say to this pattern and these special tokens after hours of training."""
+    from tokkit.trainers import train
+
+    options = {**job.options, "threads": 1}
+    least = 256 + len(options["special_tokens"])
+    small = train({"a": 1}, vocab_size=least, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        written = _format_of(job.files[0], job.format)
+        save(small, os.path.join(folder, "tokenizer" if written == "gpt2" else "tokenizer.json"), written, force=True)
+    if written == "tiktoken":
+        what = "its split pattern" + (" and special tokens" if options["special_tokens"] else "")
+        note(f"a .tiktoken file does not hold {what}: who loads it has to give them")
+
+
+def _format_of(path: str, format: str | None) -> str:
+    """Return the format in which a path will be written."""
+    if format is not None:
+        return format
+    return "tiktoken" if path.endswith(".tiktoken") else "gpt2" if os.path.isdir(path) else "tokenizer.json"
+
+
+def save(tok: Tokenizer, path: str, format: str | None, *, force: bool) -> None:
+    """Write a tokenizer where the user wants it, be it stdout."""
+    from tokkit import formats
+
+    if path != output.STDOUT:
+        formats.write(tok.definition, path, format=format, overwrite=force)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        written = formats.write(tok.definition, os.path.join(folder, "out"), format=format or "tokenizer.json")
+        data = written[0].read_bytes()
+    with output.writing(path, force=force) as file:
+        file.write(data)
+
+
+def read_counts(path: str) -> dict[str, int]:
+    """Read words with counts: a JSON object, or lines of word, tab and count; a word that comes again adds up."""
+    shown = click.format_filename(path)
+    try:
+        with open(0 if path == "-" else path, encoding="utf-8", newline="\n", closefd=path != "-") as file:
+            text = file.read()
+        if path.endswith(".json"):
+            counts = json.loads(text)
+            wrong = (
+                [key for key, value in counts.items() if type(value) is not int] if isinstance(counts, dict) else [""]
+            )
+            if wrong:
+                raise CorpusError(f'{shown}: {wrong[0]!r} is no word with its count; write {{"word": count}}')
+            return dict(counts)
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{shown}: byte {error.start} is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise error if isinstance(error, CorpusError) else CorpusError(f"{shown} is not JSON: {error}") from None
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        word, tab, times = line.rstrip("\r").rpartition("\t")
+        if line and (not tab or not word or not times.isascii() or not times.isdigit()):
+            raise CorpusError(f"{shown}, line {number}: {line[:80]!r} is no word, tab and count")
+        if line:
+            found[word] = found.get(word, 0) + int(times)
+    return found
+
+
+def report(job: Job, result: Result, *, as_json: bool) -> None:
+    """Tell what was made; on stderr where stdout has the tokenizer itself."""
+    from tokkit.cli import training_report
+
+    if job.files == [output.STDOUT]:
+        note(f"trained {len(result.tokenizers[0].vocab)} tokens in {result.seconds:.2f} s")
+        return
+    facts = training_report.facts(job, result)
+    if as_json:
+        output.say_json(facts)
+    else:
+        training_report.show(job, facts)

@@ -1,0 +1,1 @@
+"""Files, stdin and iterators in, blocks of documents out, in constant memory."""

@@ -1,0 +1,328 @@
+"""Paths or texts in, blocks of whole documents as UTF-8 out: .txt and .jsonl, plain or compressed, and stdin."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import itertools
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Literal, cast
+
+import numpy as np
+
+from tokkit.errors import CorpusError, OptionError
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Unit = Literal["line", "paragraph", "file"]
+InputErrors = Literal["strict", "replace", "ignore"]
+
+UNITS = ("line", "paragraph", "file")
+INPUT_ERRORS = ("strict", "replace", "ignore")
+BLOCK_BYTES = 1 << 20
+"""About how much text a block holds: 4 MiB counts no faster, and costs 10 MiB more of memory a thread."""
+
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\n")
+_PARAGRAPH_END = re.compile(rb"\n(?:\r?\n)+(?=[^\r\n])")
+_COMPRESSION = re.compile(r"\.(gz|bz2|xz)\Z")
+_NOT_TEXT = (".zst", ".parquet", ".arrow", ".zip", ".tar", ".tgz")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole documents. Each line is one where `unit` is "line"; `ends` (packed int64) are theirs for "item".
+
+    `data` is UTF-8 as it stands in the file, not yet validated; `name` and `offset` say where it stood, in
+    bytes after decompression.
+    """
+
+    data: bytes
+    unit: str
+    name: str
+    offset: int = 0
+    ends: bytes | None = None
+
+    def document_ends(self) -> list[int]:
+        """Return where each document ends."""
+        if self.ends is not None:
+            return [int(end) for end in np.frombuffer(self.ends, dtype=np.int64)]
+        end = {"line": _LINE_END, "paragraph": _PARAGRAPH_END}.get(self.unit)
+        cuts = [m.end() for m in end.finditer(self.data)] if end is not None else []
+        return cuts if cuts and cuts[-1] == len(self.data) else [*cuts, len(self.data)]
+
+    def packed_ends(self) -> bytes | None:
+        """Return the same as packed int64; None where each line is a document, which the core sees for itself."""
+        if self.unit == "line" or self.ends is not None:
+            return self.ends
+        return np.array(self.document_ends(), dtype=np.int64).tobytes()
+
+    def validated(self, errors: str) -> Block:
+        """Return the block without what is not UTF-8, or raise CorpusError, as `errors` says."""
+        try:
+            text = self.data.decode("utf-8", errors)
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{self.name}: byte {self.offset + error.start} (0x{self.data[error.start]:02x}) is not UTF-8; "
+                'input_errors="replace" or "ignore" would read on'
+            ) from None
+        return replace(self, data=text.encode())
+
+    def documents(self, errors: str) -> Iterator[str]:
+        """Yield each document as str; for what is not UTF-8 see `validated`."""
+        block, start = self.validated(errors), 0
+        for end in block.document_ends():
+            if block.data or block.unit == "item":
+                yield block.data[start:end].decode()
+            start = end
+
+
+class Corpus:
+    """An iterator's input of documents; iterate over it for blocks, once where the source can be read but once.
+
+    `source` is a path, a list or tuple of paths, or any other iterable: that of texts (str or UTF-8 bytes), each
+    a document as it stands. Paths may be globs; "-" is stdin. A name that ends in .jsonl or .ndjson holds one
+    JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. Of other files a document
+    is a "line" with its end, a "paragraph" with the blank lines behind it, or the whole "file" (the only unit that
+    needs a whole file in memory). A byte-order mark at a file's start is dropped; line ends stay as they are.
+    """
+
+    def __init__(
+        self, source: object, *, unit: Unit = "line", field: str = "text", errors: InputErrors = "strict"
+    ) -> None:
+        if unit not in UNITS:
+            raise OptionError(f"unit is {unit!r}; it must be one of {', '.join(UNITS)}")
+        if errors not in INPUT_ERRORS:
+            raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(INPUT_ERRORS)}")
+        self.unit, self.field, self.errors = unit, field, errors
+        self.done = 0
+        """Bytes of the files read so far."""
+        self.total = 0
+        """Bytes of all files, 0 where that cannot be known."""
+        self._paths: list[str] | None = None
+        self._texts: Iterable[object] = ()
+        if isinstance(source, (str, bytes, os.PathLike)):
+            self._paths = expand([source])
+        elif isinstance(source, (list, tuple)):
+            self._paths = expand(source)
+        elif isinstance(source, Iterable):
+            self._texts = source
+        else:
+            raise TypeError(f"a corpus is a path, a list of paths or an iterator of str, not {type(source).__name__}")
+        if self._paths is not None:
+            sizes = [_size(path) for path in self._paths]
+            self.total = sum(sizes) if all(sizes) else 0
+
+    def __iter__(self) -> Iterator[Block]:
+        if self._paths is None:
+            return self._items(self._texts, "the text")
+        return itertools.chain.from_iterable(map(self._file, self._paths))
+
+    def _file(self, path: str) -> Iterator[Block]:
+        name, kind = _shown(path), _COMPRESSION.sub("", path.lower())
+        before = self.done
+        with _opened(path, name) as (stream, position):
+
+            def chunks() -> Iterator[bytes]:
+                while chunk := _read(stream, name):
+                    self.done = before + position()
+                    yield chunk
+
+            if kind.endswith((".jsonl", ".ndjson")):
+                lines = (line for data, _ in _cut(chunks(), "line") for line in data.removesuffix(b"\n").split(b"\n"))
+                yield from self._items(self._records(lines, name), name)
+            else:
+                for data, offset in _cut(chunks(), self.unit):
+                    yield Block(data, self.unit, name, offset)
+
+    def _records(self, lines: Iterable[bytes], name: str) -> Iterator[str]:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line.decode("utf-8", self.errors))
+            except UnicodeDecodeError as error:
+                raise CorpusError(f"{name}, line {number}: byte {error.start} of the line is not UTF-8") from None
+            except (ValueError, RecursionError) as error:
+                raise CorpusError(f"{name}, line {number}: not JSON: {error}") from None
+            text = record.get(self.field) if isinstance(record, dict) else None
+            if not isinstance(text, str):
+                found = f"the fields {sorted(record)}" if isinstance(record, dict) else f"a {type(record).__name__}"
+                if isinstance(record, dict) and self.field in record:
+                    found = f"{type(text).__name__} in it"
+                raise CorpusError(f"{name}, line {number}: no text in the field {self.field!r}, but {found:.200}")
+            yield text
+
+    def _items(self, texts: Iterable[object], name: str) -> Iterator[Block]:
+        parts: list[bytes] = []
+        size = 0
+        for number, text in enumerate(texts, 1):
+            utf8 = self._utf8(text, f"{name} number {number}")
+            parts.append(utf8)
+            size += len(utf8) + 8  # an empty text takes memory too
+            if size >= BLOCK_BYTES:
+                yield _packed(parts, name)
+                parts, size = [], 0
+        if parts:
+            yield _packed(parts, name)
+
+    def _utf8(self, text: object, name: str) -> bytes:
+        try:
+            if isinstance(text, str):
+                return text.encode()
+            if isinstance(text, (bytes, bytearray, memoryview)):
+                return bytes(text).decode("utf-8", self.errors).encode()
+        except UnicodeEncodeError as error:
+            if self.errors == "strict":
+                raise CorpusError(f"{name}: character {error.start} is a lone surrogate, which UTF-8 lacks") from None
+            kept = "\ufffd" if self.errors == "replace" else ""
+            return re.sub("[\ud800-\udfff]", kept, cast(str, text)).encode()
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
+        raise TypeError(f"{name} is {type(text).__name__}, not str")
+
+
+def documents(
+    source: object, *, unit: Unit = "line", field: str = "text", errors: InputErrors = "strict"
+) -> Iterator[str]:
+    r"""Yield the documents of a corpus as str; see `Corpus` for what `source` may be.
+
+    >>> list(documents(iter(["one", "two\nlines"])))
+    ['one', 'two\nlines']
+    """
+    for block in Corpus(source, unit=unit, field=field, errors=errors):
+        yield from block.documents(errors)
+
+
+def expand(paths: Iterable[Path]) -> list[str]:
+    """Return the files that paths and globs name, those of a glob sorted; CorpusError where there is none."""
+    found: list[str] = []
+    for given in paths:
+        if not isinstance(given, (str, bytes, os.PathLike)):
+            raise TypeError(f"{given!r:.80} is no path; give a list of paths, or an iterator (iter(texts)) of texts")
+        path = os.fsdecode(given)
+        if path == "-" or os.path.lexists(path) or not _is_pattern(path):
+            found.append(path)
+        elif matches := sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p)):
+            found += matches
+        else:
+            raise CorpusError(f"no file matches {_shown(path):.200}")
+    if not found:
+        raise CorpusError("no file was given")
+    for path in found:
+        if path == "-":
+            continue
+        if os.path.isdir(path):
+            files = os.path.join(_shown(path), "*.txt")
+            raise CorpusError(f"{_shown(path)} is a directory; name its files, as in {files}")
+        if not os.path.exists(path):
+            hint = "; texts themselves are given as an iterator, iter(texts)" if len(path) > 80 or "\n" in path else ""
+            raise CorpusError(f"{_shown(path):.200} does not exist{hint}")
+    return found
+
+
+def _is_pattern(path: str) -> bool:
+    return re.search("[*?[]", path) is not None
+
+
+def _shown(path: str) -> str:
+    """Return a path as it can be printed, also where its bytes are not UTF-8."""
+    if path == "-":
+        return "standard input"
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _size(path: str) -> int:
+    """Return the bytes of a regular file, 0 where reading alone would tell."""
+    with contextlib.suppress(OSError):
+        status = os.stat(path)
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return 0
+
+
+@contextlib.contextmanager
+def _opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+    """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
+    if path == "-":
+        yield sys.stdin.buffer, lambda: 0
+        return
+    suffix = os.path.splitext(path.lower())[1]
+    if suffix in _NOT_TEXT:
+        raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")
+    try:
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, behind what decompresses it
+    except OSError as error:
+        raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
+    with raw:
+        position = raw.tell if raw.seekable() else lambda: 0
+        if suffix == ".gz":
+            import gzip
+
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)), position
+        elif suffix == ".bz2":
+            import bz2
+
+            yield cast(BinaryIO, bz2.BZ2File(raw)), position
+        elif suffix == ".xz":
+            import lzma
+
+            yield cast(BinaryIO, lzma.LZMAFile(raw)), position  # noqa: SIM115
+        else:
+            yield cast(BinaryIO, raw), position
+
+
+def _read(stream: BinaryIO, name: str) -> bytes:
+    try:
+        return stream.read(BLOCK_BYTES)
+    except EOFError:
+        raise CorpusError(f"{name} ends early: the compressed file was cut") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # zlib.error and lzma.LZMAError share no base below it, and need imports to name
+        raise CorpusError(f"{name} cannot be read: {error}") from None
+
+
+def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
+    """Join chunks to blocks of whole documents, without a byte-order mark; yield each with its offset."""
+    parts: list[bytes] = []
+    size = offset = 0
+    enough = sys.maxsize if unit == "file" else BLOCK_BYTES
+    for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size < enough:
+            continue
+        data = b"".join(parts)
+        cut = _last_end(data, unit)
+        if cut:
+            yield _without_mark(data[:cut], offset)
+        offset += cut
+        parts, size = [data[cut:]], len(data) - cut
+        # A document longer than a block is looked through again only when it has doubled, so in linear time.
+        enough = BLOCK_BYTES if cut else 2 * size
+    if size:
+        yield _without_mark(b"".join(parts), offset)
+
+
+def _last_end(data: bytes, unit: str) -> int:
+    """Return where the last document ends that ends surely in these bytes, 0 for none."""
+    if unit == "line":
+        return data.rfind(b"\n") + 1
+    last = 0
+    for match in _PARAGRAPH_END.finditer(data):
+        last = match.end()
+    return last
+
+
+def _without_mark(data: bytes, offset: int) -> tuple[bytes, int]:
+    return (data[len(_BOM) :], len(_BOM)) if offset == 0 and data.startswith(_BOM) else (data, offset)
+
+
+def _packed(parts: list[bytes], name: str) -> Block:
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return Block(b"".join(parts), "item", name, 0, ends.tobytes())

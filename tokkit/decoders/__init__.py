@@ -1,0 +1,1 @@
+"""Ids in, text out: whole, or token by token."""

@@ -1,0 +1,226 @@
+"""A definition in, an engine out: text → ids in the C core, with the split that the definition asks for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.batch import Batch
+from tokkit._core.detokenize import Detokenizer
+from tokkit._core.special import SpecialMatcher
+from tokkit._core.text import to_utf8
+from tokkit.definition import Definition
+from tokkit.errors import OptionError, SpecialTokenError
+from tokkit.models import bpe
+from tokkit.pretokenizers import patterns, regex_split
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+
+Special = str | Collection[str]
+
+CHARACTERS_A_THREAD = 4 << 20
+"""Text in a batch for each thread beyond the first: what one encodes while another sets up (bench_encode, batch)."""
+
+
+def thread_count(threads: int | None) -> int:
+    """Return how many threads to use: `threads`, else TOKKIT_NUM_THREADS, else the CPUs this process may use."""
+    if threads is None:
+        setting = os.environ.get("TOKKIT_NUM_THREADS", "")
+        if not setting:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not setting.isdigit() or int(setting) < 1:
+            raise OptionError(f"TOKKIT_NUM_THREADS is {setting!r}; it must be a number of at least 1")
+        return int(setting)
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise OptionError(f"threads is {threads!r}; it must be an int of at least 1, or None for all CPUs")
+    return threads
+
+
+class Engine:
+    """Runs one definition: a scanner of the core where its pattern has one, else the `regex` package."""
+
+    def __init__(self, definition: Definition) -> None:
+        split = definition.pretokenizer
+        self._split = split
+        self._scans = split.pattern in patterns.SCANNERS
+        family = patterns.SCANNERS[split.pattern] if self._scans else patterns.WHOLE
+        if not self._scans:
+            regex_split.compile_pattern(split.pattern or "")
+        self._special_ids = dict(definition.special_tokens)
+        self._encoder = bpe.encoder(definition.vocab, definition.model, self._special_ids.values(), family)
+        self._matchers: dict[frozenset[str], SpecialMatcher] = {}
+        self._all = self._matcher(frozenset(self._special_ids)) if self._special_ids else None
+        self.detokenizer = Detokenizer(definition.vocab.blob, definition.vocab.offsets)
+
+    @property
+    def split_engine(self) -> str:
+        """Which engine cuts text: "scanner" (the C core) or "regex"."""
+        return "scanner" if self._scans else "regex"
+
+    def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher:
+        matcher = self._matchers.get(tokens)
+        if matcher is None:
+            if len(self._matchers) >= 64:  # policies are few; a caller that makes new ones all the time pays for it
+                self._matchers.clear()
+            matcher = SpecialMatcher({t.encode(): self._special_ids[t] for t in tokens})
+            self._matchers[tokens] = matcher
+        return matcher
+
+    def matcher(self, special: Special, text: Text | None = None) -> SpecialMatcher | None:
+        """Return what finds the special tokens that `special` allows in text, None where there are none.
+
+        `special` is "text" (none), "all", a collection of the tokens allowed, or "raise": SpecialTokenError if
+        `text` holds any.
+        """
+        if isinstance(special, str):
+            if special == "text":
+                return None
+            if special == "all":
+                return self._all
+            if special != "raise":
+                raise OptionError(
+                    f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
+                )
+            if self._all is not None and text is not None and (found := self._all.find(to_utf8(text))):
+                name = next(t for t, i in self._special_ids.items() if i == found[2])
+                raise SpecialTokenError(
+                    f"the text holds the special token {name!r} at byte {found[0]}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
+            return None
+        allowed = frozenset(special)
+        if unknown := allowed.difference(self._special_ids):
+            raise OptionError(
+                f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self._special_ids)}"
+            )
+        return self._matcher(allowed) if allowed else None
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        if self._scans:
+            return self._encoder.encode(text, None if special == "text" else self.matcher(special, text))
+        ids: list[int] = self.encode_array(text, special).tolist()
+        return ids
+
+    def encode_array(self, text: Text, special: Special = "text") -> NDArray[np.uint32]:
+        """Return ids as a uint32 array."""
+        matcher = self.matcher(special, text)
+        if self._scans:
+            return self._encoder.encode_array(text, matcher)
+        parts = [
+            np.array([id_], dtype=np.uint32) if id_ is not None else self._encode_split(part)
+            for part, id_ in self._slices(to_utf8(text), matcher)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+
+    def _encode_split(self, part: bytes) -> NDArray[np.uint32]:
+        keep = self._split.keep_unmatched
+        return self._encoder.encode_pieces(
+            *regex_split.split(self._split.pattern or "", part.decode(), keep_unmatched=keep)
+        )
+
+    def _slices(self, utf8: bytes, matcher: SpecialMatcher | None) -> Iterable[tuple[bytes, int | None]]:
+        """Yield (text, None) and (special token, id) in turn."""
+        at = 0
+        while matcher is not None and (found := matcher.find(utf8, at)) is not None:
+            start, end, id_ = found
+            if start > at:
+                yield utf8[at:start], None
+            yield utf8[start:end], id_
+            at = end
+        if at < len(utf8):
+            yield utf8[at:], None
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        if self._scans:
+            return self._encoder.count(text, self.matcher(special, text))
+        return len(self.encode_array(text, special))
+
+    def encode_batch(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        if isinstance(special, str) and special == "raise":
+            for text in texts:
+                self.matcher(special, text)
+        matcher = self.matcher(special)
+        if not self._scans:
+            arrays = [self.encode_array(text, special) for text in texts]
+            offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+            np.cumsum([len(a) for a in arrays], out=offsets[1:])
+            return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
+        batch = Batch(self._encoder, texts, matcher)
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                batch.run()
+            except BaseException as error:
+                errors.append(error)
+
+        # Each further thread brings a cache of its own, which pays only where there is much to encode.
+        useful = 1 + sum(map(len, texts)) // CHARACTERS_A_THREAD
+        others = [threading.Thread(target=run) for _ in range(min(threads, useful) - 1)]
+        for thread in others:
+            thread.start()
+        try:
+            batch.run()
+        finally:
+            for thread in others:
+                thread.join()
+        if errors:
+            raise errors[0]
+        return batch.result()
+
+    def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
+        """Return (utf8, ids, byte spans (n, 2)) for a text."""
+        utf8 = to_utf8(text)
+        matcher = self.matcher(special, text)
+        if self._scans or self._split.keep_unmatched:
+            ids = self.encode_array(text, special)
+            return utf8, ids, self._spans(ids, 0)
+        # A pattern that drops text leaves holes: each piece is placed on its own.
+        id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
+        for part, id_ in self._slices(utf8, matcher):
+            if id_ is not None:
+                id_parts.append(np.array([id_], dtype=np.uint32))
+                span_parts.append(np.array([[at, at + len(part)]], dtype=np.int64))
+            else:
+                string, before, start = part.decode(), at, 0
+                for a, b in regex_split.spans(self._split.pattern or "", string, keep_unmatched=False):
+                    before += len(string[start:a].encode())
+                    piece = string[a:b].encode()
+                    id_parts.append(self._encoder.encode_pieces(piece, np.array([len(piece)], dtype=np.int64)))
+                    span_parts.append(self._spans(id_parts[-1], before))
+                    before, start = before + len(piece), b
+            at += len(part)
+        return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
+
+    def _spans(self, ids: NDArray[np.uint32], at: int) -> NDArray[np.int64]:
+        lengths = self._lengths[ids]
+        ends = at + np.cumsum(lengths)
+        return np.stack([ends - lengths, ends], axis=1)
+
+    @property
+    def _lengths(self) -> NDArray[np.int64]:
+        return self.detokenizer.lengths
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the word caches."""
+        return self._encoder.cache_info()
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return the merges that can happen, (n, 3) ids of left, right and result, in order of priority."""
+        return self._encoder.merges()
+
+    @property
+    def unreachable(self) -> int:
+        """How many tokens no merge makes: only whole pieces can be these."""
+        return self._encoder.unreachable

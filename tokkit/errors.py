@@ -1,0 +1,29 @@
+"""What went wrong in, an exception class out: every error that tokkit raises on purpose is a `TokkitError`."""
+
+
+class TokkitError(Exception):
+    """Base of all errors that tokkit raises on purpose; the message says what was given and what would be right."""
+
+
+class VocabError(TokkitError, LookupError):
+    """A token or an id that the vocabulary does not have, or a vocabulary that cannot work."""
+
+
+class FormatError(TokkitError, ValueError):
+    """A file that does not follow its format; the message names the line or key, and the reason."""
+
+
+class OptionError(TokkitError, ValueError):
+    """An option whose value cannot work, such as a vocabulary size below the alphabet's."""
+
+
+class CorpusError(TokkitError, ValueError):
+    """Training or input text that cannot be used: empty, not UTF-8, or without the field asked for."""
+
+
+class SpecialTokenError(TokkitError, ValueError):
+    """The text of a special token inside user input, where the caller asked that this be an error."""
+
+
+class PatternError(TokkitError, ValueError):
+    """A split pattern that cannot be compiled, or that took too long on a text."""

@@ -1,0 +1,151 @@
+"""Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
+
+Formats: tokenizer.json (byte-level BPE), rank files (.tiktoken), and GPT-2's pair vocab.json + merges.txt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tokkit.definition import Definition, checked_special_tokens
+from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
+from tokkit.formats import files, gpt2, strict_json, tiktoken, tokenizer_json
+from tokkit.formats.files import show, write_atomically
+
+__all__ = ["FORMATS", "read", "write", "write_atomically"]
+
+FORMATS = ("tokenizer.json", "tiktoken", "gpt2")
+"""What `write(format=)` accepts."""
+
+SUPPORTED = (
+    "tokenizer.json (byte-level BPE), a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, "
+    "or a directory that holds one of these"
+)
+VOCABS = ("vocab.json", "encoder.json")
+MERGES = ("merges.txt", "vocab.bpe")
+_RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
+_BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
+_MAGIC = {b"GGUF": "a GGUF file", b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a Python pickle"}
+
+
+def read(
+    path: str | os.PathLike[str], *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Definition:
+    """Return the definition that a file, or a directory of files, holds.
+
+    `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) serve
+    the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
+    published ones. A tokenizer.json states its pattern; `special_tokens` are added to its own. FormatError names
+    the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
+    """
+    path = Path(path)
+    if pattern is not None and not isinstance(pattern, str):
+        raise OptionError(f"pattern is a str, not {type(pattern).__name__}")
+    try:
+        path = _in_directory(path) if path.is_dir() else path
+        return _read(path, pattern, special_tokens)
+    except (FormatError, VocabError, OptionError) as error:
+        raise _at(path, error) from None
+
+
+def _at(path: Path, error: TokkitError) -> TokkitError:
+    """Return the error with the file in front of its message."""
+    return type(error)(f"{show(path)}: {error}")
+
+
+def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+    data = files.read_bytes(path)
+    head = data[:4096].lstrip()
+    if path.name in MERGES:
+        return _read_pair(_beside(path, VOCABS), path, pattern, special)
+    if path.suffix == ".tiktoken" or (path.suffix != ".json" and _RANK_LINE.match(data[:65536])):
+        return tiktoken.read(data, pattern=pattern, special_tokens=special, name=path.stem)
+    if path.suffix == ".json" or head.startswith(b"{"):
+        value = strict_json.loads(data)
+        is_table = isinstance(value, dict) and "model" not in value
+        if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
+            return _read_pair(path, _beside(path, MERGES), pattern, special)
+        if pattern is not None:
+            raise OptionError("pattern= was given, but a tokenizer.json states its own")
+        definition = tokenizer_json.from_json(value)
+        return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
+    if _BPE_LINE.match(data[:65536]):
+        return _read_pair(_beside(path, VOCABS), path, pattern, special)
+    seen = next((what for magic, what in _MAGIC.items() if data.startswith(magic)), f"a file that starts {data[:24]!r}")
+    raise FormatError(f"unknown format: {SUPPORTED} can be read; this is {seen}")
+
+
+def _in_directory(path: Path) -> Path:
+    """Return the file to read of a model's directory: tokenizer.json, else vocab.json, else the only rank file."""
+    names = sorted(os.listdir(path))
+    if "tokenizer.json" in names:
+        return path / "tokenizer.json"
+    vocab = next((name for name in VOCABS if name in names), None)
+    if vocab and any(name in names for name in MERGES):
+        return path / vocab
+    ranks = [name for name in names if name.endswith(".tiktoken")]
+    if len(ranks) == 1:
+        return path / ranks[0]
+    seen = ", ".join(show(name) for name in names[:8]) + (", …" if len(names) > 8 else "")
+    raise FormatError(f"no tokenizer in this directory: {SUPPORTED} can be read; it holds {seen or 'nothing'}")
+
+
+def _beside(path: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (path.parent / name).exists():
+            return path.parent / name
+    raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is not beside it")
+
+
+def _read_pair(vocab: Path, merges: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+    return gpt2.read(files.read_bytes(vocab), files.read_bytes(merges), pattern=pattern, special_tokens=special)
+
+
+def write(
+    definition: Definition, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True
+) -> list[Path]:
+    """Write a definition and return the files written, each replaced whole or not at all.
+
+    `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
+    file, a directory vocab.json + merges.txt. FormatError where the format cannot hold the definition with
+    equal ids: nothing is written then. `overwrite=False` raises FileExistsError where a file exists.
+    """
+    path = Path(path)
+    chosen = _format_of(path) if format is None else format
+    try:
+        if chosen == "tokenizer.json":
+            target = path / "tokenizer.json" if path.is_dir() else path
+            contents = {target: tokenizer_json.write(definition)}
+        elif chosen == "tiktoken":
+            contents = {path: tiktoken.write(definition)}
+        elif chosen == "gpt2":
+            directory = path.parent if path.name in VOCABS + MERGES else path
+            if not directory.is_dir() and (directory.exists() or directory.suffix in (".json", ".tiktoken", ".txt")):
+                raise OptionError("this format is two files, vocab.json and merges.txt; name a directory for them")
+            vocab, merges = gpt2.write(definition)
+            directory.mkdir(parents=True, exist_ok=True)
+            contents = {directory / VOCABS[0]: vocab, directory / MERGES[0]: merges}
+        else:
+            raise OptionError(f"the format {chosen!r} is unknown; one of {', '.join(FORMATS)} can be written")
+    except (FormatError, VocabError, OptionError) as error:
+        raise _at(path, error) from None
+    for target in contents:
+        if not overwrite and target.exists():
+            raise FileExistsError(f"{show(target)} exists")
+    for target, data in contents.items():
+        write_atomically(target, data, overwrite=overwrite)
+    return list(contents)
+
+
+def _format_of(path: Path) -> str:
+    if path.is_dir():
+        return "gpt2"
+    if path.suffix in (".json", ".tiktoken"):
+        return "tokenizer.json" if path.suffix == ".json" else "tiktoken"
+    raise OptionError(
+        f"{show(path)}: the name does not say the format; end it in .json or .tiktoken, name a directory, or give "
+        f"format=, one of {', '.join(FORMATS)}"
+    )

@@ -1,0 +1,106 @@
+"""A definition in, its model as a merge list or as ranks out.
+
+Rank BPE and merge-list BPE are not the same thing. Each function here converts only where every text keeps its
+ids, and otherwise says why not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.definition import BPE, Definition
+from tokkit.errors import FormatError
+from tokkit.models.bpe import possible_merges
+
+
+def is_encodable(text: str) -> bool:
+    """Tell whether text can be UTF-8: lone surrogates cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_utf_8(data: bytes) -> bool:
+    """Tell whether bytes are UTF-8."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
+    """Return a byte that no token of length one is, or None: without it some text would have no ids."""
+    starts = offsets[:-1][np.diff(offsets) == 1]
+    absent = np.setdiff1d(np.arange(256), np.frombuffer(blob, dtype=np.uint8)[starts])
+    return int(absent[0]) if len(absent) else None
+
+
+def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the vocabulary without the special tokens, packed; FormatError where no file format could hold it."""
+    vocab = definition.vocab
+    offsets: NDArray[np.int64] = vocab.offsets.copy()
+    blob, parts, done = vocab.blob, [], 0
+    lengths = np.diff(offsets)
+    for id_ in sorted(definition.special_tokens.values()):
+        parts.append(blob[done : offsets[id_]])
+        done = int(offsets[id_ + 1])
+        lengths[id_] = 0
+    parts.append(blob[done:])
+    np.cumsum(lengths, out=offsets[1:])
+    packed = b"".join(parts)
+    # Ids that nothing has, behind the last ordinary token, are no part of a rank file.
+    n_ids = int(np.flatnonzero(lengths)[-1]) + 1 if lengths.any() else 0
+    offsets = offsets[: n_ids + 1]
+    byte = missing_byte(packed, offsets)
+    if byte is not None:
+        raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
+    return packed, offsets
+
+
+def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
+    """Return (merges of shape (n, 3), whole_piece) that give every text the definition's ids.
+
+    A merge list has both already. Of rank BPE they are the merges that can happen; its rule that a piece which is
+    a token gets that id is needed only where merging cannot make some token.
+    """
+    model = definition.model
+    if model.merges is not None:
+        return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
+    merges, unreachable = possible_merges(definition.vocab, model, definition.special_tokens.values())
+    return merges, unreachable > 0
+
+
+def why_not_ranks(definition: Definition) -> str | None:
+    """Return why rank BPE over the ids would not give every text the definition's ids, or None where it does."""
+    if definition.model.merges is None:
+        return None
+    vocab, special = definition.vocab, definition.special_tokens.values()
+    merges, unreachable = possible_merges(vocab, definition.model, special)
+    by_rank, _ = possible_merges(vocab, BPE(), special)
+    n = min(len(merges), len(by_rank))
+    differ = np.flatnonzero((merges[:n] != by_rank[:n]).any(axis=1))
+    if len(differ):
+        at = int(differ[0])
+        here, there = (vocab[int(m[at, 2])] for m in (merges, by_rank))
+        if here == there:
+            return f"{here!r} is made of {tuple(merges[at, :2])}, and ranks would make it of {tuple(by_rank[at, :2])}"
+        return f"merge {at} makes {here!r}, and ranks would make {there!r} first"
+    if len(by_rank) > n:
+        return f"no merge makes {vocab[int(by_rank[n, 2])]!r}, which ranks would make"
+    if len(merges) > n:
+        return f"ranks would not make {vocab[int(merges[n, 2])]!r}"
+    if unreachable and not definition.model.whole_piece:
+        made = set(merges[:, 2].tolist()) | set(special)
+        lost = next(token for token, id_ in vocab.items() if len(token) > 1 and id_ not in made)
+        return f"no merge makes {lost!r}, which ranks would give its id as a whole piece"
+    return None
+
+
+def merges_make_all(definition: Definition) -> bool:
+    """Tell whether merging makes every ordinary token: whole pieces need no rule of their own then."""
+    _, unreachable = possible_merges(definition.vocab, definition.model, definition.special_tokens.values())
+    return unreachable == 0

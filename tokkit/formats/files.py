@@ -1,0 +1,118 @@
+"""Paths in, bytes out, and back: bounded reading of regular files, and writing that leaves no half-written file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from tokkit.errors import FormatError
+
+MAX_BYTES = 1 << 30
+"""The largest file that is read, 1 GiB: the greatest vocabularies in use take 1/50 of it."""
+
+KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def show(path: str | os.PathLike[str]) -> str:
+    """Return a path for a message; bytes of a name that are not UTF-8 are escaped."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a regular file holds; FormatError for any other kind, an empty file, or one above MAX_BYTES."""
+    mode = path.stat().st_mode
+    for is_kind, kind in KINDS:
+        if is_kind(mode):
+            raise FormatError(f"{kind}, where a tokenizer file was expected")
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if not data:
+        raise FormatError("the file is empty")
+    if len(data) > MAX_BYTES:
+        raise FormatError(f"the file has more than {MAX_BYTES} bytes (1 GiB), the most that is read")
+    return data
+
+
+def decode(data: bytes) -> str:
+    """Return UTF-8 as text, or a FormatError that says where it is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"line {line}: not UTF-8 (byte {data[error.start]:#04x} at {error.start})") from None
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = True) -> None:
+    """Make `data` the content of a file, all of it or none.
+
+    The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
+    fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is
+    replaced. Pipes and devices, which cannot be replaced, are written to. `overwrite=False` raises
+    FileExistsError where the file exists.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = None
+    # What lies in /dev or /proc is someone's open file (/dev/stdout): a file put in its place would not reach him.
+    is_device = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    if mode is not None and (is_device or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))):
+        with open(path, "wb", buffering=0) as file:
+            _write_all(file.fileno(), data)
+        return
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{show(path)} is a directory; name a file")
+    if mode is not None and not overwrite:
+        raise FileExistsError(f"{show(path)} exists")
+    if mode is not None and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(f"{show(path)} is read-only")
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".tokkit-{secrets.token_hex(8)}.tmp")
+    try:
+        _write_new(temporary, data, mode)
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            os.link(temporary, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    _sync_directory(os.path.dirname(target))
+
+
+def _write_new(path: str, data: bytes, mode: int | None) -> None:
+    """Create a file with `data`, on the disk when this returns; `mode` None is a new file's, as umask says."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        _write_all(descriptor, data)
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, stat.S_IMODE(mode))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_directory(path: str) -> None:
+    """Put the new name on the disk too, where the system can; the file is complete without it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,134 @@
+"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
+
+Definitions hold patterns in the syntax of the `regex` package. The published families are known by their text in
+either syntax. Any other pattern must keep to what both engines read alike; anything else is refused by name,
+because Oniguruma takes some of it for something else in silence ({1,3}+ repeats the repetition, $ ends a line).
+"""
+
+from __future__ import annotations
+
+import re
+
+from tokkit.errors import FormatError
+from tokkit.pretokenizers import patterns
+
+CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
+"""cl100k for Oniguruma: nothing follows \\p{N}{1,3} in its branch, so being possessive changes no match; and
+behind a possessive \\s++ the end of a line is the end of the text, since the line end would be white space."""
+
+# Text in a file → our text of the same pattern, first the one that is written.
+_FAMILIES = {
+    CL100K: patterns.CL100K,
+    patterns.O200K: patterns.O200K,
+    patterns.LLAMA3: patterns.LLAMA3,
+    patterns.QWEN2: patterns.QWEN2,
+    patterns.BYTE_LEVEL: patterns.BYTE_LEVEL,
+    patterns.R50K: patterns.R50K,
+}
+_WRITTEN = {ours: text for text, ours in reversed(_FAMILIES.items())}
+
+_CATEGORIES = "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Co"
+_SCRIPTS = (
+    "Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul "
+    "Hebrew Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Oriya Sinhala Tamil Telugu Thai "
+    "Tibetan"
+)
+_PROPERTIES = "|".join((_CATEGORIES + " " + _SCRIPTS).split())
+
+_CLASS_ESCAPE = rf"\\[dDsS]|\\[pP]\{{(?:{_PROPERTIES})\}}"
+_CHARACTER_ESCAPE = r"\\[rntf]|\\x[0-7][0-9A-Fa-f]|\\u[0-9A-Fa-f]{4}|\\[!-/:-@\[-`{-~]"
+_ATOM = re.compile(
+    rf"(?P<set>{_CLASS_ESCAPE}|\.)|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\](){{}}|.?*+^$])|"
+    r"(?P<open>\((?:\?[:=!>i]?)?)|(?P<close>\))|(?P<or>\|)|(?P<class>\[\^?)|(?P<repeat>[?*+][?+]?|\{(?:\d+|\d+,|\d+,\d+)\})",
+    re.DOTALL,
+)
+_MEMBER = re.compile(
+    rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
+)
+# What one character folds to in several: Oniguruma matches ß with (?i:ss), `regex` does not.
+_FOLDS = ("ff", "fi", "fl", "ss", "st")
+
+
+def from_file(pattern: str) -> str:
+    """Return the pattern in our syntax; FormatError for a construct that we would not match as tokenizers does."""
+    ours = _FAMILIES.get(pattern)
+    if ours is None:
+        check(pattern)
+        return pattern
+    return ours
+
+
+def to_file(pattern: str) -> str:
+    """Return text that Oniguruma matches as we match `pattern`; FormatError where there is none for sure."""
+    text = _WRITTEN.get(pattern)
+    if text is None:
+        check(pattern)
+        return pattern
+    return text
+
+
+def check(pattern: str) -> None:
+    r"""Raise FormatError for what Oniguruma and the `regex` package read in different ways, or only one reads.
+
+    >>> check(r"[^\s\p{L}]?\p{L}++|\s+(?!\S)")
+    >>> check(r"\p{N}{1,3}+")
+    Traceback (most recent call last):
+        ...
+    tokkit.errors.FormatError: pattern, at 10: '+' behind '{1,3}' has two meanings; write (?>...{n,m})
+    """
+    at, repeated = 0, ""
+    ignore_case = "(?i" in pattern
+    while at < len(pattern):
+        match = _ATOM.match(pattern, at)
+        if match is None:
+            raise _refusal(pattern, at)
+        kind, text = match.lastgroup, match.group()
+        if text == "(?i":
+            if not pattern.startswith("(?i:", at):
+                raise _refusal(pattern, at)
+        elif kind == "open" and text == "(?":
+            raise _refusal(pattern, at)
+        if kind == "repeat" and repeated:
+            hint = "write (?>...{n,m})" if repeated[-1] == "}" else "one repetition is enough"
+            raise FormatError(f"pattern, at {at}: {text!r} behind {repeated!r} has two meanings; {hint}")
+        repeated = text if kind == "repeat" else ""
+        at = _class_end(pattern, match.end()) if kind == "class" else match.end()
+        if text == "(?i":
+            at += 1
+    if ignore_case and (not pattern.isascii() or any(fold in pattern.lower() for fold in _FOLDS)):
+        raise FormatError(
+            "pattern: (?i:...) with ff, fi, fl, ss, st or letters beyond ASCII folds case in several ways"
+        )
+
+
+def _class_end(pattern: str, at: int) -> int:
+    """Return the index behind a character class whose members start at `at`."""
+    start = at
+    while not pattern.startswith("]", at) or at == start:
+        first = _MEMBER.match(pattern, at)
+        # A hyphen stands for itself only at either end; elsewhere it must make a range of two characters.
+        if first is None and pattern.startswith("-", at) and (at == start or pattern.startswith("]", at + 1)):
+            at += 1
+            continue
+        if first is None:
+            raise _refusal(pattern, at)
+        at = first.end()
+        if pattern.startswith("-", at) and not pattern.startswith("]", at + 1):
+            last = _MEMBER.match(pattern, at + 1)
+            if last is None or last["set"] or first["set"]:
+                raise _refusal(pattern, at)
+            at = last.end()
+    return at + 1
+
+
+def _refusal(pattern: str, at: int) -> FormatError:
+    if pattern.startswith(("\\w", "\\W"), at):
+        return FormatError(
+            f"pattern, at {at}: {pattern[at : at + 2]!r} takes the joiners U+200C and U+200D for letters in the regex "
+            "package, and not in Oniguruma (tokenizers); write [\\p{L}\\p{M}\\p{Nd}\\p{Pc}], with or without them"
+        )
+    seen = pattern[at : at + 12]
+    return FormatError(
+        f"pattern, at {at}: {seen!r} is not read alike by Oniguruma (tokenizers) and the regex package; "
+        "groups, classes without set operations, general categories, repetitions and look-ahead are"
+    )

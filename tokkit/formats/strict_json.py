@@ -1,0 +1,108 @@
+"""JSON text in, checked values out: every error names the key, and no key is left over unread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from tokkit.errors import FormatError
+from tokkit.formats import files
+
+_MISSING: Any = object()
+_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+
+
+def kind(value: object) -> str:
+    """Return the JSON name of a value's type."""
+    return "null" if value is None else _NAMES.get(type(value), type(value).__name__)
+
+
+def brief(value: object) -> str:
+    """Return a value for a message, cut to one line."""
+    try:
+        text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    except RecursionError:
+        text = kind(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def loads(data: bytes) -> Any:
+    """Parse UTF-8 JSON; FormatError for what is not, a key given twice, NaN, or nesting too deep to read."""
+    try:
+        return json.loads(files.decode(data), object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise FormatError("not a tokenizer: the JSON is nested too deep") from None
+    except FormatError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise FormatError(f"not JSON that can be read: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise FormatError(f"the key {brief(key)} stands twice in one object")
+            seen.add(key)
+    return made
+
+
+def _constant(name: str) -> NoReturn:
+    raise FormatError(f"{name} is not JSON")
+
+
+class Section:
+    """One object of a file: each key is taken once, with the types or values that are right for it.
+
+    `path` names the object in messages, as in `model.vocab`; "" is the whole file.
+    """
+
+    def __init__(self, value: object, path: str) -> None:
+        if not isinstance(value, dict):
+            raise FormatError(f"{path or 'the file'}: an object is needed, not {kind(value)}")
+        self._rest = dict(value)
+        self.path = path
+
+    def at(self, key: str) -> str:
+        """Return the path of a key of this object."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rest
+
+    def take(self, key: str, *types: type, default: Any = _MISSING) -> Any:
+        """Return the value of a key, which must have one of `types`; without a default the key must be there."""
+        value = self._rest.pop(key, default)
+        if value is _MISSING:
+            raise FormatError(f"{self.at(key)}: missing")
+        # bool is an int to Python, and not to JSON.
+        if value is not default and type(value) not in types:
+            wanted = " or ".join(kind(None) if t is type(None) else _NAMES[t] for t in types)
+            raise FormatError(f"{self.at(key)}: {wanted} is needed, not {kind(value)}")
+        return value
+
+    def expect(self, key: str, *allowed: object, why: str = "", optional: bool = True) -> Any:
+        """Return the value of a key that must be one of `allowed`; where absent, the first of them."""
+        value = self._rest.pop(key, allowed[0] if optional else _MISSING)
+        if value is _MISSING:
+            raise FormatError(f"{self.at(key)}: missing")
+        if not any(type(value) is type(right) and value == right for right in allowed):
+            refuse(self.at(key), value, allowed, why)
+        return value
+
+    def finish(self) -> None:
+        """Refuse what nothing has taken: a key that is not understood may change the ids."""
+        for key, value in self._rest.items():
+            raise FormatError(f"{self.at(key)}: unknown key (its value is {brief(value)})")
+
+
+def refuse(path: str, value: object, supported: Iterable[object], why: str = "") -> NoReturn:
+    """Raise the FormatError of a value that is right JSON but that we do not run."""
+    choices = " or ".join(json.dumps(right) for right in supported)
+    shown = json.dumps(value) if isinstance(value, (str, int, float, type(None))) else kind(value)
+    raise FormatError(f"{path}: {shown[:60]} is not supported{f' ({why})' if why else ''}; {choices} is")

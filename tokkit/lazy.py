@@ -1,0 +1,25 @@
+"""Public names and their modules in, a package's `__getattr__` out: what is not used is not imported."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return `__getattr__` for `package`: each name is imported from modules[name] once, when it is first used.
+
+    `tokkit --help` and shell completion import the package and need nothing of it: numpy, half of the time,
+    stays out (tests/cli/test_process.py).
+    """
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(modules[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get

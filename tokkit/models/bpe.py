@@ -1,0 +1,65 @@
+"""A definition's vocabulary and BPE model in, the core's encoder out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.bpe import BPEEncoder
+from tokkit.definition import BPE
+from tokkit.errors import VocabError
+from tokkit.vocab import Vocab
+
+WHOLE = 0
+"""The scanner that does not cut."""
+
+CACHE_WORDS = 1 << 19
+"""Words of up to 15 bytes that one thread's cache may learn: at most 64 MiB a thread (benchmarks.bench_encode)."""
+
+
+def encoder(
+    vocab: Vocab, model: BPE, special_ids: Collection[int], family: int, *, cache_words: int = CACHE_WORDS
+) -> BPEEncoder:
+    """Build the encoder; a vocabulary that BPE cannot work with raises VocabError.
+
+    `family` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`).
+    """
+    made = _model(vocab, model, special_ids, family, cache_words)
+    try:
+        made.prepare()
+    except ValueError:
+        raise VocabError(_repeated_token(vocab, special_ids)) from None
+    return made
+
+
+def _repeated_token(vocab: Vocab, special_ids: Collection[int]) -> str:
+    ids: dict[bytes, int] = {}
+    for token, id_ in vocab.items():
+        if id_ not in special_ids and ids.setdefault(token, id_) != id_:
+            return f"the ids {ids[token]} and {id_} have the same token, {token!r}"
+    return "two tokens have the same bytes"
+
+
+def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> tuple[NDArray[np.uint32], int]:
+    """Return (merges, unreachable): the merges that can happen, and how many tokens none of them makes.
+
+    `merges` has shape (n, 3), the ids of left, right and result in order of priority, one for each token that
+    merging can make: whatever happens inside a token happens in the order that it has when the token stands alone,
+    so all other ways to split it never come up. Models with equal merges give equal ids, rank BPE or merge list,
+    but for the unreachable tokens, which only a whole piece can be.
+    """
+    made = _model(vocab, model, special_ids, WHOLE, 0)
+    return made.merges(), made.unreachable
+
+
+def _model(vocab: Vocab, model: BPE, special_ids: Collection[int], family: int, cache_words: int) -> BPEEncoder:
+    special = np.zeros(vocab.n_ids, dtype=np.uint8)
+    if special_ids:
+        special[list(special_ids)] = 1
+    merges = None if model.merges is None else np.ascontiguousarray(model.merges, dtype=np.uint32)
+    try:
+        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, family, cache_words)
+    except (ValueError, OverflowError) as error:
+        raise VocabError(str(error)) from None

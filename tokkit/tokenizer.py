@@ -1,0 +1,213 @@
+"""A definition in, a `Tokenizer` out: the public face of encoding and decoding. No algorithm lives here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokkit import formats
+from tokkit.decoders.streaming import DecodeStream
+from tokkit.definition import Definition
+from tokkit.encoding import Encoding, characters_of, code_units
+from tokkit.engine import Engine, Special, thread_count
+from tokkit.errors import OptionError, VocabError
+from tokkit.pretokenizers import patterns
+from tokkit.vocab import Vocab
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tokkit._core.text import Text
+
+
+class Tokenizer:
+    """Encodes text to ids and decodes ids to text. Immutable, and safe to share between threads.
+
+    Text is str, or UTF-8 as bytes, bytearray or memoryview. `special=` says how the text of a special token
+    inside user input is read: "text" (as ordinary text, the default), "raise" (SpecialTokenError), "all" (as
+    the token), or a collection of those allowed. Encoding adds no special tokens of its own.
+
+    >>> import tokkit
+    >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
+    >>> tok.decode(tok.encode("lower"))
+    'lower'
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._engine = Engine(definition)
+        # Bound once: one call of a short text should cost no more than it must.
+        self._decode = self._engine.detokenizer.decode
+
+    @property
+    def definition(self) -> Definition:
+        """What this tokenizer is, as data."""
+        return self._definition
+
+    @property
+    def vocab(self) -> Vocab:
+        """All tokens, special ones included: bytes ↔ id."""
+        return self._definition.vocab
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """Text → id of the special tokens."""
+        return self._definition.special_tokens
+
+    @property
+    def name(self) -> str:
+        """The name of a published encoding, else ""."""
+        return self._definition.name
+
+    @property
+    def n_ids(self) -> int:
+        """One more than the greatest id: the rows an embedding table needs."""
+        return self._definition.vocab.n_ids
+
+    @property
+    def split_engine(self) -> str:
+        """Which engine cuts text into pieces: "scanner" (in C) or "regex" (the general, slower way)."""
+        return self._engine.split_engine
+
+    def encode(self, text: Text, *, special: Special = "text") -> list[int]:
+        """Return the ids of `text` as a list."""
+        return self._engine.encode(text, special)
+
+    def encode_ordinary(self, text: Text) -> list[int]:
+        """Return the ids of `text`, special tokens read as ordinary text, as a list."""
+        return self._engine.encode(text)
+
+    def encode_to_numpy(self, text: Text, *, special: Special = "text") -> NDArray[np.uint32]:
+        """Return the ids of `text` as a uint32 array: the fast way for long texts."""
+        return self._engine.encode_array(text, special)
+
+    def encode_batch(
+        self, texts: Sequence[Text], *, special: Special = "text", threads: int | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return (ids, offsets): text i has `ids[offsets[i]:offsets[i + 1]]`. uint32 and int64.
+
+        The result does not depend on `threads`; None means the CPUs this process may use.
+        """
+        if isinstance(texts, (str, bytes, bytearray, memoryview)):
+            raise TypeError(f"encode_batch takes a sequence of texts, not one {type(texts).__name__}")
+        return self._engine.encode_batch(list(texts), special, thread_count(threads))
+
+    def __call__(self, text: Text, *, special: Special = "text") -> Encoding:
+        """Return an `Encoding`: ids, tokens, and offsets into the original text."""
+        utf8, ids, spans = self._engine.aligned(text, special)
+        characters = characters_of(utf8, spans[:, 0], spans[:, 1])
+        if isinstance(text, str) and len(text) and not text.isascii():
+            characters = code_units(text)[characters]
+        id_list = ids.tolist()
+        return Encoding(
+            ids=id_list,
+            tokens=[self.vocab[i] for i in id_list],
+            offsets=[(a, b) for a, b in characters.tolist()],
+            byte_offsets=[(a, b) for a, b in spans.tolist()],
+        )
+
+    def count(self, text: Text, *, special: Special = "text") -> int:
+        """Return how many ids `text` has."""
+        return self._engine.count(text, special)
+
+    def fits(self, text: Text, n: int) -> bool:
+        """Return whether `text` has at most `n` ids."""
+        return self.count(text) <= n
+
+    def truncate(self, text: Text, n: int) -> tuple[str, int]:
+        """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise OptionError(f"n is {n!r}; it must be an int of at least 0")
+        ids = self.encode_to_numpy(text)
+        if len(ids) <= n:
+            return self._decode(ids), len(ids)
+        data = self.decode_bytes(ids[:n])
+        # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
+        prefix = data.decode("utf-8", "ignore")
+        while (count := self.count(prefix)) > n:
+            prefix = prefix[:-1]
+        return prefix, count
+
+    def decode(self, ids: Iterable[int], *, errors: str = "replace") -> str:
+        """Return the text of `ids`; bytes that are no UTF-8 are treated as bytes.decode does with `errors`."""
+        try:
+            return self._decode(ids, errors)
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of `ids`, joined."""
+        try:
+            return self._engine.detokenizer.decode_bytes(ids)
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+
+    def decode_batch(self, batch: Iterable[Iterable[int]], *, errors: str = "replace") -> list[str]:
+        """Return the text of each sequence of ids."""
+        return [self.decode(ids, errors=errors) for ids in batch]
+
+    def decode_stream(self, *, errors: str = "replace") -> DecodeStream:
+        """Return a stream that decodes id by id: `step(id) -> str`, `flush() -> str`."""
+        return DecodeStream(self.token_bytes, errors)
+
+    def token_bytes(self, id_: int) -> bytes:
+        """Return the bytes of one token."""
+        return self.decode_bytes([id_])
+
+    def _unknown(self, id_: object) -> VocabError:
+        return VocabError(f"no token has the id {id_}; ids run from 0 to {self.n_ids - 1}")
+
+    def with_special_tokens(self, tokens: Mapping[str, int]) -> Tokenizer:
+        """Return a tokenizer that has `tokens` (text → id) as special tokens besides its own."""
+        return Tokenizer(self._definition.with_special_tokens(tokens))
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> list[Path]:
+        """Write the tokenizer and return the files written: "tokenizer.json", "tiktoken" or "gpt2" (two files).
+
+        The format follows from the file's name where it is not given. Files are replaced whole or not at all.
+        """
+        return formats.write(self._definition, path, format=format)
+
+    def fingerprint(self) -> str:
+        """Return a sha256 over all that decides ids: equal for equal behaviour, whatever the file format."""
+        vocab = self.vocab
+        merges = self._engine.merges()
+        whole = self._definition.model.whole_piece and self._engine.unreachable > 0
+        split = self._definition.pretokenizer
+        family = patterns.SCANNERS.get(split.pattern)
+        digest = hashlib.sha256()
+        digest.update(repr(("bpe", len(merges), whole, sorted(self.special_tokens.items()))).encode())
+        digest.update(repr(family if family is not None else (split.pattern, split.keep_unmatched)).encode())
+        digest.update(merges.astype("<u4").tobytes())
+        digest.update(vocab.offsets.astype("<i8").tobytes())
+        digest.update(vocab.blob)
+        return digest.hexdigest()
+
+    def cache_info(self) -> dict[str, int]:
+        """Return what the word caches hold: workers, words, own_words, long_words, misses, bytes, max_words."""
+        return self._engine.cache_info()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer, (self._definition,)
+
+    def __repr__(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        return f"<Tokenizer{name}: BPE, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Tokenizer:
+    """Load a tokenizer from a tokenizer.json, a .tiktoken file, vocab.json + merges.txt, or a folder of these.
+
+    The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a
+    name such as "cl100k", or a pattern). FormatError says what is wrong with a file.
+    """
+    return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens))

@@ -1,0 +1,147 @@
+"""Word counts in, definitions out: byte-level BPE, merge for merge as tokenizers' BpeTrainer makes it."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.bpe_train import BPETrainer, WordCounts
+from tokkit.definition import BPE, Definition, Split
+from tokkit.errors import CorpusError, OptionError
+from tokkit.trainers.counts import Reporter
+from tokkit.vocab import Vocab
+
+VISITS_A_SLICE = 1 << 20
+"""Pairs visited between two looks for Ctrl-C: 10 to 50 ms of work."""
+
+logger = logging.getLogger("tokkit")
+
+
+def _byte_characters() -> list[str]:
+    """Return the printable character that stands for each byte in files (GPT-2's byte-level alphabet)."""
+    kept = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = iter(range(256, 512))
+    return [chr(b if b in kept else next(others)) for b in range(256)]
+
+
+BYTE_CHARACTERS = _byte_characters()
+ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem__)]
+"""The 256 bytes in the order of their ids: by the code points of their characters."""
+
+
+def train_bpe(
+    counts: WordCounts,
+    vocab_sizes: Sequence[int],
+    *,
+    pattern: str | None,
+    special_tokens: Sequence[str] = (),
+    min_frequency: int = 0,
+    max_token_length: int | None = None,
+    report: Reporter | None = None,
+) -> list[Definition]:
+    """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
+
+    Ids: special tokens, the 256 bytes in the order of `ALPHABET`, then tokens as they are merged. The pair that
+    occurs most is merged next, of pairs as frequent the one with the smaller (left id, right id). Training ends
+    at the size, or before a pair that occurs less than `min_frequency` times (or not at all). A token has at most
+    `max_token_length` bytes (tokenizers counts one more: its max_token_length=N + 1 is N here). A merge whose
+    bytes are a token already takes that token's id; of a pair merged twice the last place in the list counts.
+    """
+    report = report or Reporter(None)
+    specials = check_special_tokens(special_tokens)
+    least = 256 + len(specials)
+    for size in vocab_sizes:
+        if size < least:
+            raise OptionError(
+                f"vocab_size is {size}; it must be at least {least}: 256 bytes and {len(specials)} special tokens"
+            )
+        if size >= 1 << 31:
+            raise OptionError(f"vocab_size is {size}; it must be below 2**31")
+    if max_token_length is not None and max_token_length < 2:
+        raise OptionError(f"max_token_length is {max_token_length}; a merge makes at least 2 bytes")
+    largest = max(vocab_sizes)
+    tokens = [(text.encode(), _is_ascii_graph(text)) for text in specials] + [(byte, True) for byte in ALPHABET]
+    longest = min(max_token_length or sys.maxsize, sys.maxsize)
+    try:
+        trainer = BPETrainer(counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
+    except OverflowError as error:
+        raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
+    report("merge", 0, largest - least, always=True)
+    while not trainer.run(VISITS_A_SLICE):
+        report("merge", trainer.n_ids - least, largest - least)
+    reached = trainer.n_ids
+    report("merge", reached - least, largest - least, always=True)
+    if reached < largest:
+        logger.warning("the corpus yields %d tokens, fewer than the vocab_size of %d asked for", reached, largest)
+    merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
+    blob, packed = trainer.tokens()
+    offsets = np.concatenate(([0], np.frombuffer(packed, dtype=np.uint64).astype(np.int64)))
+    special_ids = {text: id_ for id_, text in enumerate(specials)}
+    return [
+        Definition(
+            vocab=Vocab(blob[: offsets[min(size, reached)]], offsets[: min(size, reached) + 1]),
+            model=BPE(merges=merges_of_size(merges, size, least), whole_piece=False),
+            pretokenizer=Split(pattern, keep_unmatched=True),
+            special_tokens=special_ids,
+        )
+        for size in vocab_sizes
+    ]
+
+
+def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArray[np.uint32]:
+    """Cut the merges, shape (n, 3), that a training to `size` ids would have made; each pair keeps its last place.
+
+    Training stops once the vocabulary has its size, so that a merge into a known token counts only before that.
+    """
+    if not len(merges) or size <= n_first:
+        return np.empty((0, 3), dtype=np.uint32)
+    n_ids = np.maximum(np.maximum.accumulate(merges[:, 2].astype(np.int64)) + 1, n_first)
+    made = merges[: int(np.searchsorted(n_ids, size)) + 1]
+    pairs = made[:, 0].astype(np.uint64) << np.uint64(32) | made[:, 1]
+    _, from_the_end = np.unique(pairs[::-1], return_index=True)
+    return np.ascontiguousarray(made[np.sort(len(made) - 1 - from_the_end)])
+
+
+def check_special_tokens(tokens: Sequence[str]) -> list[str]:
+    """Return the special tokens as a list; OptionError for any that cannot be one beside the bytes and merges."""
+    if isinstance(tokens, (str, bytes)):
+        raise OptionError(f"special_tokens is {tokens!r}; it must be a list of str")
+    found: list[str] = []
+    for token in tokens:
+        if not isinstance(token, str):
+            raise OptionError(f"the special token {token!r} is {type(token).__name__}, not str")
+        if not token:
+            raise OptionError("a special token is empty; give it at least one character")
+        if token in found:
+            raise OptionError(f"the special token {token!r} is given twice")
+        if token in BYTE_CHARACTERS or (len(token) == 1 and token.isascii()):
+            raise OptionError(f"the special token {token!r} is also the symbol of a single byte; make it longer")
+        if any("\ud800" <= c <= "\udfff" for c in token):
+            raise OptionError(f"the special token {token!r} has a lone surrogate, which UTF-8 lacks")
+        if _is_written_token(token):
+            raise OptionError(f"the special token {token!r} is how other text is written in files; choose another")
+        found.append(token)
+    return found
+
+
+def _is_ascii_graph(text: str) -> bool:
+    """Whether text stands for itself in the byte-level alphabet, so that a merge can make the same token."""
+    return all("!" <= c <= "~" for c in text)
+
+
+def _is_written_token(token: str) -> bool:
+    """Whether files write other bytes, which text can have, with the very characters of `token`: "Ġthe"."""
+    if _is_ascii_graph(token) or not all(c in BYTE_CHARACTERS for c in token):
+        return False
+    written = bytes(map(BYTE_CHARACTERS.index, token))
+    cut = next((i for i, b in enumerate(written) if b & 0xC0 != 0x80), len(written))
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(written[cut:])
+    except UnicodeDecodeError:
+        return False
+    return cut <= 3

@@ -1,0 +1,134 @@
+"""A corpus in, words and their counts out: what every trainer starts from."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit.corpus.readers import Block, Corpus
+from tokkit.errors import CorpusError
+from tokkit.pretokenizers import patterns, regex_split
+
+Progress = Callable[[str, int, int], object]
+
+MAX_TOTAL = 1 << 62
+"""Greatest sum of counts times lengths: pairs are counted in int64."""
+
+
+class Reporter:
+    """Calls `progress(stage, done, total)` at each stage's start and end, and about ten times a second between."""
+
+    SECONDS = 0.1
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._next = 0.0
+
+    def __call__(self, stage: str, done: int, total: int, *, always: bool = False) -> None:
+        """Report, unless the last report was just now; `total` is 0 where it is not known."""
+        if self._progress is None or not (always or time.monotonic() >= self._next):
+            return
+        self._progress(stage, done, total)
+        self._next = time.monotonic() + self.SECONDS
+
+
+class _Shared:
+    """An iterator that threads take from in turn, until it ends or one of them fails."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks = blocks
+        self._lock = threading.Lock()
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[Block]:
+        while True:
+            with self._lock:
+                block = next(self._blocks, None) if self.error is None else None
+            if block is None:
+                return
+            yield block
+
+
+def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Reporter) -> WordCounts:
+    """Count the pieces that `pattern` cuts the documents into; the text between its matches is pieces too.
+
+    Each thread counts into a table of its own, outside the GIL where the pattern has a scanner; the sums are the
+    same whatever the number of threads. Raises CorpusError for text that cannot be read or a corpus without any.
+    """
+    blocks = _Shared(iter(corpus))
+    tables = [WordCounts() for _ in range(threads)]
+
+    def work(table: WordCounts) -> None:
+        try:
+            for block in blocks:
+                count_block(table, block, pattern, corpus.errors)
+                if table is tables[0]:
+                    report("count", corpus.done, corpus.total)
+        except BaseException as error:
+            blocks.error = blocks.error or error
+            for other in tables:
+                other.cancelled = True
+
+    helpers = [threading.Thread(target=work, args=(table,), daemon=True) for table in tables[1:]]
+    report("count", 0, corpus.total, always=True)
+    for helper in helpers:
+        helper.start()
+    work(tables[0])
+    for helper in helpers:
+        helper.join()
+    if blocks.error is not None:
+        raise blocks.error
+    report("count", corpus.done, corpus.total, always=True)
+    # The largest table takes in the others, in any order: a sum does not depend on it.
+    tables.sort(key=len, reverse=True)
+    while len(tables) > 1:
+        tables[0].merge(tables.pop())
+    if not len(tables[0]):
+        raise CorpusError("the corpus has no text to train from")
+    return tables[0]
+
+
+def count_block(table: WordCounts, block: Block, pattern: str | None, errors: str = "strict") -> None:
+    """Add the pieces of one block to `table`."""
+    scanner = patterns.SCANNERS.get(pattern)
+    if scanner is None:
+        for text in block.documents(errors):
+            if table.cancelled:
+                return
+            pieces, ends = regex_split.split(pattern or "", text, keep_unmatched=True)
+            if pieces:
+                table.add_text(pieces, patterns.WHOLE, ends.tobytes())
+        return
+    # Counting validates on its way; a block with errors is cleaned, which is rare, and counted then.
+    if table.add_text(block.data, scanner, block.packed_ends()) >= 0:
+        block = block.validated(errors)
+        table.add_text(block.data, scanner, block.packed_ends())
+
+
+def words_of(counts: Mapping[str | bytes, int]) -> WordCounts:
+    """Take counts as they were given: word → how often, the word as text (" the", not "Ġthe") or as bytes."""
+    table = WordCounts()
+    total = 0
+    for word, times in counts.items():
+        if not isinstance(word, (str, bytes)):
+            raise TypeError(f"a word is str or bytes, not {type(word).__name__}")
+        if isinstance(times, bool):
+            raise TypeError(f"the count of {word!r:.80} is a bool, not an int")
+        try:
+            utf8, number = word.encode() if isinstance(word, str) else word, operator.index(times)
+        except UnicodeEncodeError:
+            raise CorpusError(f"the word {word!r:.80} has a lone surrogate, which UTF-8 lacks") from None
+        except TypeError:
+            raise TypeError(f"the count of {word!r:.80} is {type(times).__name__}, not an int") from None
+        total += number * len(utf8)
+        if not utf8 or number < 0 or total > MAX_TOTAL:
+            reason = "a word is empty" if not utf8 else f"the count {number} of {word!r:.80} is "
+            raise CorpusError(reason + ("" if not utf8 else "negative" if number < 0 else "too large to sum up"))
+        if number:
+            table.add_word(utf8, number)
+    if not len(table):
+        raise CorpusError("the counts have no word to train from")
+    return table

@@ -1,0 +1,3 @@
+"""Nothing in, the version out: the one place that holds it."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,152 @@
+"""Token bytes and ids in, `Vocab` out: an immutable two-way table, packed for the C core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import overload
+
+import numpy as np
+
+from tokkit.errors import VocabError
+
+MAX_ID = (1 << 21) - 1
+"""The greatest id: the core packs a pair of ids and what it merges to in 64 bits."""
+
+
+class Vocab:
+    """The tokens of a tokenizer, bytes ↔ id, special tokens included.
+
+    `len(vocab)` counts tokens; ids run over `range(vocab.n_ids)`, and an id that no token has (tiktoken's
+    vocabularies have such gaps) is not in the vocabulary. Immutable: share it between threads.
+
+    >>> vocab = Vocab.from_mapping({b"a": 0, b"b": 1, b"ab": 5})
+    >>> vocab[b"ab"], vocab[5], len(vocab), vocab.n_ids
+    (5, b'ab', 3, 6)
+    >>> 4 in vocab
+    False
+    """
+
+    __slots__ = ("_index", "blob", "offsets")
+
+    def __init__(self, blob: bytes, offsets: np.ndarray) -> None:
+        """Wrap packed tokens: token `i` is `blob[offsets[i]:offsets[i + 1]]`, empty where no token has id `i`.
+
+        `offsets` is an int64 array of shape (n_ids + 1,), not decreasing, from 0 to len(blob).
+        """
+        offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(blob) or np.any(np.diff(offsets) < 0):
+            raise VocabError("offsets must rise from 0 to the length of the token bytes")
+        offsets.flags.writeable = False
+        self.blob = blob
+        self.offsets = offsets
+        self._index: dict[bytes, int] | None = None
+
+    @classmethod
+    def from_list(cls, tokens: Iterable[bytes]) -> Vocab:
+        """Give token number `i` the id `i`; an empty token leaves its id unused."""
+        tokens = list(tokens)
+        offsets = np.zeros(len(tokens) + 1, dtype=np.int64)
+        np.cumsum([len(t) for t in tokens], out=offsets[1:])
+        return cls(b"".join(tokens), offsets)
+
+    @classmethod
+    def from_mapping(cls, ids: Mapping[bytes, int]) -> Vocab:
+        """Build from token bytes → id; two tokens with one id, or an empty token, raise VocabError."""
+        if not ids:
+            return cls.from_list([])
+        if min(ids.values()) < 0:
+            raise VocabError(f"ids start at 0; {min(ids.values())} was given")
+        n_ids = max(ids.values()) + 1
+        if n_ids > MAX_ID + 1:
+            raise VocabError(f"an id is {n_ids - 1}; ids run up to {MAX_ID}")
+        tokens = [b""] * n_ids
+        for token, id_ in ids.items():
+            if not token:
+                raise VocabError(f"the token with id {id_} is empty")
+            if tokens[id_]:
+                raise VocabError(f"the tokens {tokens[id_]!r} and {token!r} both have the id {id_}")
+            tokens[id_] = token
+        return cls.from_list(tokens)
+
+    def with_tokens(self, tokens: Mapping[int, bytes]) -> Vocab:
+        """Return a vocabulary with `tokens` (id → bytes) put at ids that are free, or that are theirs already."""
+        blob, old = self.blob, self.offsets
+        n_ids = max([self.n_ids, *(id_ + 1 for id_ in tokens)])
+        offsets = np.concatenate([old, np.full(n_ids - self.n_ids, old[-1], dtype=np.int64)])
+        lengths = np.diff(offsets)
+        parts, done = [], 0
+        for id_, token in sorted(tokens.items()):
+            taken = blob[offsets[id_] : offsets[id_ + 1]]
+            if taken and taken != token:
+                raise VocabError(f"the id {id_} of the special token {token.decode()!r} belongs to {taken!r}")
+            lengths[id_] = len(token)
+            parts += [blob[done : offsets[id_]], token]
+            done = int(offsets[id_ + 1])
+        parts.append(blob[done:])
+        return Vocab(b"".join(parts), np.append(0, np.cumsum(lengths)))
+
+    @property
+    def n_ids(self) -> int:
+        """One more than the greatest id."""
+        return len(self.offsets) - 1
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(np.diff(self.offsets)))
+
+    def _token(self, id_: int) -> bytes:
+        return self.blob[self.offsets[id_] : self.offsets[id_ + 1]]
+
+    def _ids(self) -> dict[bytes, int]:
+        if self._index is None:
+            # Built back to front, so that the least id wins where a special token repeats a token's bytes.
+            n = self.n_ids
+            self._index = {t: i for i in range(n - 1, -1, -1) if (t := self._token(i))}
+        return self._index
+
+    @overload
+    def __getitem__(self, key: int) -> bytes: ...
+    @overload
+    def __getitem__(self, key: bytes | str) -> int: ...
+    def __getitem__(self, key: int | bytes | str) -> bytes | int:
+        """Return the id of token bytes (a str is taken as UTF-8), or the bytes of an id; else VocabError."""
+        if isinstance(key, int) and not isinstance(key, bool):
+            if key in self:
+                return self._token(key)
+            raise VocabError(f"no token has the id {key}; ids run from 0 to {self.n_ids - 1}")
+        if isinstance(key, (bytes, str)):
+            id_ = self.get(key)
+            if id_ is None:
+                raise VocabError(f"no token is {key!r}")
+            return id_
+        raise TypeError(f"a token is bytes or str and an id is int, not {type(key).__name__}")
+
+    def get(self, token: bytes | str, default: int | None = None) -> int | None:
+        """Return the id of `token`, or `default` where the vocabulary does not have it."""
+        return self._ids().get(token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token, default)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, int) and not isinstance(key, bool):
+            return 0 <= key < self.n_ids and bool(self.offsets[key] < self.offsets[key + 1])
+        return isinstance(key, (bytes, str)) and self.get(key) is not None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the tokens in the order of their ids."""
+        return (t for i in range(self.n_ids) if (t := self._token(i)))
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Yield (token, id) in the order of the ids."""
+        return ((t, i) for i in range(self.n_ids) if (t := self._token(i)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocab):
+            return NotImplemented
+        return self.blob == other.blob and np.array_equal(self.offsets, other.offsets)
+
+    def __hash__(self) -> int:
+        return hash((self.blob, self.n_ids))
+
+    def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, np.ndarray]]:
+        return Vocab, (self.blob, self.offsets)
+
+    def __repr__(self) -> str:
+        return f"<Vocab of {len(self)} tokens, ids 0 to {self.n_ids - 1}>"
