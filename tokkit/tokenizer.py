@@ -116,12 +116,11 @@ class Tokenizer:
 
     def fits(self, text: Text, n: int) -> bool:
         """Return whether `text` has at most `n` ids."""
-        return self.count(text) <= n
+        return self.count(text) <= _checked_count(n)
 
     def truncate(self, text: Text, n: int) -> tuple[str, int]:
         """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise OptionError(f"n is {n!r}; it must be an int of at least 0")
+        _checked_count(n)
         ids = self.encode_to_numpy(text)
         if len(ids) <= n:
             return self._decode(ids), len(ids)
@@ -165,12 +164,13 @@ class Tokenizer:
         """Return a tokenizer that has `tokens` (text → id) as special tokens besides its own."""
         return Tokenizer(self._definition.with_special_tokens(tokens))
 
-    def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> list[Path]:
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True) -> list[Path]:
         """Write the tokenizer and return the files written: "tokenizer.json", "tiktoken" or "gpt2" (two files).
 
-        The format follows from the file's name where it is not given. Files are replaced whole or not at all.
+        The format follows from the file's name where it is not given. Files are replaced whole or not at all;
+        with `overwrite=False` one that exists is FileExistsError.
         """
-        return formats.write(self._definition, path, format=format)
+        return formats.write(self._definition, path, format=format, overwrite=overwrite)
 
     def fingerprint(self) -> str:
         """Return a sha256 over all that decides ids: equal for equal behaviour, whatever the file format."""
@@ -197,6 +197,12 @@ class Tokenizer:
     def __repr__(self) -> str:
         name = f" {self.name}" if self.name else ""
         return f"<Tokenizer{name}: BPE, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
+
+
+def _checked_count(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise OptionError(f"n is {n!r}; it must be an int of at least 0")
+    return n
 
 
 def load(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokkit.definition import Definition, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
-from tokkit.formats import files, gpt2, strict_json, tiktoken, tokenizer_json
+from tokkit.formats import files
 from tokkit.formats.files import show, write_atomically
 
 __all__ = ["FORMATS", "read", "write", "write_atomically"]
@@ -57,13 +57,18 @@ def _at(path: Path, error: TokkitError) -> TokkitError:
 
 
 def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+    # A format's module is imported where it is needed: each costs more to import than a small file to read.
     data = files.read_bytes(path)
     head = data[:4096].lstrip()
     if path.name in MERGES:
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
     if path.suffix == ".tiktoken" or (path.suffix != ".json" and _RANK_LINE.match(data[:65536])):
+        from tokkit.formats import tiktoken
+
         return tiktoken.read(data, pattern=pattern, special_tokens=special, name=path.stem)
     if path.suffix == ".json" or head.startswith(b"{"):
+        from tokkit.formats import strict_json, tokenizer_json
+
         value = strict_json.loads(data)
         is_table = isinstance(value, dict) and "model" not in value
         if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
@@ -101,6 +106,8 @@ def _beside(path: Path, names: tuple[str, ...]) -> Path:
 
 
 def _read_pair(vocab: Path, merges: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+    from tokkit.formats import gpt2
+
     return gpt2.read(files.read_bytes(vocab), files.read_bytes(merges), pattern=pattern, special_tokens=special)
 
 
@@ -117,11 +124,17 @@ def write(
     chosen = _format_of(path) if format is None else format
     try:
         if chosen == "tokenizer.json":
+            from tokkit.formats import tokenizer_json
+
             target = path / "tokenizer.json" if path.is_dir() else path
             contents = {target: tokenizer_json.write(definition)}
         elif chosen == "tiktoken":
+            from tokkit.formats import tiktoken
+
             contents = {path: tiktoken.write(definition)}
         elif chosen == "gpt2":
+            from tokkit.formats import gpt2
+
             directory = path.parent if path.name in VOCABS + MERGES else path
             if not directory.is_dir() and (directory.exists() or directory.suffix in (".json", ".tiktoken", ".txt")):
                 raise OptionError("this format is two files, vocab.json and merges.txt; name a directory for them")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bo
     if mode is not None and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(f"{show(path)} is read-only")
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".tokkit-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(os.path.dirname(target), f".tokkit-{os.urandom(8).hex()}.tmp")
     try:
         _write_new(temporary, data, mode)
         if overwrite:

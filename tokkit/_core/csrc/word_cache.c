@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 #endif
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
 enum {
+    SEEDS_AHEAD = 32, /* words whose lines are fetched together while seeding */
     MIN_LINE_BITS = 8,
     ROOMY_LINE_BITS = 19, /* up to 32 MiB a new table has four lines a seed: a megabyte of text does not grow it */
     MIN_LONG_SLOTS = 1 << 12,
@@ -18,19 +21,32 @@ enum {
     MAX_ARENA_IDS = 4 << 20,    /* or an arena of ids this */
 };
 
-/* Zeroed memory for a table that is read at random: in huge pages where the system has them. */
+/* Zeroed memory for a table that is read at random: in huge pages where the system has them, asked for before
+   first touch. Large blocks come straight from the system, which zeroes them once. */
 static void *table_alloc(size_t bytes) {
 #if defined(__linux__)
-    size_t huge = (size_t)2 << 20;
-    if (bytes >= huge) {
-        void *p = aligned_alloc(huge, (bytes + huge - 1) & ~(huge - 1));
-        if (!p) return NULL;
-        (void)madvise(p, bytes, MADV_HUGEPAGE); /* before first touch */
-        memset(p, 0, bytes);
-        return p;
+    if (bytes >= HUGE_PAGE) {
+        uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED) return NULL;
+        size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
+        if (head) munmap(p, head);
+        if (head < HUGE_PAGE) munmap(p + head + bytes, HUGE_PAGE - head);
+        (void)madvise(p + head, bytes, MADV_HUGEPAGE);
+        return p + head;
     }
 #endif
     return tk_calloc(bytes, 1);
+}
+
+static void table_free(void *table, size_t bytes) {
+#if defined(__linux__)
+    if (bytes >= HUGE_PAGE) {
+        if (table) munmap(table, bytes);
+        return;
+    }
+#endif
+    (void)bytes;
+    free(table);
 }
 
 static size_t slots(const tk_cache *c) { return (size_t)2 << c->line_bits; }
@@ -93,7 +109,7 @@ static int grow(tk_cache *c) {
         tk_key_hash(&key);
         *locate(c, &key) = old[i];
     }
-    free(old);
+    table_free(old, n * sizeof *old);
     return 1;
 }
 
@@ -133,25 +149,40 @@ static int grow_long(tk_cache *c) {
     c->long_mask = 2 * n - 1;
     for (size_t i = 0; i < n; i++)
         if (old[i].length) *locate_long(c, c->bytes + old[i].bytes, old[i].length, old[i].hash) = old[i];
-    free(old);
+    table_free(old, n * sizeof *old);
     return 1;
 }
 
-/* The vocabulary's own words, of the short or of the long table. A token that no merge makes is one of them only
-   where whole pieces are looked up. */
-static int seed(tk_cache *c, int want_long) {
+/* Is token t a word of the vocabulary's own? One that no merge makes is where whole pieces are looked up. */
+static int is_seed(const tk_bpe *m, uint32_t t) {
+    return m->length[t] && (t < 256 || m->left[t] != TK_NONE || m->whole_piece);
+}
+
+static int seed(tk_cache *c) {
+    const tk_bpe *m = c->model;
+    tk_key keys[SEEDS_AHEAD];
+    uint32_t tokens[SEEDS_AHEAD];
+    for (uint32_t t = 0; t < m->n;) {
+        int n = 0;
+        for (; t < m->n && n < SEEDS_AHEAD; t++) {
+            if (!is_seed(m, t) || m->length[t] > TK_SHORT_WORD) continue;
+            keys[n] = tk_key_of(m->bytes[t], m->length[t], m->length[t]);
+            TK_PREFETCH(tk_cache_line(c, keys[n].hash));
+            tokens[n++] = t;
+        }
+        for (int k = 0; k < n; k++) {
+            int status = put(c, keys + k, m->id + tokens[k], 1);
+            if (status != TK_OK) return status;
+        }
+    }
+    return TK_OK;
+}
+
+static int seed_long(tk_cache *c) {
     const tk_bpe *m = c->model;
     for (uint32_t t = 0; t < m->n; t++) {
-        size_t n = m->length[t];
-        if (!n || (n > TK_SHORT_WORD) != want_long) continue;
-        if (t >= 256 && m->left[t] == TK_NONE && !m->whole_piece) continue;
-        int status;
-        if (want_long) {
-            status = put_long(c, m->bytes[t], n, m->id + t, 1);
-        } else {
-            tk_key key = tk_key_of(m->bytes[t], n, n);
-            status = put(c, &key, m->id + t, 1);
-        }
+        if (!is_seed(m, t) || m->length[t] <= TK_SHORT_WORD) continue;
+        int status = put_long(c, m->bytes[t], m->length[t], m->id + t, 1);
         if (status != TK_OK) return status;
     }
     return TK_OK;
@@ -176,8 +207,8 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
     c->long_mask = long_slots - 1;
     c->words = table_alloc(slots(c) * sizeof *c->words);
     c->long_words = table_alloc(long_slots * sizeof *c->long_words);
-    int status = c->words && c->long_words ? seed(c, 0) : TK_NO_MEMORY;
-    if (status == TK_OK) status = seed(c, 1);
+    int status = c->words && c->long_words ? seed(c) : TK_NO_MEMORY;
+    if (status == TK_OK) status = seed_long(c);
     c->n_seeds = c->n_words;
     c->max_words = max_words;
     c->learns_long = c->learns && c->n_bytes < MAX_LONG_BYTES / 2 && c->n_long < MAX_LONG_SLOTS / 4;
@@ -186,9 +217,9 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
 }
 
 void tk_cache_free(tk_cache *c) {
-    free(c->words);
+    if (c->words) table_free(c->words, slots(c) * sizeof *c->words);
+    if (c->long_words) table_free(c->long_words, (c->long_mask + 1) * sizeof *c->long_words);
     free(c->many.ids);
-    free(c->long_words);
     free(c->bytes);
     free(c->long_ids.ids);
     memset(c, 0, sizeof *c);
@@ -203,13 +234,13 @@ size_t tk_cache_memory(const tk_cache *c) {
 static void forget(tk_cache *c) {
     memset(c->words, 0, slots(c) * sizeof *c->words);
     c->n_words = c->many.n = 0;
-    (void)seed(c, 0);
+    (void)seed(c);
 }
 
 static void forget_long(tk_cache *c) {
     memset(c->long_words, 0, (c->long_mask + 1) * sizeof *c->long_words);
     c->n_long = c->n_bytes = c->long_ids.n = 0;
-    (void)seed(c, 1);
+    (void)seed_long(c);
 }
 
 void tk_cache_add(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count) {
