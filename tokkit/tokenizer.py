@@ -115,12 +115,13 @@ class Tokenizer:
         return self._engine.count(text, special)
 
     def fits(self, text: Text, n: int) -> bool:
-        """Return whether `text` has at most `n` ids."""
-        return self.count(text) <= _checked_count(n)
+        """Return whether `text` has at most `n` ids; a budget that is overdrawn (n < 0) fits nothing."""
+        return self.count(text) <= n
 
     def truncate(self, text: Text, n: int) -> tuple[str, int]:
         """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids."""
-        _checked_count(n)
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise OptionError(f"n is {n!r}; it must be an int of at least 0")
         ids = self.encode_to_numpy(text)
         if len(ids) <= n:
             return self._decode(ids), len(ids)
@@ -197,12 +198,6 @@ class Tokenizer:
     def __repr__(self) -> str:
         name = f" {self.name}" if self.name else ""
         return f"<Tokenizer{name}: BPE, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
-
-
-def _checked_count(n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise OptionError(f"n is {n!r}; it must be an int of at least 0")
-    return n
 
 
 def load(
