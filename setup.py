@@ -12,7 +12,7 @@ MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
-TEXT = ["utf8.c", "scan.c"]
+TEXT = ["utf8.c", "scan.c", "scan_avx2.c", "scan_avx512.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -196,3 +197,17 @@ def rival(small: Small) -> tiktoken.Encoding:
     from tokkit.pretokenizers import patterns
 
     return tiktoken.Encoding("small", pat_str=patterns.CL100K, mergeable_ranks=small.ids, special_tokens=SPECIALS)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., str]:
+    """Python code, and variables of its environment → what a fresh interpreter prints. It finds the same tokkit."""
+    # Modules are compiled once and kept, whatever the environment says: no user compiles them at every start.
+    base = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+
+    def run_(code: str, **env: str) -> str:
+        done = subprocess.run([sys.executable, "-c", code], env=base | env, capture_output=True, text=True, timeout=60)
+        assert not done.returncode, done.stderr
+        return done.stdout
+
+    return run_

@@ -6,11 +6,8 @@ import doctest
 import importlib
 import importlib.metadata
 import inspect
-import os
 import pkgutil
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -178,20 +175,6 @@ def test_every_example_in_a_docstring_is_true(tmp_path: Path, monkeypatch: pytes
         assert not result.failed, name
         tried += result.attempted
     assert tried >= 5
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Callable[[str], str]:
-    """Python code → what a fresh interpreter prints; conftest.py sees to it that it finds the same tokkit."""
-    # Modules are compiled once and kept, whatever the environment says: no user compiles them at every start.
-    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-
-    def run_(code: str) -> str:
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
-        assert not done.returncode, done.stderr
-        return done.stdout
-
-    return run_
 
 
 def test_importing_tokkit_imports_nothing_heavy(run: Callable[[str], str]) -> None:

@@ -9,8 +9,11 @@ cdef extern from "utf8.h" nogil:
 
 cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
-    size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
+    size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
     unsigned tk_category(uint32_t code_point)
+    int TK_ISAS
+    int tk_isa_supported(int isa)
+    void tk_scan_use(int isa)
 
 cdef extern from *:
     """
@@ -34,3 +37,4 @@ cdef struct TextView:
 
 
 cdef object view_text(object text, TextView *view)
+cdef int chosen_isa() except -1  # each extension that links the scanners passes it to tk_scan_use

@@ -2,7 +2,29 @@
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
+import os
+
 import numpy as np
+
+ISAS = ("scalar", "avx2", "avx512")  # by the numbers of csrc/scan.h
+
+
+def isas() -> list:
+    """Return the instruction sets that this machine can scan with, the fastest last."""
+    return [name for number, name in enumerate(ISAS) if tk_isa_supported(number)]
+
+
+cdef int chosen_isa() except -1:
+    # TOKKIT_ISA, or the fastest that this machine runs.
+    name = os.environ.get("TOKKIT_ISA") or isas().pop()
+    if name not in isas():
+        raise EnvironmentError(f"TOKKIT_ISA is {name!r}; this machine runs {', '.join(isas())}")
+    return ISAS.index(name)
+
+
+def isa() -> str:
+    """Return the instruction set that this process scans text with: "scalar", "avx2" or "avx512"."""
+    return ISAS[chosen_isa()]
 
 
 cdef object view_text(object text, TextView *view):
@@ -48,8 +70,14 @@ def to_utf8(text) -> bytes:
         free(out)
 
 
-def scan(text, int family):
-    """Return the ends of the pieces, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it."""
+def scan(text, int family, isa=None):
+    """Return the ends of the pieces, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it.
+
+    `isa` names one of `isas()`; None is the one that this process uses.
+    """
+    if isa is not None and isa not in isas():
+        raise ValueError(f"isa is {isa!r}; this machine runs {', '.join(isas())}")
+    cdef int by = chosen_isa() if isa is None else ISAS.index(isa)
     cdef bytes utf8 = to_utf8(text)
     cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
     cdef size_t n = len(utf8), at = 0, count = 0, got, k
@@ -59,7 +87,7 @@ def scan(text, int family):
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
     while True:
-        got = tk_scan(family, p, n, &at, ends, 256)
+        got = tk_scan_by(by, family, p, n, &at, ends, 256)
         if got == 0:
             return result[:count].copy()
         for k in range(got):

@@ -11,7 +11,7 @@
 #include "utf8.h"
 
 enum {
-    CHUNK = 64,       /* pieces a chunk: their records stay in the first-level cache (bench_encode) */
+    CHUNK = 2 * TK_SCAN_LIMIT, /* pieces a chunk at most: their keys stay in the first-level cache */
     FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */
     LONG_UNIT = 64,   /* units longer than this are not looked up */
     TRIES_PAY = 4096, /* bytes of long pieces, after which the time to build tries comes back */

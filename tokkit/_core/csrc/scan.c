@@ -1,29 +1,9 @@
 /* One scanner, read with the constants of a family: see scan.h. Each family is compiled on its own, the
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
    the branch of the pattern that a piece of code answers. */
-#include "scan.h"
-
+#include "scan_family.h"
 #include "unicode_tables.h"
 #include "utf8.h"
-
-enum { NO_CONTRACTIONS, LOWER_CONTRACTIONS, ANY_CASE_CONTRACTIONS, SUFFIX_CONTRACTIONS };
-enum { NO_TAIL, LINE_END_TAIL, LINE_END_OR_SLASH_TAIL };
-
-typedef struct {
-    int contractions;     /* where 's, 't … match: at a piece's start, or as a suffix of letters (o200k) */
-    int any_prefix;       /* one character that is no letter, digit or line end may lead letters; else one space */
-    int case_split;       /* letters as upper* lower+ | upper+ lower* (o200k) */
-    unsigned digits;      /* digits a piece; 0 for as many as there are, with a leading space (r50k) */
-    int punctuation_tail; /* what a run of punctuation takes with it */
-    int end_first;        /* \s++$ stands before the line-end rule (cl100k) */
-    int line_end_rule;    /* \s*[\r\n] */
-} tk_family;
-
-static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0};
-static const tk_family CL100K = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 1, 1};
-static const tk_family O200K = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_OR_SLASH_TAIL, 0, 1};
-static const tk_family LLAMA3 = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1};
-static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1};
 
 #define BIT(name) (UINT32_C(1) << TK_CAT_##name)
 #define UPPER (BIT(LU) | BIT(LT))
@@ -53,18 +33,6 @@ TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) 
     unsigned length;
     while (i < n && class_at(text + i, &length) & wanted) i += length;
     return i;
-}
-
-/* End of (?:[sdmt]|ll|ve|re) at i, or i. In any case, "s" has the third form U+017F. */
-TK_INLINE size_t contraction_end(const uint8_t *text, size_t i, size_t n, int any_case) {
-    if (i >= n) return i;
-    uint8_t fold = any_case ? 0x20 : 0;
-    uint8_t a = text[i] | fold;
-    if (a == 's' || a == 't' || a == 'm' || a == 'd') return i + 1;
-    if (i + 1 >= n) return i;
-    uint8_t b = text[i + 1] | fold;
-    if ((a == 'l' && b == 'l') || (a == 'v' && b == 'e') || (a == 'r' && b == 'e')) return i + 2;
-    return any_case && text[i] == 0xC5 && text[i + 1] == 0xBF ? i + 2 : i;
 }
 
 /* Letters of o200k from i: upper* lower+, else upper+ lower*, where caseless letters and marks are both.
@@ -171,10 +139,41 @@ static size_t scan_whole(const uint8_t *text, size_t n, size_t *pos, size_t *end
     return 1;
 }
 
-typedef size_t (*scan_function)(const uint8_t *, size_t, size_t *, size_t *, size_t);
+const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,   scan_cl100k,
+                                                         scan_o200k, scan_llama3, scan_qwen2};
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_X86 1
+#else
+#define HAS_X86 0
+#endif
+
+static const tk_scanner *scanners_of(int isa) {
+#if HAS_X86
+    if (isa == TK_ISA_AVX512) return tk_scanners_avx512;
+    if (isa == TK_ISA_AVX2) return tk_scanners_avx2;
+#endif
+    (void)isa;
+    return tk_scanners_scalar;
+}
+
+int tk_isa_supported(int isa) {
+#if HAS_X86
+    __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */
+    if (isa == TK_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+    if (isa == TK_ISA_AVX512) return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi2");
+#endif
+    return isa == TK_ISA_SCALAR;
+}
+
+static const tk_scanner *chosen = tk_scanners_scalar;
+
+void tk_scan_use(int isa) { chosen = scanners_of(isa); }
 
 size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    static const scan_function table[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,  scan_cl100k,
-                                                          scan_o200k, scan_llama3, scan_qwen2};
-    return table[family](text, n, pos, ends, limit);
+    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen)[family](text, n, pos, ends, limit);
+}
+
+size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : scanners_of(isa))[family](text, n, pos, ends, limit);
 }

@@ -14,10 +14,21 @@ enum {
     TK_SCAN_FAMILIES = 6
 };
 
+/* What scanning is compiled for. The greatest that runs is the default. */
+enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
+int tk_isa_supported(int isa);
+void tk_scan_use(int isa); /* for tk_scan, once, at import */
+
+/* Ends that a caller should have room for: with fewer, the scalar scanners run. */
+enum { TK_SCAN_LIMIT = 64 };
+
 /* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
    Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
    pattern sees ($ and look-ahead end there). No piece is empty; the pieces cover the text. */
 size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+
+/* The same by the scanners of one ISA, which the machine must support: so that tests can compare them. */
+size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 
 /* The category number of a code point (unicode_tables.h), for tests of the tables. */
 unsigned tk_category(uint32_t code_point);

@@ -1,0 +1,43 @@
+/* What tells the split patterns of the field apart: constants that the scanners are compiled with. */
+#ifndef TK_SCAN_FAMILY_H
+#define TK_SCAN_FAMILY_H
+#include "scan.h"
+
+enum { NO_CONTRACTIONS, LOWER_CONTRACTIONS, ANY_CASE_CONTRACTIONS, SUFFIX_CONTRACTIONS };
+enum { NO_TAIL, LINE_END_TAIL, LINE_END_OR_SLASH_TAIL };
+
+typedef struct {
+    int contractions;     /* where 's, 't … match: at a piece's start, or as a suffix of letters (o200k) */
+    int any_prefix;       /* one character that is no letter, digit or line end may lead letters; else one space */
+    int case_split;       /* letters as upper* lower+ | upper+ lower* (o200k) */
+    unsigned digits;      /* digits a piece; 0 for as many as there are, with a leading space (r50k) */
+    int punctuation_tail; /* what a run of punctuation takes with it */
+    int end_first;        /* \s++$ stands before the line-end rule (cl100k) */
+    int line_end_rule;    /* \s*[\r\n] */
+} tk_family;
+
+static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0};
+static const tk_family CL100K = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 1, 1};
+static const tk_family O200K = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_OR_SLASH_TAIL, 0, 1};
+static const tk_family LLAMA3 = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1};
+static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1};
+
+/* End of (?:[sdmt]|ll|ve|re) at i, or i. In any case, "s" has the third form U+017F. */
+TK_INLINE size_t contraction_end(const uint8_t *text, size_t i, size_t n, int any_case) {
+    if (i >= n) return i;
+    uint8_t fold = any_case ? 0x20 : 0;
+    uint8_t a = text[i] | fold;
+    if (a == 's' || a == 't' || a == 'm' || a == 'd') return i + 1;
+    if (i + 1 >= n) return i;
+    uint8_t b = text[i + 1] | fold;
+    if ((a == 'l' && b == 'l') || (a == 'v' && b == 'e') || (a == 'r' && b == 'e')) return i + 2;
+    return any_case && text[i] == 0xC5 && text[i + 1] == 0xBF ? i + 2 : i;
+}
+
+/* A scanner: see tk_scan. One stands for each family and ISA. */
+typedef size_t (*tk_scanner)(const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+
+extern const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES], tk_scanners_avx2[TK_SCAN_FAMILIES],
+    tk_scanners_avx512[TK_SCAN_FAMILIES];
+
+#endif
