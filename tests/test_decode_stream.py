@@ -75,3 +75,11 @@ def test_a_bad_id_leaves_the_stream_as_it_was(tok: tokkit.Tokenizer) -> None:
 def test_special_tokens_stream_as_their_text(tok: tokkit.Tokenizer) -> None:
     text = "héllo<|endoftext|>"
     assert "".join(stream(tok, tok.encode(text, special="all"))) == text
+
+
+def test_a_strict_stream_begins_anew_after_it_has_refused_what_is_left(tok: tokkit.Tokenizer) -> None:
+    steps = tok.decode_stream(errors="strict")
+    assert steps.step(tok.vocab[b"\xc3"]) == ""
+    with pytest.raises(UnicodeDecodeError):
+        steps.flush()
+    assert steps.step(tok.vocab[b"a"]) == "a"

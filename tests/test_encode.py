@@ -201,6 +201,15 @@ def test_truncate_gives_back_a_text_that_fits_as_it_is(tok: tokkit.Tokenizer) ->
     assert tok.truncate("", 5) == ("", 0)
 
 
+def test_budgets_are_any_kind_of_int_and_special_tokens_count_as_they_are_read(tok: tokkit.Tokenizer) -> None:
+    text = "one<|endoftext|>two"
+    assert tok.truncate(TEXT, np.int64(3)) == tok.truncate(TEXT, 3)
+    n = tok.count(text, special="all")
+    assert tok.fits(text, n, special="all")
+    assert not tok.fits(text, n)
+    assert tok.truncate(text, n, special="all") == (text, n)
+
+
 @pytest.mark.parametrize("n", [-1, 1.5, None, "3", True])
 def test_a_budget_that_is_no_count_is_an_error(tok: tokkit.Tokenizer, n: object) -> None:
     with pytest.raises((TypeError, ValueError)):

@@ -99,6 +99,22 @@ def test_any_list_of_merges_gives_the_twins_ids(alphabet: str, whole: bool) -> N
             assert ours.encode(text) == wanted, (seed, pattern, text, tokens[256:], rows)
 
 
+def test_two_tokens_of_the_same_bytes_are_told_apart_by_their_merges() -> None:
+    tokens = [*BYTES, b"abc", b"bc", b"ab", b"abc"]
+    merges = np.array([(97, 98, 258), (98, 99, 257), (97, 257, 256), (258, 99, 259)], dtype=np.uint32)
+    assert make(tokens, BPE(merges, whole_piece=False), patterns.CL100K).encode("abc") == [259]
+
+
+def test_a_vocabulary_made_to_mislead_longest_match_costs_no_more_than_merging() -> None:
+    # Each place has hundreds of candidates, and the longest are wrong: the walk gives up and merges.
+    tokens = [*BYTES, *(b"a" * n for n in range(2, 700))]
+    ids = {token: id_ for id_, token in enumerate(tokens)}
+    text = "a" * 20_001
+    ours = make(tokens, BPE(), patterns.CL100K)
+    assert ours.encode(text[:301]) == rank_bpe(text[:301].encode(), ids)
+    assert ours.decode(ours.encode(text)) == text
+
+
 @pytest.mark.parametrize("n", [3, 15, 16, 17, 64, 65, 171, 512, 513, 5000, 100_000])
 @pytest.mark.parametrize("unit", ["z", "中", " "])
 def test_a_token_that_no_merge_makes_is_found_whatever_its_length(n: int, unit: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -181,9 +182,35 @@ def test_a_vocabulary_without_every_byte_is_refused_or_says_which_text_it_cannot
     "rows", [[(97, 98, 300)], [(97, 98, 97)], [(2**31, 98, 256)], [(256, 97, 98)], [(97, 98, 256), (256, 256, 4000)]]
 )
 def test_a_merge_that_names_no_token_or_the_wrong_one_is_refused(rows: list[tuple[int, int, int]]) -> None:
-    model = BPE(merges=np.array(rows, dtype=np.uint32), whole_piece=False)
     with pytest.raises(TokkitError):
-        tokenizer([*BYTES, b"ab"], model)
+        tokenizer([*BYTES, b"ab"], BPE(merges=np.array(rows, dtype=np.uint32), whole_piece=False))
+
+
+def test_what_a_caller_changes_afterwards_changes_no_tokenizer() -> None:
+    import tokkit
+
+    offsets, rows = np.arange(257), np.array([(97, 98, 256)])
+    vocab = Vocab(b"".join(BYTES), offsets)
+    offsets[100] = 1 << 40
+    assert tokkit.Tokenizer(Definition(vocab, BPE(), Split(None))).encode("abc") == [97, 98, 99]
+    model = BPE(merges=rows, whole_piece=False)
+    rows[:] = 5
+    assert tokenizer([*BYTES, b"ab"], model).encode("ab") == [256]
+    assert pickle.loads(pickle.dumps(tokenizer([*BYTES, b"ab"], model))).encode("ab") == [256]
+
+
+def test_ids_in_an_object_that_only_looks_like_an_array_are_decoded_one_by_one() -> None:
+    class Like(list[int]):
+        dtype, ndim, flags = "int64", 1, None
+
+    assert tokenizer(BYTES).decode(Like([104, 105])) == "hi"
+
+
+def test_a_special_token_keeps_its_id() -> None:
+    tok = tokenizer(BYTES).with_special_tokens({"<x>": 256})
+    assert tok.with_special_tokens({"<x>": 256}).special_tokens == {"<x>": 256}
+    with pytest.raises(TokkitError, match="256 already"):
+        tok.with_special_tokens({"<x>": 257})
 
 
 def test_merges_of_another_shape_or_type_are_refused() -> None:

@@ -22,3 +22,4 @@ _MODULES = {
 }
 __all__ = sorted([*_MODULES, "__version__"])
 __getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy

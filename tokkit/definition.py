@@ -1,6 +1,6 @@
 """Components, vocabulary and special tokens in, `Definition` out: what a tokenizer is, as immutable data.
 
-Formats read and write definitions, trainers return them, `engine.compile` makes one run. Nothing here runs.
+Formats read and write definitions, trainers return them, an `Engine` runs one. Nothing here runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,18 @@ class BPE:
 
     merges: np.ndarray | None = None
     whole_piece: bool = True
+
+    def __post_init__(self) -> None:
+        if self.merges is None:
+            return
+        merges = np.asarray(self.merges)
+        if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
+            raise VocabError(f"merges are ids of shape (n, 3), not {merges.dtype} of shape {merges.shape}")
+        if merges.size and not 0 <= merges.min() <= merges.max() <= MAX_ID:
+            raise VocabError(f"merges hold ids from {merges.min()} to {merges.max()}; ids run from 0 to {MAX_ID}")
+        merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
+        merges.flags.writeable = False
+        object.__setattr__(self, "merges", merges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +93,13 @@ class Definition:
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Definition:
         """Return a definition that has `tokens` (text → id) as special tokens besides its own."""
         tokens = checked_special_tokens(tokens)
+        for text, id_ in tokens.items():
+            if (old := self.special_tokens.get(text, id_)) != id_:
+                raise VocabError(f"the special token {text!r} has the id {old} already, so it cannot get {id_}")
         vocab = self.vocab.with_tokens({id_: text.encode() for text, id_ in tokens.items()})
-        return replace(self, vocab=vocab, special_tokens={**self.special_tokens, **tokens})
+        more = {**self.special_tokens, **tokens}
+        name = self.name if more == self.special_tokens else ""
+        return replace(self, vocab=vocab, special_tokens=more, name=name)
 
     def __reduce__(self) -> tuple[type[Definition], tuple[object, ...]]:
         return Definition, (self.vocab, self.model, self.pretokenizer, dict(self.special_tokens), self.name)

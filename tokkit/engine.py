@@ -147,7 +147,8 @@ class Engine:
         self, texts: Sequence[Text], special: Special, threads: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
-        if isinstance(special, str) and special == "raise":
+        special = special if isinstance(special, str) else frozenset(special)
+        if special == "raise":
             for text in texts:
                 self.matcher(special, text)
         matcher = self.matcher(special)
@@ -168,12 +169,17 @@ class Engine:
         # Each further thread brings a cache of its own, which pays only where there is much to encode.
         useful = 1 + sum(map(len, texts)) // CHARACTERS_A_THREAD
         others = [threading.Thread(target=run) for _ in range(min(threads, useful) - 1)]
-        for thread in others:
-            thread.start()
+        started = []
         try:
-            batch.run()
-        finally:
             for thread in others:
+                thread.start()
+                started.append(thread)
+            batch.run()
+        except BaseException:
+            batch.stop()
+            raise
+        finally:
+            for thread in started:
                 thread.join()
         if errors:
             raise errors[0]

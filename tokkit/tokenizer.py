@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -114,21 +115,24 @@ class Tokenizer:
         """Return how many ids `text` has."""
         return self._engine.count(text, special)
 
-    def fits(self, text: Text, n: int) -> bool:
+    def fits(self, text: Text, n: int, *, special: Special = "text") -> bool:
         """Return whether `text` has at most `n` ids; a budget that is overdrawn (n < 0) fits nothing."""
-        return self.count(text) <= n
+        return self.count(text, special=special) <= n
 
-    def truncate(self, text: Text, n: int) -> tuple[str, int]:
-        """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+    def truncate(self, text: Text, n: int, *, special: Special = "text") -> tuple[str, int]:
+        """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids.
+
+        Text that fits comes back as it is. The count is that of the prefix on its own, which can be below n: a
+        token at the cut may be another one where the text ends there.
+        """
+        if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
             raise OptionError(f"n is {n!r}; it must be an int of at least 0")
-        ids = self.encode_to_numpy(text)
+        ids = self.encode_to_numpy(text, special=special)
         if len(ids) <= n:
-            return self._decode(ids), len(ids)
-        data = self.decode_bytes(ids[:n])
+            return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
         # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
-        prefix = data.decode("utf-8", "ignore")
-        while (count := self.count(prefix)) > n:
+        prefix = self.decode_bytes(ids[:n]).decode("utf-8", "ignore")
+        while (count := self.count(prefix, special=special)) > n:
             prefix = prefix[:-1]
         return prefix, count
 
@@ -174,7 +178,10 @@ class Tokenizer:
         return formats.write(self._definition, path, format=format, overwrite=overwrite)
 
     def fingerprint(self) -> str:
-        """Return a sha256 over all that decides ids: equal for equal behaviour, whatever the file format."""
+        """Return a sha256 over vocabulary, possible merges and pipeline: the same whatever the file format.
+
+        Equal fingerprints mean equal ids for every text.
+        """
         vocab = self.vocab
         merges = self._engine.merges()
         whole = self._definition.model.whole_piece and self._engine.unreachable > 0
@@ -193,7 +200,7 @@ class Tokenizer:
         return self._engine.cache_info()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer, (self._definition,)
+        return type(self), (self._definition,)
 
     def __repr__(self) -> str:
         name = f" {self.name}" if self.name else ""

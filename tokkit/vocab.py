@@ -33,8 +33,14 @@ class Vocab:
 
         `offsets` is an int64 array of shape (n_ids + 1,), not decreasing, from 0 to len(blob).
         """
-        offsets = np.ascontiguousarray(offsets, dtype=np.int64)
-        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(blob) or np.any(np.diff(offsets) < 0):
+        offsets = np.array(offsets, dtype=np.int64)  # a copy: the caller's may change after the check
+        if (
+            offsets.ndim != 1
+            or len(offsets) == 0
+            or offsets[0] != 0
+            or offsets[-1] != len(blob)
+            or np.any(np.diff(offsets) < 0)
+        ):
             raise VocabError("offsets must rise from 0 to the length of the token bytes")
         offsets.flags.writeable = False
         self.blob = blob

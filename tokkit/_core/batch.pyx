@@ -12,6 +12,7 @@ import numpy as np
 
 cdef enum:
     CLAIM_BYTES = 1 << 20  # about how much text a thread takes at a time
+    SLICE_BYTES = 1 << 24  # how much of one text is encoded between two looks at signals
 
 
 cdef class Batch:
@@ -86,13 +87,20 @@ cdef class Batch:
             for k in range(count):
                 status = convert(views + k, w, &p, &n)
                 at = 0
-                if status == TK_OK:
-                    status = encode_some(model, w, family, specials, p, n, &at, n)
+                while status == TK_OK and at < n:
+                    status = encode_some(model, w, family, specials, p, n, &at, at + SLICE_BYTES)
+                    if n > SLICE_BYTES:
+                        with gil:
+                            PyErr_CheckSignals()
                 if status != TK_OK:
                     break
                 ends[k] = <int64_t> w.n_ids
         check(status)
         return as_array(w.ids, w.n_ids), ends_array
+
+    def stop(self):
+        """Claim nothing more; `result` is an error then."""
+        self.stopped = True
 
     def result(self):
         """Return (ids, offsets): uint32 ids of all texts, int64 offsets of shape (texts + 1,)."""

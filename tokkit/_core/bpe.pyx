@@ -194,10 +194,10 @@ cdef class BPEEncoder:
             if TK_SHARES_INTS:
                 item = self.ints[ids[k]]
                 if item is NULL:
-                    item = self.ints[ids[k]] = PyLong_FromUnsignedLong(ids[k])
+                    item = self.ints[ids[k]] = new_int(ids[k])
                 Py_INCREF(<object> item)
             else:
-                item = PyLong_FromUnsignedLong(ids[k])
+                item = new_int(ids[k])
             PyList_SET_ITEM(result, k, item)
         return result
 
@@ -290,6 +290,10 @@ cdef class BPEEncoder:
         return self.model.unreachable
 
 
+cdef inline PyObject *new_int(uint32_t value) except NULL:
+    return PyLong_FromUnsignedLong(value)
+
+
 cdef object as_array(const uint32_t *ids, size_t n):
     result = np.empty(n, dtype=np.uint32)
     cdef uint32_t[::1] out = result
@@ -313,10 +317,15 @@ cdef int encode_some(
         if not tk_special_find(specials, p, n, at[0], &start, &end, &id_):
             start = end = n
         part = 0
-        status = tk_encode(model, w, family, p + at[0], start - at[0], &part, n)
-        if status == TK_OK and start < n:
-            status = tk_append_id(w, id_)
+        status = tk_encode(model, w, family, p + at[0], start - at[0], &part, stop - at[0])
         if status != TK_OK:
             return status
-        at[0] = end
+        at[0] += part
+        if at[0] < start:  # `stop` came first; what follows is found again
+            break
+        if start < n:
+            status = tk_append_id(w, id_)
+            if status != TK_OK:
+                return status
+            at[0] = end
     return TK_OK

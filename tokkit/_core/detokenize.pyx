@@ -125,15 +125,16 @@ cdef class Detokenizer:
                 self.put(out, as_id(item))
                 k += 1
             return 0
-        dtype = getattr(ids, "dtype", None)
-        if dtype is not None and getattr(ids, "ndim", 0) == 1 and dtype.kind in "iu":
+        if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu":
+            dtype = ids.dtype
+            plain = ids.flags.aligned and ids.flags.c_contiguous
             if dtype == "uint32":
-                unsigned = ids if ids.flags.c_contiguous else ids.copy()
+                unsigned = ids if plain else ids.copy()
                 for k in range(unsigned.shape[0]):
                     self.put(out, unsigned[k])
                 return 0
             if dtype.kind == "i" or dtype.itemsize < 8:
-                signed = ids.astype("int64", copy=not ids.flags.c_contiguous)
+                signed = ids.astype("int64", copy=not plain)
                 for k in range(signed.shape[0]):
                     self.put(out, signed[k])
                 return 0

@@ -23,6 +23,7 @@ class DecodeStream:
 
     def flush(self) -> str:
         """Return what is held back, and begin anew."""
-        rest = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
-        return rest
+        try:
+            return self._decoder.decode(b"", final=True)
+        finally:
+            self._decoder.reset()

@@ -16,7 +16,8 @@ WHOLE = 0
 """The scanner that does not cut."""
 
 CACHE_WORDS = 1 << 19
-"""Words of up to 15 bytes that one thread's cache may learn: at most 64 MiB a thread (benchmarks.bench_encode)."""
+"""Words of up to 15 bytes that one thread's cache may learn, besides the vocabulary's own: with a vocabulary of up to
+200,000 tokens the table is 64 MiB at most. Longer words have a table of their own, of 20 MiB at most."""
 
 
 def encoder(

@@ -1,7 +1,7 @@
 /* The trie of tokens, the validity of pairs, and the walk that uses both: see bpe_backtrack.h. */
 #include "bpe_backtrack.h"
 
-enum { MEMO_BITS = 15 };
+enum { MEMO_BITS = 15, CANDIDATES_A_BYTE = 64 };
 
 TK_INLINE size_t edge_slot(const tk_trie *t, uint64_t key) {
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> t->shift);
@@ -72,7 +72,8 @@ static int add_token(tk_trie *t, const uint8_t *bytes, uint32_t length, uint32_t
     return TK_OK;
 }
 
-static tk_trie *build(const tk_bpe *m, uint8_t first) {
+static tk_trie *build(tk_bpe *model, uint8_t first) {
+    const tk_bpe *m = model;
     tk_trie *t = tk_calloc(1, sizeof *t);
     uint32_t root;
     if (!t) return NULL;
@@ -83,6 +84,7 @@ static tk_trie *build(const tk_bpe *m, uint8_t first) {
         status = add_token(t, m->bytes[k], m->length[k], k);
     }
     if (status == TK_OK) return t;
+    model->monotone = 0; /* too large: from now on all is merged */
     return tk_trie_free(t), NULL;
 }
 
@@ -154,13 +156,14 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
     if (status != TK_OK) return status;
     uint32_t *tokens = s->tokens, *nodes = s->nodes;
     const tk_trie *trie = tk_trie_of(model, bytes[0]);
-    if (!trie) return TK_NO_MEMORY;
-    size_t at = 0, k = 0;
+    size_t at = 0, k = 0, left = n <= SIZE_MAX / CANDIDATES_A_BYTE ? n * CANDIDATES_A_BYTE : SIZE_MAX;
     *symbols = tokens;
     *count = 0;
+    if (!trie) return TK_OK;
     for (uint32_t node = longest_match(trie, bytes, n);;) {
         size_t end = 0;
         for (; node != TK_NONE; node = trie->shorter[node]) {
+            if (!left--) return TK_OK;
             uint32_t candidate = trie->token[node];
             end = at + model->length[candidate];
             if (!(s->dead[end >> 3] >> (end & 7) & 1) && (!k || valid_pair(model, s->memo, tokens[k - 1], candidate)))
@@ -170,13 +173,13 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
             tokens[k] = trie->token[node];
             nodes[k++] = node;
             if ((at = end) == n) break;
-            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_NO_MEMORY;
+            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_OK;
             node = longest_match(trie, bytes + at, n - at);
         } else {
             if (!k) return TK_OK; /* no sequence at all */
             s->dead[at >> 3] |= (uint8_t)(1u << (at & 7));
             at -= model->length[tokens[--k]];
-            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_NO_MEMORY;
+            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_OK;
             node = trie->shorter[nodes[k]];
         }
     }

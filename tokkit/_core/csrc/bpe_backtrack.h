@@ -8,7 +8,7 @@
 #define TK_BPE_BACKTRACK_H
 #include "bpe_merge.h"
 
-/* Below this many bytes plain merging is faster than walking the trie (benchmarks/bench_encode.py, misses). */
+/* Below this many bytes plain merging is faster than walking the trie. */
 enum { TK_LONG_PIECE = 48 };
 
 /* The tokens that start with one byte. A hash table of (node, byte) → node; node 0 is the first byte. */
@@ -26,8 +26,9 @@ struct tk_trie {
 const tk_trie *tk_trie_of(tk_bpe *model, uint8_t first);
 void tk_trie_free(tk_trie *trie);
 
-/* As tk_merge, for a model that is monotone. *count stays 0 where no sequence is found, which only a
-   vocabulary that breaks the conditions can cause: the caller merges instead. */
+/* As tk_merge, for a model that is monotone. *count stays 0 where the caller has to merge instead: no sequence is
+   found, which only a vocabulary that breaks the conditions can cause; there is no memory for tries; or it has
+   tried more than CANDIDATES_A_BYTE, which only a vocabulary made to that end can cause. */
 int tk_backtrack(tk_bpe *model, tk_merger *merger, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count);
 
 /* Does merging the bytes of a and then of b give just these two tokens? Both reachable, model monotone. */

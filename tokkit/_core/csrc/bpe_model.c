@@ -130,7 +130,7 @@ static int find_pairs(tk_bpe *m, const tk_vocabulary *v, const merge_list *list,
         if (list) {
             uint64_t key = (uint64_t)m->id[symbols[0]] << 32 | m->id[symbols[1]];
             size_t slot = merge_slot(list, key);
-            if (list->keys[slot] != key) continue;
+            if (list->keys[slot] != key || v->merges[3 * (size_t)list->places[slot] + 2] != id) continue;
             number = number_of[id] = 256 + list->places[slot];
             set_token(m, v, number, id);
         }

@@ -32,7 +32,7 @@ typedef struct {
     unsigned pair_shift;      /* 64 - log2(slots) */
     size_t pair_mask;
     int whole_piece;          /* a piece that is a token gets its id without merging */
-    int monotone;             /* every token has a greater number than its two parts */
+    _Atomic(int) monotone;    /* every token has a greater number than its two parts: bpe_backtrack.h works */
     uint32_t unreachable;     /* tokens that only whole pieces can be */
     uint8_t *bigrams;         /* bpe_cuts.h */
     uint8_t *byte_bigrams;

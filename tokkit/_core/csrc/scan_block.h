@@ -109,7 +109,7 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const uint8_
         unsigned trusted;
         uint64_t starts = block_starts(f, text + i, &trusted) & below(trusted) & ~UINT64_C(1);
         if (TK_UNLIKELY(!starts)) {
-            count += scalar(text, n, &i, ends + count, SCALAR_PIECES);
+            count += scalar(text, n, &i, ends + count, trusted ? 1 : SCALAR_PIECES);
             continue;
         }
         size_t from = i;

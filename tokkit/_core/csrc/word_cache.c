@@ -16,7 +16,7 @@ enum {
     MIN_LINE_BITS = 8,
     ROOMY_LINE_BITS = 19, /* up to 32 MiB a new table has four lines a seed: a megabyte of text does not grow it */
     MIN_LONG_SLOTS = 1 << 12,
-    MAX_LONG_SLOTS = 1 << 17,   /* 4 MiB; learnt long words are forgotten when half of them are taken, */
+    MAX_LONG_SLOTS = 1 << 17,   /* 3 MiB; learnt long words are forgotten when half of them are taken, */
     MAX_LONG_BYTES = 8 << 20,   /* or their bytes reach this, */
     MAX_ARENA_IDS = 4 << 20,    /* or an arena of ids this */
 };
