@@ -75,13 +75,18 @@ def header() -> str:
 
 enum {{ {enum} }};
 
-static const uint16_t tk_cat_index[{len(index)}] = {{
+extern const uint16_t tk_cat_index[{len(index)}];
+extern const uint8_t tk_cat_block[{len(flat)}];
+
+#ifdef TK_UNICODE_TABLES_HERE /* one file holds them */
+const uint16_t tk_cat_index[{len(index)}] = {{
 {c_array(index)}
 }};
 
-static const uint8_t tk_cat_block[{len(flat)}] = {{
+const uint8_t tk_cat_block[{len(flat)}] = {{
 {c_array(flat)}
 }};
+#endif
 
 #endif
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tokkit
@@ -89,7 +90,7 @@ def test_compare_prints_tables_and_takes_files_by_option(run, tokenizer, other) 
     out = run("compare", tokenizer, other, "--file", "a.txt", "--file", "b.txt")
     assert out.exit_code == 0
     for said in (
-        "a.txt: 6 bytes, 1 words",
+        "a.txt: 6 bytes, 1 word\n",
         "all files: 19 bytes, 3 words",
         "tokens/word",
         "first difference of other.json",
@@ -101,6 +102,40 @@ def test_compare_says_where_there_is_no_difference(run, tokenizer) -> None:
     Path("same.json").write_bytes(Path(tokenizer).read_bytes())
     Path("a.txt").write_text("lower\n")
     assert "same.json cuts all of it as the first does" in run("compare", tokenizer, "same.json", "--", "a.txt").stdout
+
+
+def test_compare_finds_the_next_common_end_however_far_it_is() -> None:
+    from tokkit.cli.comparison import _first_common
+
+    rng = np.random.default_rng(0)
+    for length, ceiling in ((0, 10), (5, 10), (300, 100_000), (5000, 1_000_000)):
+        a, b = (np.unique(rng.integers(0, ceiling, length)) for _ in range(2))
+        common = np.intersect1d(a, b)
+        assert _first_common(a, b) == (common[0] if len(common) else None)
+    assert _first_common(np.arange(0, 9999, 2), np.arange(1, 9999, 2)) is None
+    assert _first_common(np.append(np.arange(0, 9998, 2), 9999), np.array([9999])) == 9999
+
+
+def test_compare_says_how_files_are_given(run, tokenizer) -> None:
+    Path("a.txt").write_text("no tokenizer\n")
+    out = run("compare", tokenizer, "a.txt")
+    assert out.exit_code == 1
+    assert "files to compare over stand behind --" in out.stderr
+    Path("broken.json").write_text("{")
+    assert "stand behind" not in run("compare", tokenizer, "broken.json").stderr
+
+
+def test_one_thing_is_not_called_several(run, tokenizer) -> None:
+    Path("a.txt").write_text("e")
+    assert "a.txt: 1 byte, 1 word\n" in run("compare", tokenizer, "--", "a.txt").stdout
+    assert run("inspect", tokenizer, "--sample", "e").stdout.endswith("\n1 token\n")
+    Path("b.txt").write_text("e!")
+    assert run("count", tokenizer, "b.txt", "--limit", 1).stderr == "tokkit: b.txt has more than 1 token\n"
+
+
+def test_inspect_has_no_name_where_there_is_none(run, tokenizer) -> None:
+    assert json.loads(run("inspect", tokenizer, "--json").stdout)["name"] is None
+    assert "name            -\n" in run("inspect", tokenizer).stdout
 
 
 def test_compare_uses_the_bundled_corpus_where_no_file_is_given(run, tokenizer) -> None:
@@ -139,6 +174,34 @@ def test_bench_gives_no_figure_for_a_rival_whose_ids_differ(run, tokenizer, monk
     found = json.loads(run("bench", tokenizer, "a.txt", "--against", "tiktoken", "--runs", 1, "--json").stdout)
     assert "ids differ" in found["skipped"]["tiktoken"]
     assert run("bench", tokenizer, "a.txt", "--against", "nobody").exit_code == 2
+
+
+def test_bench_measures_the_start_of_a_large_file_and_says_so(run, tokenizer) -> None:
+    Path("a.txt").write_text("low lower lowest café\n" * 200)
+    args = ("bench", tokenizer, "a.txt", "--against", "none", "--runs", 1, "--mb", 0.001)
+    conditions = json.loads(run(*args, "--json").stdout)["conditions"]
+    assert conditions["bytes"] == 1000 // 23 * 23, "whole lines"
+    assert conditions["text"] == "the first 0.001 MB of a.txt"
+    assert "the first 0.001 MB of a.txt: 989 bytes, 1 document\n" in run(*args).stdout
+    Path("line.txt").write_text("é" * 1000)
+    args = ("bench", tokenizer, "line.txt", "--against", "none", "--runs", 1, "--mb", 0.000_999, "--json")
+    assert json.loads(run(*args).stdout)["conditions"]["bytes"] == 998, "whole characters"
+    assert run("bench", tokenizer, "a.txt", "--mb", 0).exit_code == 2
+
+
+def test_bench_gives_a_slow_encoder_one_pass_of_either_kind_and_says_so(run, tokenizer, monkeypatch) -> None:
+    from tokkit.cli import measure
+
+    ticks: list[int] = []
+    builds = {"a": lambda: lambda texts: None}
+    assert measure.time_encoders(builds, [b"low"], 5, lambda: ticks.append(1)).popitem()[1].warm_passes == 5
+    slow = measure.time_encoders(builds, [b"low"], 5, lambda: ticks.append(1), seconds=0)["a"]
+    assert (slow.cold_passes, slow.warm_passes) == (1, 1)
+    assert len(ticks) == 2 * (3 + 5)
+    Path("a.txt").write_text("low\n")
+    out = run("bench", tokenizer, "a.txt", "--against", "none", "--runs", 4, "--progress", "json")
+    assert "3+4" in out.stdout
+    assert json.loads(out.stderr.splitlines()[0])["stage"] == "check", "not silent while the rivals are loaded"
 
 
 def test_info_tells_versions_and_the_machine(run) -> None:

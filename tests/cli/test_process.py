@@ -187,3 +187,57 @@ def test_help_needs_no_numpy(start, args) -> None:
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__import__("tokkit").__file__).parent.parent)}
     assert subprocess.run([sys.executable, "-c", code], env=env, stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+
+
+@posix
+def test_a_pipe_by_name_is_trained_on_and_read_but_once(start, tmp_path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    process = start("train", "fifo", "-o", "tok.json", "--vocab-size", 260)
+    (tmp_path / "fifo").write_text("low lower lowest\n")
+    code, out, err = finish(process)
+    assert (code, err) == (0, b"")
+    assert b"compression" not in out
+    assert (tmp_path / "tok.json").exists()
+
+
+@posix
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("encode", "TOKENIZER"),
+        ("encode", "TOKENIZER", "--output", "npy", "-o", "x.npy"),
+        ("decode", "TOKENIZER"),
+        ("decode", "TOKENIZER", "--input", "npy"),
+        ("count", "TOKENIZER"),
+        ("train", "-", "-o", "x.json"),
+        ("train", "--counts", "-", "-o", "x.json"),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_stdin_is_an_error_and_not_a_traceback(tokenizer, tmp_path, args) -> None:
+    env = {**os.environ, "PYTHONPATH": str(Path(__import__("tokkit").__file__).parent.parent)}
+    given = [tokenizer if arg == "TOKENIZER" else arg for arg in args]
+    # The shell closes it: subprocess has no word for that.
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "tokkit", *given]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"tokkit: error: standard input is closed\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_the_command_line_is_imported(tmp_path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    root = str(Path(__import__("tokkit").__file__).parent.parent)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
+    command = [sys.executable, "-m", "tokkit", "info"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"tokkit: interrupted\n")
+
+
+def test_ctrl_c_while_settings_are_read(run, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tomllib.load", interrupted)
+    Path("t.toml").write_text("")
+    out = run("--config", "t.toml", "info")
+    assert (out.exit_code, out.stderr) == (130, "tokkit: interrupted\n")

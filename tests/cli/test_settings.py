@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -46,6 +47,63 @@ def test_a_list_in_the_file_is_an_option_given_more_than_once(size) -> None:
     Path("tokkit.toml").write_text('[train]\nspecial_token = "<a>"\nvocab_size = 270\n')
     size("--config", "tokkit.toml")
     assert dict(tokkit.load("tok.json").special_tokens) == {"<a>": 0}
+
+
+def test_settings_are_called_as_the_long_flags_are(run, tokenizer, monkeypatch) -> None:
+    Path("a.txt").write_text("low lower")
+    Path("t.toml").write_text(
+        '[train]\nformat = "gpt2"\nsplit = "none"\njson = true\nmax-token-length = 2\n'
+        '[encode]\noutput = "json"\noutput-file = "out.ids"\n[decode]\ninput = "json"\n[inspect]\ntokens = true\n'
+    )
+    config = ("--config", "t.toml")
+    out = run("train", "a.txt", "-o", "model", "--pattern", "gpt2", *config)
+    assert json.loads(out.stdout)["pattern"] == "gpt2"
+    assert Path("model/vocab.json").exists()
+    out = run("train", "a.txt", "-o", "m.json", "--format", "tokenizer.json", *config)
+    assert json.loads(out.stdout)["pattern"] == "none"
+    assert run("encode", tokenizer, "a.txt", *config).stdout == ""
+    assert run("decode", tokenizer, "out.ids", "--unit", "file", *config).stdout == "low lower"
+    assert run("inspect", tokenizer, *config).stdout.startswith("0\t")
+
+    monkeypatch.setenv("TOKKIT_COUNT_JSON", "1")
+    assert json.loads(run("count", tokenizer, "a.txt").stdout)["total"] > 0
+    monkeypatch.setenv("TOKKIT_ENCODE_OUTPUT_FILE", "env.ids")
+    assert run("encode", tokenizer, "a.txt").exit_code == 0
+    assert Path("env.ids").exists()
+    monkeypatch.setenv("TOKKIT_TRAIN_FORMAT", "gpt2")
+    monkeypatch.setenv("TOKKIT_TRAIN_MODEL_TYPE", "bbpe")
+    assert run("train", "a.txt", "-o", "folder").exit_code == 0
+    assert Path("folder/merges.txt").exists()
+
+
+def test_every_flag_and_alias_may_be_set(run) -> None:
+    with click.Context(main) as ctx:
+        for name in COMMANDS:
+            command = main.get_command(ctx, name)
+            assert command is not None
+            for parameter in command.params:
+                flags = [flag for flag in parameter.opts if flag.startswith("--")]
+                assert not isinstance(parameter, click.Option) or flags, (name, parameter.name)
+                for flag in flags if isinstance(parameter, click.Option) else ():
+                    assert f"TOKKIT_{name}_{flag[2:]}".upper().replace("-", "_") in (parameter.envvar or ())
+
+
+def test_an_alias_in_the_environment_is_read(size, monkeypatch) -> None:
+    monkeypatch.setenv("TOKKIT_TRAIN_SPLIT", "none")
+    size("--vocab-size", 257)
+    assert tokkit.load("tok.json").definition.pretokenizer.pattern is None
+
+
+def test_an_unknown_key_is_answered_with_the_keys_there_are(run) -> None:
+    Path("t.toml").write_text("[train]\nformat_ = 'gpt2'\n")
+    said = run("train", "a.txt", "-o", "x.json", "--config", "t.toml").stderr.replace("\n", " ")
+    for key in ("format", "json", "split", "pattern", "vocab_size"):
+        assert f" {key}," in said or f" {key} " in said, key
+    assert "model_prefix" not in said
+    Path("t.toml").write_text("[train]\nsplit = 'none'\npattern = 'gpt2'\n")
+    out = run("train", "a.txt", "-o", "x.json", "--config", "t.toml")
+    assert out.exit_code == 2
+    assert "pattern twice" in out.stderr
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,9 @@ def test_every_format_is_written(run, corpus, format_, name) -> None:
         ([], 2, "-o"),
         (["-o", "t.model"], 2, ".json"),
         (["-o", "t.json", "--vocab-size", "many"], 2, "many"),
-        (["-o", "t.json", "--vocab-size", "100"], 1, "256"),
+        (["-o", "t.json", "--vocab-size", "100"], 1, "vocab_size is 100; it must be at least 256"),
+        (["-o", "t.json", "--vocab-size", "100,300"], 1, "vocab_size is [100, 300]"),
+        (["-o", "t.json", "--pattern", ""], 2, "none is the pattern"),
         (["-o", "t.json", "--vocab-size", "256", "--special-token", "<s>"], 1, "257"),
         (["-o", "t.json", "--pattern", "(("], 1, "(("),
         (["-o", "no/folder/t.json"], 1, "no/folder"),
@@ -172,6 +174,58 @@ def test_what_the_format_cannot_hold_is_said_before_the_training(run, corpus, mo
     assert out.exit_code == 1
     assert r"\w" in out.stderr
     assert not counted
+
+
+@pytest.mark.parametrize("target", ["tok.json", "-"])
+def test_what_the_format_says_of_a_trial_names_the_users_file(run, corpus, target) -> None:
+    out = run("train", corpus, "-o", target, "--pattern", r"\w+|\W+")
+    assert out.exit_code == 1
+    assert out.stderr.startswith("tokkit: error: " + ("tok.json: pattern" if target != "-" else "pattern"))
+    out = run("train", corpus, "-o", "folder", "--format", "gpt2", "--pattern", "cl100k")
+    assert out.stderr.startswith("tokkit: error: folder: vocab.json and merges.txt are read with GPT-2's pattern")
+
+
+def test_special_tokens_that_a_format_loses_are_found_before_the_training(run, corpus, monkeypatch) -> None:
+    from tokkit import tokenizer
+
+    counted: list[object] = []
+    monkeypatch.setattr("tokkit.trainers.count_words", lambda *args, **options: counted.append(args))
+    load = tokenizer.load
+    plain = tokkit.train({"a": 1}, vocab_size=256)
+    monkeypatch.setattr(tokenizer, "load", lambda path, **options: load(path, **options) and plain)
+    out = run("train", corpus, "-o", "folder", "--format", "gpt2", "--special-token", "<s>")
+    assert out.exit_code == 1
+    assert out.stderr.startswith("tokkit: error: folder: ")
+    assert "cannot hold the special token '<s>'" in out.stderr
+    assert not counted
+    assert not Path("folder").exists()
+
+
+@pytest.mark.parametrize("name", ["tok.json", "tok.tiktoken", "folder"])
+def test_special_tokens_are_kept_or_refused_by_every_format(run, corpus, name) -> None:
+    format_ = ("--format", "gpt2") if name == "folder" else ()
+    for special in ("<s>", "<a b>"):
+        out = run("train", corpus, "-o", name, "--vocab-size", 260, "--special-token", special, "--force", *format_)
+        if out.exit_code == 0 and name != "tok.tiktoken":
+            assert dict(tokkit.load(name).special_tokens) == {special: 0}
+        elif out.exit_code:
+            assert out.stderr.startswith(f"tokkit: error: {name}: ")
+            assert name == "folder"
+
+
+def test_the_library_s_arguments_are_called_by_their_flags(run) -> None:
+    Path("bad.txt").write_bytes(b"low\xff")
+    out = run("train", "bad.txt", "-o", "tok.json")
+    assert "--input-errors replace or ignore" in out.stderr
+    assert "input_errors" not in out.stderr
+
+
+def test_compression_is_measured_on_the_whole_corpus_or_its_first_megabyte(run, corpus) -> None:
+    assert "the corpus takes" in run("train", corpus, "-o", "a.json", "--vocab-size", 260).stdout
+    Path("large.txt").write_text(TEXT * 300)
+    out = run("train", "large.txt", "-o", "b.json", "--vocab-size", 260).stdout
+    assert "the first 1,000,0" in out
+    assert "bytes take" in out
 
 
 def test_a_rank_file_says_that_it_holds_no_pattern(run, corpus) -> None:

@@ -50,6 +50,11 @@ class CommandLine(click.Group):
         """Return the names of the subcommands."""
         return list(self.commands)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse what stands before the subcommand."""
+        with ending.reported():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand that was asked for."""
         with ending.reported():

@@ -10,6 +10,7 @@ import click
 from tokkit.cli import options
 
 if TYPE_CHECKING:
+    from tokkit.cli.inputs import Reading
     from tokkit.tokenizer import Tokenizer
 
 RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok")
@@ -32,15 +33,25 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, help="Threads; above 1, the batch calls are measured."
 )
-@click.option("--runs", type=click.IntRange(min=1), default=5, help="Passes of which the median counts.")
+@click.option("--runs", type=click.IntRange(min=1), default=5, help="Most passes of which the median counts.")
+@click.option(
+    "--mb",
+    type=click.FloatRange(min=0, min_open=True),
+    default=4,
+    metavar="N",
+    help="Measure the first N million bytes of FILE, to the end of a line.",
+)
 @options.field
 @options.input_errors
 @options.progress
 @options.as_json
-def command(tokenizer: str, file: str | None, against: list[str], threads: int, runs: int, **chosen: Any) -> None:
+def command(
+    tokenizer: str, file: str | None, against: list[str], threads: int, runs: int, mb: float, **chosen: Any
+) -> None:
     """Encode FILE (or the bundled corpus) with TOKENIZER and with rivals that load the same vocabulary.
 
     Every rival's ids are first compared with ours. "cold" is the first pass of a new encoder, "warm" a later pass.
+    A slow rival gets fewer passes than --runs; the table says how many.
     """
     import os
 
@@ -52,27 +63,40 @@ def command(tokenizer: str, file: str | None, against: list[str], threads: int, 
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     tok = load(tokenizer, chosen["pattern"])
-    name, text = _text(file, Reading("file", chosen["field"], chosen["input_errors"]))
+    name, text = _text(file, Reading("line", chosen["field"], chosen["input_errors"]), int(mb * 1e6))
     with Progress(chosen["progress"]) as progress:
         found = measured(tok, text, against, threads=threads, runs=runs, progress=progress)
     found = {"conditions": conditions(tokenizer, name, text, threads, runs), **found}
-    if chosen["as_json"]:
+    if chosen["json"]:
         say_json(found)
     else:
         show(found)
 
 
-def _text(file: str | None, reading: Any) -> tuple[str, str]:
-    from tokkit.cli.comparison import texts_of
+def _text(file: str | None, reading: Reading, most: int) -> tuple[str, str]:
+    """Return what the text is, for a reader, and the text: not more than `most` bytes and the rest of a line."""
+    from tokkit.cli.inputs import expand, shown
+    from tokkit.corpus import bundled
 
-    parts = list(texts_of([file] if file else [], reading))
-    name = parts[0][0] if file else f"the bundled corpus ({len(parts)} files)"
-    text = "".join(text for _, texts in parts for text in texts)
-    if not text:
+    paths = expand([file]) if file else list(map(str, bundled.paths()))
+    name = ", ".join(map(shown, paths)) if file else f"the bundled corpus ({len(paths)} files)"
+    parts: list[str] = []
+    size = 0
+    for batch, _ in (batch for path in paths for batch in reading.batches(path)):
+        data = "".join(batch).encode()
+        if size + len(data) <= most:
+            parts.append(data.decode())
+            size += len(data)
+            continue
+        end = data.rfind(b"\n", 0, most - size) + 1
+        # Where no line ends, a character may be cut.
+        parts.append(data[: end or (0 if parts else most)].decode("utf-8", "ignore"))
+        return f"the first {most / 1e6:g} MB of {name}", "".join(parts)
+    if not size:
         from tokkit.errors import CorpusError
 
         raise CorpusError(f"{name} is empty: there is nothing to measure")
-    return name, text
+    return name, "".join(parts)
 
 
 def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) -> dict[str, Any]:
@@ -105,12 +129,13 @@ def measured(
     """Return the figures of each contender, and why others have none."""
     from tokkit.cli import measure, rivals
 
+    progress("check", 0, len(against))
     documents = measure.cut(text)
     texts = [document.decode() for document in documents]
     ids = {special: [tok.encode_to_numpy(t, special=special) for t in texts] for special in ("text", "all")}
     contenders = {"tokkit": rivals.tokkit(tok, threads)}
     skipped: dict[str, str] = {}
-    for name in against:
+    for done, name in enumerate(against, 1):
         try:
             rival = rivals.RIVALS[name](tok, threads)
             apart = measure.first_difference(ids[rival.special], measure.rows(rival.build()(texts)))
@@ -119,6 +144,7 @@ def measured(
             contenders[name] = rival
         except BaseException as error:
             skipped[name] = rivals.reason(error)
+        progress("check", done, len(against))
     steps = itertools.count(1)
     total = len(contenders) * (min(runs, measure.COLD_RUNS) + runs)
     builds = {name: contender.build for name, contender in contenders.items()}
@@ -128,6 +154,7 @@ def measured(
         {"name": name, "version": contenders[name].version, "call": contenders[name].call}
         | {"cold_mb_s": round(size / time.cold / 1e6, 2), "warm_mb_s": round(size / time.warm / 1e6, 2)}
         | {"tokkit_cold_ratio": round(time.cold / ours.cold, 2), "tokkit_warm_ratio": round(time.warm / ours.warm, 2)}
+        | {"cold_passes": time.cold_passes, "warm_passes": time.warm_passes}
         for name, time in times.items()
     ]
     return {"tokens": sum(map(len, ids["text"])), "encoders": figures, "skipped": skipped}
@@ -135,19 +162,21 @@ def measured(
 
 def show(found: dict[str, Any]) -> None:
     """Print conditions, the table, and a line for each rival that is not in it."""
-    from tokkit.cli.output import say, table
+    from tokkit.cli.output import counted, say, table
 
     given = found["conditions"]
-    say(f"{given['vocabulary']} on {given['text']}: {given['bytes']:,} bytes, {given['documents']} documents")
-    say(f"{given['threads']} thread{'s' if given['threads'] > 1 else ''}, median of {given['runs']} runs")
+    size = counted(given["bytes"], "byte")
+    say(f"{given['vocabulary']} on {given['text']}: {size}, {counted(given['documents'], 'document')}")
+    say(f"{counted(given['threads'], 'thread')}, medians of as many passes as the table says (cold+warm)")
     say(f"Python {given['python']}, numpy {given['numpy']}, {given['system']}, {given['cpu']}")
     say(f"all {found['tokens']:,} ids were found equal before anything was timed; x: how many times as fast tokkit is")
     say("")
-    head = ("encoder", "call", "cold MB/s", "warm MB/s", "cold", "warm")
+    head = ("encoder", "call", "passes", "cold MB/s", "warm MB/s", "cold", "warm")
     rows = [
         (
             f"{f['name']} {f['version']}",
             f["call"],
+            f"{f['cold_passes']}+{f['warm_passes']}",
             *(f"{f[key]:.1f}" for key in ("cold_mb_s", "warm_mb_s")),
             *(f"{f[key]:.2f}x" for key in ("tokkit_cold_ratio", "tokkit_warm_ratio")),
         )

@@ -28,7 +28,7 @@ class TwoLists(click.Command):
 @options.field
 @options.input_errors
 @options.as_json
-def command(tokenizers: tuple[str, ...], file: tuple[str, ...], as_json: bool, **chosen: Any) -> None:
+def command(tokenizers: tuple[str, ...], file: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Compare tokenizers: tokens, bytes per token, compression beside the first, tokens per word.
 
     Files stand behind -- or in --file; without any, the bundled corpus is used. Words are what white space parts.
@@ -37,14 +37,20 @@ def command(tokenizers: tuple[str, ...], file: tuple[str, ...], as_json: bool, *
     from tokkit.cli import comparison
     from tokkit.cli.inputs import Reading, load, shown
     from tokkit.cli.output import say_json
+    from tokkit.errors import TokkitError
 
     toks = {}
     for path in dict.fromkeys(tokenizers):
         suits = chosen["pattern"] if path.endswith(".tiktoken") else None
-        toks[shown(path)] = load(path, suits)
+        try:
+            toks[shown(path)] = load(path, suits)
+        except TokkitError as error:
+            if file or path.endswith((".json", ".tiktoken")):
+                raise
+            raise type(error)(f"{error} (files to compare over stand behind --)") from None
     reading = Reading("file", chosen["field"], chosen["input_errors"])
     found = comparison.compare(toks, comparison.texts_of(file, reading), chosen["special"])
-    if as_json:
+    if json:
         say_json(found)
     else:
         comparison.show(found)

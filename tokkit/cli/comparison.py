@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokkit.cli.ending import note
 from tokkit.cli.inputs import Reading, expand, shown
-from tokkit.cli.output import say, table
+from tokkit.cli.output import counted, say, table
 from tokkit.cli.pieces import readable
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list
 def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]], special: str) -> dict[str, Any]:
     """Return counts for each file and in all, and for each tokenizer its first difference from the first one."""
     first, *others = toks
-    counted: list[dict[str, Any]] = []
+    lengths = {name: np.diff(tok.vocab.offsets) for name, tok in toks.items()}
+    entries: list[dict[str, Any]] = []
     differences: dict[str, Any] = dict.fromkeys(others)
     for name, texts in files:
         entry: dict[str, Any] = {
@@ -44,26 +45,26 @@ def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]
             "tokens": dict.fromkeys(toks, 0),
         }
         for number, text in enumerate(texts):
-            ends = {tok_name: _ends(tok, text, special) for tok_name, tok in toks.items()}
+            ends = {tok_name: _ends(tok, lengths[tok_name], text, special) for tok_name, tok in toks.items()}
             for tok_name in toks:
                 entry["tokens"][tok_name] += len(ends[tok_name])
             for other in others:
                 if differences[other] is None and not np.array_equal(ends[first], ends[other]):
                     place = {"file": name} | ({"record": number + 1} if len(texts) > 1 else {})
                     differences[other] = place | _difference(text.encode(), ends[first], ends[other], first, other)
-        counted.append(entry)
+        entries.append(entry)
     return {
         "tokenizers": {name: {"vocab_size": len(tok.vocab)} for name, tok in toks.items()},
-        "files": [_rated(entry) for entry in counted],
-        "total": _rated(_sum(counted, list(toks))),
+        "files": [_rated(entry) for entry in entries],
+        "total": _rated(_sum(entries, list(toks))),
         "first_differences": differences,
     }
 
 
-def _ends(tok: Tokenizer, text: str, special: str) -> NDArray[np.int64]:
-    """Return where each token ends in the text's UTF-8."""
+def _ends(tok: Tokenizer, lengths: NDArray[Any], text: str, special: str) -> NDArray[np.int64]:
+    """Return where each token ends in the text's UTF-8; `lengths` are the bytes of each id."""
     ids = tok.encode_to_numpy(text, special=special)
-    ends = np.cumsum(np.diff(tok.vocab.offsets)[ids], dtype=np.int64)
+    ends = np.cumsum(lengths[ids], dtype=np.int64)
     if len(ends) and ends[-1] == len(text.encode()):
         return ends
     # A pattern that drops text: its tokens do not stand end to end.
@@ -76,10 +77,23 @@ def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: 
     apart = np.flatnonzero(a[:n] != b[:n])
     at = int(apart[0]) if len(apart) else n
     start = int(a[at - 1]) if at else 0
-    meet = np.intersect1d(a[at:], b[at:])
-    end = int(meet[0]) if len(meet) else len(text)
+    meet = _first_common(a[at:], b[at:])
+    end = len(text) if meet is None else meet
     pieces = {name: _pieces(text, start, end, cuts[at:]) for name, cuts in ((first, a), (other, b))}
     return {"byte": start, "line": text.count(b"\n", 0, start) + 1, "pieces": pieces}
+
+
+def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
+    """Return the least number that two ascending arrays share; it is near their start, so look there first."""
+    width = 64
+    while True:
+        # What both windows share has nothing before it that lies outside of one.
+        common = np.intersect1d(a[:width], b[:width])
+        if len(common):
+            return int(common[0])
+        if width >= max(len(a), len(b)):
+            return None
+        width *= 4
 
 
 def _pieces(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[str]:
@@ -116,7 +130,7 @@ def show(found: dict[str, Any]) -> None:
     head = ("tokenizer", "vocabulary", "tokens", "bytes/token", "compression", "tokens/word")
     for entry in [*entries, found["total"]]:
         name = entry.get("file", found["files"][0]["file"] if len(found["files"]) == 1 else "all files")
-        say(f"{name}: {entry['bytes']:,} bytes, {entry['words']:,} words")
+        say(f"{name}: {counted(entry['bytes'], 'byte')}, {counted(entry['words'], 'word')}")
         rows = [
             (
                 tok,

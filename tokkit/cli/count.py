@@ -17,11 +17,11 @@ from tokkit.cli import options
 @options.field
 @options.input_errors
 @options.as_json
-def command(tokenizer: str, files: tuple[str, ...], limit: int | None, as_json: bool, **chosen: Any) -> int:
+def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: bool, **chosen: Any) -> int:
     """Count the tokens of each file, or of stdin, and of all together."""
     from tokkit.cli.ending import note
     from tokkit.cli.inputs import Reading, expand, load, shown
-    from tokkit.cli.output import say, say_json
+    from tokkit.cli.output import counted, say, say_json
 
     tok = load(tokenizer, chosen["pattern"])
     reading = Reading("file", chosen["field"], chosen["input_errors"])
@@ -30,7 +30,7 @@ def command(tokenizer: str, files: tuple[str, ...], limit: int | None, as_json: 
         counts.append((shown(path), sum(tok.count(text, special=chosen["special"]) for text in reading.texts(path))))
     total = sum(n for _, n in counts)
     over = [name for name, n in counts if limit is not None and n > limit]
-    if as_json:
+    if json:
         found = [{"file": name, "tokens": n} for name, n in counts]
         say_json({"files": found, "total": total} | ({"limit": limit, "over": over} if limit is not None else {}))
     else:
@@ -40,5 +40,5 @@ def command(tokenizer: str, files: tuple[str, ...], limit: int | None, as_json: 
         for n, name in rows:
             say(f"{n:>{width}}  {name}".rstrip())
     for name in over:
-        note(f"{name} has more than {limit} tokens")
+        note(f"{name} has more than {counted(limit or 0, 'token')}")
     click.get_current_context().exit(1 if over else 0)

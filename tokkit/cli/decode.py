@@ -14,7 +14,6 @@ from tokkit.cli import options
 @click.argument("file", type=options.FILE, default="-")
 @click.option(
     "--input",
-    "kind",
     type=click.Choice(["ids", "json", "npy", "bin"]),
     show_default="by the file's name, else ids",
     help="ids: numbers apart by spaces. json: lists, one a line. npy, bin: as encode writes them.",
@@ -25,7 +24,9 @@ from tokkit.cli import options
     default="auto",
     help="Width of ids in a bin; auto asks the sidecar.",
 )
-@click.option("-o", "out", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout.")
+@click.option(
+    "-o", "--output-file", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout."
+)
 @click.option(
     "--unit",
     type=click.Choice(["line", "file"]),
@@ -34,7 +35,7 @@ from tokkit.cli import options
 )
 @click.option("--any-tokenizer", is_flag=True, help="Read a bin though its sidecar names another tokenizer.")
 @options.force
-def command(tokenizer: str, file: str, kind: str | None, out: str, unit: str, **chosen: Any) -> None:
+def command(tokenizer: str, file: str, input: str | None, output_file: str, unit: str, **chosen: Any) -> None:
     """Decode the ids in FILE, or stdin, with TOKENIZER.
 
     The bytes come out exactly as they went in, also where they are not UTF-8.
@@ -43,10 +44,10 @@ def command(tokenizer: str, file: str, kind: str | None, out: str, unit: str, **
     from tokkit.cli.inputs import load
     from tokkit.cli.output import check, writing
 
-    check(out, force=chosen["force"])
-    kind = kind or id_input.kind_of(file)
+    check(output_file, force=chosen["force"])
+    kind = input or id_input.kind_of(file)
     tok = load(tokenizer, chosen["pattern"])
-    with writing(out, force=chosen["force"]) as sink:
+    with writing(output_file, force=chosen["force"]) as sink:
         if kind in ("ids", "json"):
             parts = id_input.decoded_lines(tok, file, kind, b"\n" if unit == "line" else b"")
         else:

@@ -33,7 +33,9 @@ LOSSLESS = """\b
     default="auto",
     help="Width of npy and bin; auto is uint16 where all ids of the tokenizer fit.",
 )
-@click.option("-o", "out", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout.")
+@click.option(
+    "-o", "--output-file", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout."
+)
 @click.option(
     "--unit",
     type=click.Choice(["line", "file"]),
@@ -46,21 +48,21 @@ LOSSLESS = """\b
 @options.threads
 @options.force
 @options.progress
-def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out: str, **chosen: Any) -> None:
+def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, output_file: str, **chosen: Any) -> None:
     """Encode text files, or stdin, with TOKENIZER."""
     from tokkit.cli import id_files
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check
     from tokkit.cli.progress import Progress
 
-    check(out, force=chosen["force"])
-    id_files.check_stdout(out, output, dtype)
+    check(output_file, force=chosen["force"])
+    id_files.check_stdout(output_file, output, dtype)
     tok = load(tokenizer, chosen["pattern"])
     default: Any = "file" if output in id_files.BINARY else "line"
     reading = Reading(chosen["unit"] or default, chosen["field"], chosen["input_errors"])
     with Progress(chosen["progress"]) as progress:
         source = id_files.Source(tok, files, reading, chosen["special"], chosen["threads"], progress)
         if output in id_files.BINARY:
-            id_files.write_binary(source, out, output, dtype, force=chosen["force"])
+            id_files.write_binary(source, output_file, output, dtype, force=chosen["force"])
         else:
-            id_files.write_lines(source, out, output, force=chosen["force"])
+            id_files.write_lines(source, output_file, output, force=chosen["force"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -35,6 +36,8 @@ def describe(error: BaseException) -> str:
         text = error.strerror
     else:
         text = str(error.args[0]) if error.args else type(error).__name__
+    # The library's messages name its arguments; here they are flags.
+    text = re.sub(r'\binput_errors="(\w+)"( or )?(?:"(\w+)")?', r"--input-errors \1\2\3", text)
     return " ".join(text.split("\n"))
 
 

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.cli.id_files import sidecar_of
-from tokkit.cli.inputs import STDIN, shown
+from tokkit.cli.inputs import STDIN, shown, stdin
 from tokkit.errors import CorpusError, FormatError, VocabError
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def kind_of(path: str) -> str:
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     if path == STDIN:
-        yield sys.stdin.buffer
+        yield stdin()
         return
     with open(path, "rb") as file:
         yield file

@@ -16,12 +16,12 @@ EXTRAS = ("tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "p
 
 @options.command("info", short_help="Show versions, the machine, and what is installed.")
 @options.as_json
-def command(as_json: bool) -> None:
+def command(json: bool) -> None:
     """Show versions of what tokkit stands on, the CPUs, and which optional packages are installed."""
     from tokkit.cli.output import say, say_json
 
     about = facts()
-    if as_json:
+    if json:
         say_json(about)
         return
     for name, value in about.items():

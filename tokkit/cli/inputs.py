@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def stdin() -> BinaryIO:
+    """Return standard input for bytes; CorpusError where the process was started without one."""
+    if sys.stdin is None:
+        raise CorpusError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:

@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 @options.command("inspect", short_help="Show what a tokenizer is, and how it cuts a text.")
 @options.tokenizer
-@click.option("--tokens", "list_tokens", is_flag=True, help="List all tokens with their ids instead.")
+@click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
 @click.option("--sample", metavar="TEXT", help="Show the pieces, ids and offsets (in characters) of this text.")
 @options.special
 @options.as_json
-def command(tokenizer: str, pattern: str | None, list_tokens: bool, sample: str | None, **chosen: Any) -> None:
+def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | None, **chosen: Any) -> None:
     """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
     from tokkit.cli.inputs import load, shown
     from tokkit.cli.output import say, say_json
     from tokkit.cli.pieces import shortened
 
     tok = load(tokenizer, pattern)
-    if list_tokens:
-        show_tokens(tok, as_json=chosen["as_json"])
+    if tokens:
+        show_tokens(tok, as_json=chosen["json"])
         return
     about = {"file": shown(tokenizer), **facts(tok)}
     if sample is not None:
         about["sample"] = pieces_of(tok, sample, chosen["special"])
-    if chosen["as_json"]:
+    if chosen["json"]:
         say_json(about)
         return
     for name, value in about.items():
         if name != "sample":
-            shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value
+            shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value or "-"
             say(f"{name.replace('_', ' '):<15} {shown_value}")
     if sample is not None:
         show_sample(about["sample"])
@@ -52,7 +52,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     names = [name for name, pattern in patterns.NAMES.items() if pattern == tok.definition.pretokenizer.pattern]
     longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
     return {
-        "name": tok.name or "-",
+        "name": tok.name or None,
         "model": "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges"),
         "tokens": len(tok.vocab),
         "ids": tok.n_ids,
@@ -77,12 +77,12 @@ def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
 
 def show_sample(pieces: list[dict[str, Any]]) -> None:
     """Print the pieces one a line."""
-    from tokkit.cli.output import say, table
+    from tokkit.cli.output import counted, say, table
 
     say("")
     rows = [(p["piece"], p["id"], f"{p['start']}-{p['end']}") for p in pieces]
     table([("piece", "id", "characters"), *rows])
-    say(f"{len(pieces)} tokens")
+    say(counted(len(pieces), "token"))
 
 
 def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:

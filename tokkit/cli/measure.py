@@ -18,14 +18,21 @@ Encode = Callable[[list[str]], Any]
 DOCUMENT_BYTES = 100_000
 COLD_RUNS = 3
 """Most first passes: each wants a tokenizer built anew."""
+SECONDS = 3.0
+"""What an encoder may take, building it counted, before it gets no more passes than it must have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Medians, in seconds for all documents, of first passes of new encoders and of later passes of one."""
+    """Medians, in seconds for all documents, of first passes of new encoders and of later passes of one.
+
+    Beside them, of how many passes each is the median.
+    """
 
     cold: float
     warm: float
+    cold_passes: int
+    warm_passes: int
 
 
 def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
@@ -64,25 +71,38 @@ def time_encoders(
     documents: Sequence[bytes],
     runs: int,
     tick: Callable[[], object] = lambda: None,
+    seconds: float = SECONDS,
 ) -> dict[str, Timing]:
-    """Time first passes of encoders built anew, then `runs` later passes of the last ones; building is not timed.
+    """Time first passes of encoders built anew, then later passes of the last ones; building is not timed.
+
+    Each has at least one pass of either kind, and more, up to COLD_RUNS and `runs`, while it has used less than
+    half of `seconds`, or all of it. `tick` is called for each pass, also for one that is left out.
 
     The encoders take turns, so that a change in the machine's mood meets all of them. Each gets str objects of
     its own: CPython keeps a str's UTF-8 once made, which would spare a later encoder the work.
     """
     cold: dict[str, list[float]] = {name: [] for name in builds}
     warm: dict[str, list[float]] = {name: [] for name in builds}
+    used = dict.fromkeys(builds, 0.0)
     ready: dict[str, tuple[Encode, list[str]]] = {}
-    for _ in range(min(runs, COLD_RUNS)):
+    for number in range(min(runs, COLD_RUNS)):
         for name, build in builds.items():
-            ready[name] = build(), [document.decode() for document in documents]
-            cold[name].append(_seconds(*ready[name]))
+            if number == 0 or used[name] < seconds / 2:
+                started = time.perf_counter()
+                ready[name] = build(), [document.decode() for document in documents]
+                cold[name].append(_seconds(*ready[name]))
+                used[name] += time.perf_counter() - started
             tick()
-    for _ in range(runs):
+    for number in range(runs):
         for name, (encode, texts) in ready.items():
-            warm[name].append(_seconds(encode, texts))
+            if number == 0 or used[name] < seconds:
+                warm[name].append(_seconds(encode, texts))
+                used[name] += warm[name][-1]
             tick()
-    return {name: Timing(statistics.median(cold[name]), statistics.median(warm[name])) for name in builds}
+    return {
+        name: Timing(statistics.median(cold[name]), statistics.median(warm[name]), len(cold[name]), len(warm[name]))
+        for name in builds
+    }
 
 
 def _seconds(encode: Encode, texts: list[str]) -> float:

@@ -19,23 +19,31 @@ SETTINGS: dict[str, Any] = {
 }
 WHERE_SETTINGS_COME_FROM = (
     "An option may also be set by the environment, as TOKKIT_TRAIN_VOCAB_SIZE=8000, or in a file given with --config, "
-    "as vocab_size = 8000 under [train]. Flags come first, then the environment, then the file."
+    "as vocab_size = 8000 under [train]: the names are those of the long options. Flags come first, then the "
+    "environment, then the file."
 )
 FILE = click.Path(allow_dash=True)
+
+
+def names(parameter: click.Parameter) -> list[str]:
+    """Return what a parameter is called in files and, in capitals, in the environment: as its long flags are."""
+    flags = [flag.removeprefix("--").replace("-", "_") for flag in parameter.opts if flag.startswith("--")]
+    return list(dict.fromkeys(flags)) or [str(parameter.name)]
 
 
 def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]:
     """Return a table of the file as defaults of a command's parameters; UsageError names a key that is none."""
     if not isinstance(table, Mapping):
         raise click.UsageError(f"config: {name} is no table; write [{name}] and its settings below")
-    known = {p.name: p for p in command.params if p.name not in (None, "config")}
-    found = {}
+    known = {key: p for p in command.params if p.name != "config" for key in names(p)}
+    found: dict[str, Any] = {}
     for key, value in table.items():
         parameter = known.get(key.replace("-", "_"))
         if parameter is None or parameter.name is None:
-            raise click.UsageError(
-                f"config: [{name}] has the unknown key {key!r}; it may have {', '.join(map(str, known))}"
-            )
+            public = [key for key, p in known.items() if not getattr(p, "hidden", False)]
+            raise click.UsageError(f"config: [{name}] has the unknown key {key!r}; it may have {', '.join(public)}")
+        if parameter.name in found:
+            raise click.UsageError(f"config: [{name}] sets {parameter.name} twice, once as {key}")
         many = parameter.nargs == -1 or (isinstance(parameter, click.Option) and parameter.multiple)
         found[parameter.name] = [value] if many and not isinstance(value, list) else value
     return found
@@ -80,7 +88,12 @@ def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], clic
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         cls: type[click.Command] = attributes.pop("cls", click.Command)
-        return click.command(name, cls=cls, context_settings=SETTINGS, **attributes)(config(function))
+        made = click.command(name, cls=cls, context_settings=SETTINGS, **attributes)(config(function))
+        for parameter in made.params:
+            if isinstance(parameter, click.Option):
+                # What click would derive, and the aliases, which it would not.
+                parameter.envvar = [f"TOKKIT_{name}_{key}".upper() for key in names(parameter)]
+        return made
 
     return decorate
 
@@ -91,14 +104,22 @@ def tokenizer(function: Decorated) -> Decorated:
     return click.argument("tokenizer", type=click.Path())(function)
 
 
+def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
+    """Refuse the pattern "": it would match nowhere, and is most often a shell variable that is not set."""
+    if pattern == "":
+        raise click.BadParameter("it is empty; none is the pattern that does not split")
+    return pattern
+
+
 pattern_of_file = click.option(
     "--pattern",
+    callback=not_empty,
     metavar="NAME|REGEX",
     help="Split pattern, for a .tiktoken file that is no published one: gpt2, r50k, cl100k, o200k, llama3, qwen2, "
     "none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
+as_json = click.option("--json", is_flag=True, help="Print the answer as one JSON object.")
 force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 threads = click.option(
     "--threads", type=click.IntRange(min=1), show_default="the CPUs this process may use", help="Threads to work with."

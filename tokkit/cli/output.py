@@ -34,6 +34,15 @@ def say_json(value: object) -> None:
     say(json.dumps(value, ensure_ascii=False))
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "byte"), counted(2000, "byte")
+    ('1 byte', '2,000 bytes')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str = "") -> None:
     """Write rows as columns, the first row their heads; columns are flush right but those numbered in `left`."""
     texts = [[str(cell) for cell in row] for row in rows]

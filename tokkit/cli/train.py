@@ -50,6 +50,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     "--split",
     "pattern",
     default="gpt2",
+    callback=options.not_empty,
     metavar="NAME|REGEX",
     help="What cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, a pattern of "
     "your own, or none.",
@@ -67,7 +68,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
 )
 @options.field
 @options.threads
-@click.option("--num_threads", "sp_threads", type=click.IntRange(min=1), hidden=True)
+@click.option("--num_threads", type=click.IntRange(min=1), hidden=True)
 @options.input_errors
 @click.option(
     "--counts",
@@ -77,17 +78,16 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
 )
 @click.option(
     "--format",
-    "format_",
     type=click.Choice(["tokenizer.json", "tiktoken", "gpt2"]),
     show_default="by the name of FILE",
     help="Format to write; gpt2 is a directory with vocab.json and merges.txt.",
 )
-@click.option("--input", "sp_input", multiple=True, callback=_apart_by_commas, hidden=True)
-@click.option("--model_prefix", "sp_prefix", hidden=True)
+@click.option("--input", multiple=True, callback=_apart_by_commas, hidden=True)
+@click.option("--model_prefix", hidden=True)
 @options.force
 @options.progress
 @options.as_json
-def command(inputs: tuple[str, ...], sp_input: list[str], as_json: bool, **chosen: Any) -> None:
+def command(inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
     """Train a tokenizer on text files (.txt, .jsonl, plain or as .gz, .bz2, .xz), globs, or - for stdin.
 
     Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json. Of
@@ -96,8 +96,8 @@ def command(inputs: tuple[str, ...], sp_input: list[str], as_json: bool, **chose
     from tokkit.cli import training
     from tokkit.cli.progress import Progress
 
-    paths = [*inputs, *sp_input]
+    paths = [*inputs, *input]
     job = training.plan(paths, chosen)
     with Progress(chosen["progress"]) as progress:
         result = training.run(job, progress)
-    training.report(job, result, as_json=as_json)
+    training.report(job, result, as_json=json)

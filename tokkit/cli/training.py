@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokkit.cli import output
 from tokkit.cli.ending import note
-from tokkit.errors import CorpusError
+from tokkit.cli.inputs import STDIN, shown, stdin
+from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:
     from tokkit.cli.progress import Progress
@@ -55,20 +58,20 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
     if inputs and chosen["counts"] is not None:
         raise click.UsageError("give INPUT or --counts, not both")
     sizes = chosen["vocab_size"] or (DEMO_SIZE if demo else DEFAULT_SIZE,)
-    prefix, target = chosen["sp_prefix"], chosen["output"]
+    prefix, target = chosen["model_prefix"], chosen["output"]
     target = target or (f"{prefix}.json" if prefix else DEMO_FILE if demo else None)
     if target is None:
         raise click.UsageError("Missing option '-o': name the file to write, as in -o tok.json")
     names = ("pattern", "min_frequency", "max_token_length", "unit", "field", "input_errors", "model")
     options = {name: chosen[name] for name in names}
-    options |= {"special_tokens": chosen["special_token"], "threads": chosen["threads"] or chosen["sp_threads"]}
+    options |= {"special_tokens": chosen["special_token"], "threads": chosen["threads"] or chosen["num_threads"]}
     job = Job(
         inputs=list(inputs),
         sizes=sizes,
         files=[target] if len(sizes) == 1 else [_with_size(target, size) for size in sizes],
         options=options,
         counts=chosen["counts"],
-        format=chosen["format_"],
+        format=chosen["format"],
         force=chosen["force"] or (demo and target == DEMO_FILE),
         demo=demo,
     )
@@ -115,7 +118,10 @@ def run(job: Job, progress: Progress) -> Result:
         rehearse(job)
         started = time.perf_counter()
         source = job.inputs if job.counts is None else read_counts(job.counts)
-        made = train(source, vocab_size=list(job.sizes), progress=progress, **job.options)
+        if len(job.sizes) == 1:
+            made = [train(source, vocab_size=job.sizes[0], progress=progress, **job.options)]
+        else:
+            made = train(source, vocab_size=list(job.sizes), progress=progress, **job.options)
         seconds = time.perf_counter() - started
     finally:
         logging.getLogger("tokkit").removeHandler(handler)
@@ -125,15 +131,34 @@ def run(job: Job, progress: Progress) -> Result:
 
 
 def rehearse(job: Job) -> None:
-    """Raise now what the format would say to this pattern and these special tokens after hours of training."""
+    """Raise now what the format would say to this pattern and these special tokens after hours of training.
+
+    What was saved is loaded too: some formats are written without a word about what they do not hold.
+    """
+    from tokkit.formats.files import show
+    from tokkit.tokenizer import load
     from tokkit.trainers import train
 
     options = {**job.options, "threads": 1}
     least = 256 + len(options["special_tokens"])
     small = train({"a": 1}, vocab_size=least, **options)
+    target = job.files[0]
+    written = _format_of(target, job.format)
+    by_hand: dict[str, Any] = {}
+    if written == "tiktoken":
+        by_hand = {"pattern": options["pattern"], "special_tokens": dict(small.special_tokens)}
     with tempfile.TemporaryDirectory() as folder:
-        written = _format_of(job.files[0], job.format)
-        save(small, os.path.join(folder, "tokenizer" if written == "gpt2" else "tokenizer.json"), written, force=True)
+        path = os.path.join(folder, {"gpt2": "tokenizer", "tiktoken": "t.tiktoken"}.get(written, "tokenizer.json"))
+        try:
+            save(small, path, written, force=True)
+            loaded = load(path, **by_hand)
+            lost = [text for text, id_ in small.special_tokens.items() if loaded.special_tokens.get(text) != id_]
+            if lost:
+                raise FormatError(f"the format {written} cannot hold the special token {lost[0]!r}")
+        except TokkitError as error:
+            # The file that the user knows; a format's messages name the one that was tried.
+            said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
+            raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
     if written == "tiktoken":
         what = "its split pattern" + (" and special tokens" if options["special_tokens"] else "")
         note(f"a .tiktoken file does not hold {what}: who loads it has to give them")
@@ -162,27 +187,26 @@ def save(tok: Tokenizer, path: str, format: str | None, *, force: bool) -> None:
 
 def read_counts(path: str) -> dict[str, int]:
     """Read words with counts: a JSON object, or lines of word, tab and count; a word that comes again adds up."""
-    shown = click.format_filename(path)
+    name = "standard input" if path == STDIN else shown(path)
     try:
-        with open(0 if path == "-" else path, encoding="utf-8", newline="\n", closefd=path != "-") as file:
-            text = file.read()
+        text = (stdin().read() if path == STDIN else Path(path).read_bytes()).decode()
         if path.endswith(".json"):
             counts = json.loads(text)
             wrong = (
                 [key for key, value in counts.items() if type(value) is not int] if isinstance(counts, dict) else [""]
             )
             if wrong:
-                raise CorpusError(f'{shown}: {wrong[0]!r} is no word with its count; write {{"word": count}}')
+                raise CorpusError(f'{name}: {wrong[0]!r} is no word with its count; write {{"word": count}}')
             return dict(counts)
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{shown}: byte {error.start} is not UTF-8") from None
+        raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise error if isinstance(error, CorpusError) else CorpusError(f"{shown} is not JSON: {error}") from None
+        raise error if isinstance(error, CorpusError) else CorpusError(f"{name} is not JSON: {error}") from None
     found: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         word, tab, times = line.rstrip("\r").rpartition("\t")
         if line and (not tab or not word or not times.isascii() or not times.isdigit()):
-            raise CorpusError(f"{shown}, line {number}: {line[:80]!r} is no word, tab and count")
+            raise CorpusError(f"{name}, line {number}: {line[:80]!r} is no word, tab and count")
         if line:
             found[word] = found.get(word, 0) + int(times)
     return found
@@ -193,7 +217,7 @@ def report(job: Job, result: Result, *, as_json: bool) -> None:
     from tokkit.cli import training_report
 
     if job.files == [output.STDOUT]:
-        note(f"trained {len(result.tokenizers[0].vocab)} tokens in {result.seconds:.2f} s")
+        note(f"trained {output.counted(len(result.tokenizers[0].vocab), 'token')} in {result.seconds:.2f} s")
         return
     facts = training_report.facts(job, result)
     if as_json:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokkit.cli.inputs import STDIN, Reading, expand
-from tokkit.cli.output import say, table
+from tokkit.cli.output import counted, say, table
 from tokkit.cli.pieces import merges, readable, shortened
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ SAMPLE = "Hello, world! Tokenizers split naïve café menus, 東京 and 3.14159 
 
 def facts(job: Job, result: Result) -> dict[str, Any]:
     """Return the report as JSON's data."""
-    measured = _measured_text(job)
+    measured, whole = _measured_text(job)
     size = sum(len(text.encode()) for text in measured)
     about: dict[str, Any] = {
         "model": job.options["model"],
@@ -31,6 +32,7 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
         "demo": job.demo,
         "seconds": round(result.seconds, 3),
         "measured_bytes": size,
+        "measured_all": whole,
         "tokenizers": [],
     }
     for tok, asked, path in zip(result.tokenizers, job.sizes, job.files, strict=True):
@@ -53,21 +55,25 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
     return about
 
 
-def _measured_text(job: Job) -> list[str]:
-    """Return the first megabyte of the training text; nothing where it came from stdin or as counts."""
+def _measured_text(job: Job) -> tuple[list[str], bool]:
+    """Return the first megabyte of the training text, and whether that is all.
+
+    Only of regular files: counts are no text, and stdin and pipes can be read but once.
+    """
     texts: list[str] = []
-    if job.counts is not None or STDIN in job.inputs:
-        return texts
+    paths = [] if job.counts is not None else expand(job.inputs)
+    if not paths or not all(path != STDIN and os.path.isfile(path) for path in paths):
+        return texts, False
     reading = Reading("line", job.options["field"], job.options["input_errors"])
     size = 0
-    for path in expand(job.inputs):
+    for path in paths:
         for batch, _ in reading.batches(path):
             for text in batch:
+                if size >= MEASURED_BYTES:
+                    return texts, False
                 texts.append(text)
                 size += len(text.encode())
-                if size >= MEASURED_BYTES:
-                    return texts
-    return texts
+    return texts, True
 
 
 def _sample(tok: Tokenizer) -> dict[str, Any]:
@@ -84,8 +90,8 @@ def _sample(tok: Tokenizer) -> dict[str, Any]:
 
 def show(job: Job, about: dict[str, Any]) -> None:
     """Print the report."""
-    what = f"{about['inputs']} file{'s' if about['inputs'] != 1 else ''}"
-    source = f"the bundled corpus ({what}, {about['measured_bytes']:,} bytes)" if job.demo else what
+    what = counted(about["inputs"], "file")
+    source = f"the bundled corpus ({what}, {counted(about['measured_bytes'], 'byte')})" if job.demo else what
     say(f"Trained byte-level BPE on {source} in {about['seconds']:.2f} s.")
     if len(about["tokenizers"]) > 1:
         rows = [(t["vocab_size"], t["bytes_per_token"] or "-", t["file"]) for t in about["tokenizers"]]
@@ -100,15 +106,14 @@ def show(job: Job, about: dict[str, Any]) -> None:
 
 def _show_one(made: dict[str, Any], about: dict[str, Any], job: Job) -> None:
     special = made["special_tokens"]
-    say(
-        f"  vocabulary    {made['vocab_size']:,} tokens: 256 bytes, {made['vocab_size'] - 256 - special:,} learnt"
-        f"{f', {special} special' if special else ''}"
-    )
+    learnt = f"256 bytes, {made['vocab_size'] - 256 - special:,} learnt"
+    say(f"  vocabulary    {made['vocab_size']:,} tokens: {learnt}{f', {special} special' if special else ''}")
     if made["bytes_per_token"]:
-        where = "the corpus" if job.demo else f"the first {about['measured_bytes']:,} bytes"
+        whole, size = about["measured_all"], about["measured_bytes"]
+        where = "the corpus takes" if whole else f"the first {size:,} bytes take"
         say(
             f"  compression   {made['bytes_per_token']:.2f} bytes per token: {where} "
-            f"take{'s' if job.demo else ''} {made['tokens']:,} tokens, as raw bytes {about['measured_bytes']:,}"
+            f"{counted(made['tokens'], 'token')}, as raw bytes {size:,}"
         )
     say(f"  first merges  {_on_one_line(made['first_merges'])}")
     say(f"  file          {made['file']}")
@@ -125,7 +130,7 @@ def _show_sample(sample: dict[str, Any]) -> None:
     say(f"  ids           {' '.join(map(str, sample['ids']))}")
     say(f"  decoded       {sample['decoded']}")
     exact = "exact" if sample["exact"] else "NOT EXACT"
-    say(f"  round trip: {exact}; {sample['bytes']} bytes, {len(sample['ids'])} tokens")
+    say(f"  round trip: {exact}; {counted(sample['bytes'], 'byte')}, {counted(len(sample['ids']), 'token')}")
 
 
 def _show_next(path: str) -> None:

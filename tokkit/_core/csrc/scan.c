@@ -1,33 +1,10 @@
 /* One scanner, read with the constants of a family: see scan.h. Each family is compiled on its own, the
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
    the branch of the pattern that a piece of code answers. */
+#define TK_UNICODE_TABLES_HERE
 #include "scan_family.h"
-#include "unicode_tables.h"
-#include "utf8.h"
 
-#define BIT(name) (UINT32_C(1) << TK_CAT_##name)
-#define UPPER (BIT(LU) | BIT(LT))
-#define LOWER BIT(LL)
-#define CASELESS (BIT(LM) | BIT(LO))
-#define MARK (BIT(MN) | BIT(MC) | BIT(ME))
-#define LETTER (UPPER | LOWER | CASELESS)
-#define NUMBER (BIT(ND) | BIT(NL) | BIT(NO))
-#define ENDS_LINE BIT(LINE_END)
-#define WHITE (BIT(ZS) | BIT(ZL) | BIT(ZP) | BIT(WHITE_CONTROL) | ENDS_LINE)
-#define PUNCTUATION (~(LETTER | NUMBER | WHITE)) /* [^\s\p{L}\p{N}] */
-
-unsigned tk_category(uint32_t c) {
-    return tk_cat_block[(size_t)tk_cat_index[c >> TK_CAT_BLOCK_BITS] << TK_CAT_BLOCK_BITS |
-                        (c & ((1u << TK_CAT_BLOCK_BITS) - 1))];
-}
-
-/* The category bit of the character at p, whose bytes go to *length. The first block is ASCII. */
-TK_INLINE uint32_t class_at(const uint8_t *p, unsigned *length) {
-    if (TK_LIKELY(*p < 0x80)) return *length = 1, UINT32_C(1) << tk_cat_block[*p];
-    uint32_t c = tk_utf8_decode(p, length);
-    return UINT32_C(1) << tk_cat_block[(size_t)tk_cat_index[c >> TK_CAT_BLOCK_BITS] << TK_CAT_BLOCK_BITS |
-                                       (c & ((1u << TK_CAT_BLOCK_BITS) - 1))];
-}
+unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)]; }
 
 TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) {
     unsigned length;

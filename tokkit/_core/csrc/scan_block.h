@@ -2,7 +2,7 @@
 
    Included by one file an ISA, which defines classify() first. A block always begins at the start of a piece,
    so nothing is carried from one block to the next: the last start that a block proves is where the next block
-   begins. A block with no start but its first, a piece at the end of the text, and characters beyond ASCII
+   begins. A block with no start but its first, a piece at the end of the text, and most of what is not ASCII
    are left to the scalar scanner, which says the same more slowly (scan.c). */
 #include "scan_family.h"
 
@@ -22,7 +22,7 @@ static const uint8_t BY_LOW_NIBBLE[16] = {
     1 | 2 | 64,         1 | 2 | 32,         1 | 2,              1 | 2};
 static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64, 0, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
 
-enum { BLOCK = 64, SCALAR_PIECES = 4 };
+enum { BLOCK = 64, SCALAR_PIECES = 16 };
 
 TK_INLINE uint64_t behind(uint64_t mask) { return mask << 1; }
 
@@ -30,6 +30,22 @@ TK_INLINE unsigned lowest(uint64_t mask) { return (unsigned)__builtin_ctzll(mask
 
 /* Bits below n, for n up to 64. */
 TK_INLINE uint64_t below(unsigned n) { return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX; }
+
+/* Letters of two bytes (Latin, Greek, Cyrillic, Hebrew, Arabic …) become letters of the masks, on both bytes.
+   Returns where a character stands that the block leaves to the scalar scanner, BLOCK where none does. */
+TK_INLINE unsigned take_letters(const tk_family *f, const uint8_t *p, tk_masks *m) {
+    for (uint64_t rest = m->other; rest;) {
+        unsigned at = lowest(rest), length;
+        if (p[at] >= 0xE0 || at + 2 > BLOCK) return at;
+        uint32_t c = class_at(p + at, &length);
+        uint64_t bits = UINT64_C(3) << at;
+        if (c & LOWER || (!f->case_split && c & LETTER)) m->lower |= bits;
+        else if (c & UPPER) m->upper |= bits;
+        else return at;
+        rest &= ~bits;
+    }
+    return BLOCK;
+}
 
 /* Line ends, and slashes for o200k, that a run of punctuation before them takes along. */
 TK_INLINE uint64_t tails(const tk_family *f, const tk_masks *m, uint64_t punctuation) {
@@ -69,7 +85,7 @@ TK_INLINE uint64_t digit_starts(const tk_family *f, uint64_t digit, uint64_t spa
 TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *trusted) {
     tk_masks m;
     classify(p, &m);
-    unsigned length = m.other ? lowest(m.other) : BLOCK;
+    unsigned length = m.other ? take_letters(f, p, &m) : BLOCK;
     uint64_t known = below(length), letter = m.upper | m.lower, white = m.blank | m.line_end;
     uint64_t punctuation = ~(letter | m.digit | white) & known;
     *trusted = length;
@@ -105,13 +121,16 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *
 TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const uint8_t *text, size_t n, size_t *pos,
                              size_t *ends, size_t limit) {
     size_t i = *pos, count = 0;
+    size_t pieces = 1; /* left to the scalar scanner at a time: more while blocks keep failing */
     while (count + BLOCK <= limit && n - i > BLOCK) {
         unsigned trusted;
         uint64_t starts = block_starts(f, text + i, &trusted) & below(trusted) & ~UINT64_C(1);
         if (TK_UNLIKELY(!starts)) {
-            count += scalar(text, n, &i, ends + count, trusted ? 1 : SCALAR_PIECES);
+            count += scalar(text, n, &i, ends + count, pieces);
+            if (pieces < SCALAR_PIECES) pieces *= 2;
             continue;
         }
+        pieces = 1;
         size_t from = i;
         i += 63 - (unsigned)__builtin_clzll(starts);
         size_t *out = ends + count;

@@ -2,6 +2,8 @@
 #ifndef TK_SCAN_FAMILY_H
 #define TK_SCAN_FAMILY_H
 #include "scan.h"
+#include "unicode_tables.h"
+#include "utf8.h"
 
 enum { NO_CONTRACTIONS, LOWER_CONTRACTIONS, ANY_CASE_CONTRACTIONS, SUFFIX_CONTRACTIONS };
 enum { NO_TAIL, LINE_END_TAIL, LINE_END_OR_SLASH_TAIL };
@@ -21,6 +23,28 @@ static const tk_family CL100K = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 
 static const tk_family O200K = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_OR_SLASH_TAIL, 0, 1};
 static const tk_family LLAMA3 = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1};
 static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1};
+
+#define BIT(name) (UINT32_C(1) << TK_CAT_##name)
+#define UPPER (BIT(LU) | BIT(LT))
+#define LOWER BIT(LL)
+#define CASELESS (BIT(LM) | BIT(LO))
+#define MARK (BIT(MN) | BIT(MC) | BIT(ME))
+#define LETTER (UPPER | LOWER | CASELESS)
+#define NUMBER (BIT(ND) | BIT(NL) | BIT(NO))
+#define ENDS_LINE BIT(LINE_END)
+#define WHITE (BIT(ZS) | BIT(ZL) | BIT(ZP) | BIT(WHITE_CONTROL) | ENDS_LINE)
+#define PUNCTUATION (~(LETTER | NUMBER | WHITE)) /* [^\s\p{L}\p{N}] */
+
+/* Where tk_cat_block has the category of a code point. The first block is ASCII. */
+TK_INLINE size_t category_place(uint32_t c) {
+    return (size_t)tk_cat_index[c >> TK_CAT_BLOCK_BITS] << TK_CAT_BLOCK_BITS | (c & ((1u << TK_CAT_BLOCK_BITS) - 1));
+}
+
+/* The category bit of the character at p, whose bytes go to *length. */
+TK_INLINE uint32_t class_at(const uint8_t *p, unsigned *length) {
+    if (TK_LIKELY(*p < 0x80)) return *length = 1, UINT32_C(1) << tk_cat_block[*p];
+    return UINT32_C(1) << tk_cat_block[category_place(tk_utf8_decode(p, length))];
+}
 
 /* End of (?:[sdmt]|ll|ve|re) at i, or i. In any case, "s" has the third form U+017F. */
 TK_INLINE size_t contraction_end(const uint8_t *text, size_t i, size_t n, int any_case) {
