@@ -170,7 +170,7 @@ class Tokenizer:
         return Tokenizer(self._definition.with_special_tokens(tokens))
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True) -> list[Path]:
-        """Write the tokenizer and return the files written: "tokenizer.json", "tiktoken" or "gpt2" (two files).
+        """Write the tokenizer and return the files written: "tokenizer.json", "tiktoken" or "gpt2" (a folder).
 
         The format follows from the file's name where it is not given. Files are replaced whole or not at all;
         with `overwrite=False` one that exists is FileExistsError.

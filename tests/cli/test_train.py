@@ -157,7 +157,7 @@ def test_every_format_is_written(run, corpus, format_, name) -> None:
         (["-o", "-", "--vocab-size", "270,280"], 2, "several"),
         (["-o", "t.json", "--threads", "0"], 2, "threads"),
         (["-o", "t.json", "--counts", "corpus.txt"], 2, "both"),
-        (["-o", "-", "--format", "gpt2", "--vocab-size", "260"], 2, "two files"),
+        (["-o", "-", "--format", "gpt2", "--vocab-size", "260"], 2, "several files"),
     ],
 )
 def test_a_wrong_option_says_what_would_be_right(run, corpus, args, code, said) -> None:

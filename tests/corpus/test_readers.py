@@ -121,8 +121,23 @@ def test_a_line_of_jsonl_without_its_text_is_an_error_that_names_the_line(
     path = write(tmp_path / "a.jsonl", b'{"text": "x"}\n\n' + line + b"\n")
     with pytest.raises(CorpusError, match=message) as error:
         tokkit.train(path, vocab_size=300)
-    assert "a.jsonl" in str(error.value)
-    assert "line 3" in str(error.value) or "surrogate" in message
+    assert "a.jsonl, line 3" in str(error.value)
+
+
+def test_lines_of_jsonl_are_numbered_from_one_in_any_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = b'{"text": "x"}\n'
+    for block in (1, 7, 1 << 20):
+        monkeypatch.setattr(readers, "BLOCK_BYTES", block)
+        for data, place in (
+            (b'{"text": "\\ud800"}', "line 1"),
+            (b"\xef\xbb\xbf\n" + good + b'{"text": "\\ud800"}', "line 3"),
+            (good + b"\r\n\n" + b'{"text": 1}\n' + good, "line 4"),
+            (good + good + b'{"text": x}', "line 3, column 10"),
+        ):
+            with pytest.raises(CorpusError, match=rf"a\.jsonl, {place}: "):
+                list(documents(write(tmp_path / "a.jsonl", data)))
+    with pytest.raises(CorpusError, match="the text number 2: character 0 is a lone surrogate"):
+        list(documents(iter(["x", "\ud800"])))
 
 
 def test_bytes_that_are_not_utf8_are_named_replaced_or_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +180,10 @@ def test_missing_files_directories_and_unknown_formats_are_errors_before_reading
         Corpus(tmp_path)
     with pytest.raises(CorpusError, match=r"\.zst files cannot be read"):
         list(Corpus(write(tmp_path / "a.txt.zst", b"a")))
+    for name in ("a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tgz", "A.TAR.GZ", "a.tbz2", "a.txz", "a.zip"):
+        with pytest.raises(CorpusError, match=rf"{name} is an archive of files; unpack it"):
+            list(Corpus(write(tmp_path / name, gzip.compress(b"a"))))
+    assert list(documents(write(tmp_path / "tar.gz", gzip.compress(b"a")))) == ["a"]
     with pytest.raises(CorpusError, match="given as an iterator"):
         Corpus(["A text where a path belongs, which is what a list of texts is taken for.\n" * 2])
 
@@ -198,6 +217,15 @@ def test_a_fifo_streams(tmp_path: Path) -> None:
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ab\nabc\n")))
     assert list(documents("-")) == ["ab\n", "abc\n"]
+
+
+def test_standard_input_that_is_closed_is_a_corpus_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.TextIOWrapper(io.BytesIO(b"ab"))
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(CorpusError, match="standard input is closed"):
+            list(documents("-"))
 
 
 def test_texts_of_an_iterator_are_documents_as_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:

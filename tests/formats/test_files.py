@@ -104,6 +104,54 @@ def test_an_existing_file_is_not_overwritten_where_that_is_not_wanted(tmp_path: 
     assert names(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.ENOSYS])
+def test_a_new_file_is_written_where_the_file_system_has_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    path = tmp_path / "a"
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", refuse)
+    files.write_atomically(path, b"one", overwrite=False)
+    assert path.read_bytes() == b"one"
+    with pytest.raises(FileExistsError, match="a exists"):
+        files.write_atomically(path, b"two", overwrite=False)
+    assert path.read_bytes() == b"one"
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_another_makes_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    path = tmp_path / "a"
+    link = os.link
+
+    def late(source: str, target: str) -> None:
+        path.write_bytes(b"theirs")
+        if not links:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(FileExistsError, match="a exists"):
+        files.write_atomically(path, b"ours", overwrite=False)
+    assert path.read_bytes() == b"theirs"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_link_that_fails_for_another_reason_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "link", fail)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        files.write_atomically(tmp_path / "a", b"one", overwrite=False)
+    assert names(tmp_path) == []
+
+
 def test_a_directory_or_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         files.write_atomically(tmp_path, b"x")
@@ -127,7 +175,8 @@ def test_a_read_only_file_or_directory_stays_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_devices_are_written_to_and_say_when_they_are_full() -> None:
-    files.write_atomically("/dev/null", b"x")
+    for overwrite in (True, False):
+        files.write_atomically("/dev/null", b"x", overwrite=overwrite)
     with pytest.raises(OSError, match="No space"):
         files.write_atomically("/dev/full", b"x")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
@@ -138,8 +187,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    files.write_atomically(pipe, b"through")
-    assert os.read(reader, 100) == b"through"
+    for overwrite in (True, False):
+        files.write_atomically(pipe, b"through", overwrite=overwrite)
+        assert os.read(reader, 100) == b"through"
     os.close(reader)
     assert names(tmp_path) == ["pipe"]
     with pytest.raises(FormatError, match="a pipe"):
@@ -160,6 +210,24 @@ def test_reading_refuses_what_is_no_regular_file_or_empty_or_too_large(
     (tmp_path / "large").write_bytes(b"1234")
     with pytest.raises(FormatError, match="more than 3 bytes"):
         files.read_bytes(tmp_path / "large")
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no files in memory here")
+def test_a_file_in_memory_is_a_file_though_it_lies_among_devices() -> None:
+    path = Path(f"/dev/shm/tokkit-{os.urandom(8).hex()}")
+    try:
+        files.write_atomically(path, b"one", overwrite=False)
+        with pytest.raises(FileExistsError):
+            files.write_atomically(path, b"two", overwrite=False)
+        before = path.stat().st_ino
+        files.write_atomically(path, b"two")
+        assert path.stat().st_ino != before  # replaced, not written into
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def test_a_byte_order_mark_is_no_text() -> None:
+    assert files.decode(b"\xef\xbb\xbfa\xef\xbb\xbf") == "a\ufeff"
 
 
 def test_text_that_is_not_utf_8_is_placed() -> None:

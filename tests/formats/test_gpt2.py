@@ -36,8 +36,9 @@ def test_a_definition_comes_back(make: Make, same: Callable[[Definition, Definit
     definition = make()
     written = gpt2.write(definition)
     assert written[1] == MERGES
-    assert same(gpt2.read(*written, special_tokens=definition.special_tokens), definition)
-    assert same(gpt2.read(*gpt2.write(make("rank")), special_tokens=definition.special_tokens), definition)
+    assert same(gpt2.read(*written), definition)
+    assert same(gpt2.read(*written[:2], special_tokens=definition.special_tokens), definition)
+    assert same(gpt2.read(*gpt2.write(make("rank"))), definition)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,66 @@ def test_special_tokens_may_stand_in_the_vocabulary_or_not(symbols: dict[str, in
         gpt2.read(inside, MERGES, special_tokens={"<a b>": 300, "<c>": 104})
 
 
+def test_special_tokens_of_any_text_come_back(make: Make, same: Callable[..., bool]) -> None:
+    special = {"东京": 263, "<my token>": 264, '\n\t"\\': 265, " ": 266, "Ġ the": 267, "\ufeff": 268, "🦜": 300}
+    definition = make(special=special)
+    vocab, merges, added = gpt2.write(definition)
+    assert json.loads(added) == special
+    assert json.loads(vocab)["<my token>"] == 264
+    assert same(gpt2.read(vocab, merges, added), definition)
+    absent = json.dumps({text: id_ for text, id_ in json.loads(vocab).items() if text not in special}).encode()
+    assert same(gpt2.read(absent, merges, added), definition)
+
+
+def test_special_tokens_that_are_given_stand_in_place_of_added_ones(vocab: bytes) -> None:
+    added = b'{"<a b>": 300}'
+    assert dict(gpt2.read(vocab, MERGES, added).special_tokens) == {"<a b>": 300}
+    assert dict(gpt2.read(vocab, MERGES, added, special_tokens={"<c>": 301}).special_tokens) == {"<c>": 301}
+    assert dict(gpt2.read(vocab, MERGES, b"not looked at", special_tokens={}).special_tokens) == {}
+
+
+def test_added_tokens_stand_beside_those_of_a_published_vocabulary(shared: Path) -> None:
+    vocab, merges = ((shared / "vocabs" / "gpt2" / name).read_bytes() for name in ("encoder.json", "vocab.bpe"))
+    for data in (vocab, b"\xef\xbb\xbf" + vocab):
+        definition = gpt2.read(data, merges, b'{"<pad>": 50257}')
+        assert dict(definition.special_tokens) == {"<|endoftext|>": 50256, "<pad>": 50257}
+    with pytest.raises(FormatError, match=r"added_tokens\.json\['<pad>'\]: its id, 50256, is that of '<\|endoftext"):
+        gpt2.read(vocab, merges, b'{"<pad>": 50256}')
+
+
+@pytest.mark.parametrize(
+    ("added", "reason"),
+    [
+        (b"", r"^added_tokens\.json: line 1, column 1: not JSON"),
+        (b'{"<a>": 300', r"^added_tokens\.json: line 1, column 12: not JSON"),
+        (b'{"<\xff>": 300', r"^added_tokens\.json: line 1: not UTF-8"),
+        (b"[]", r"^added_tokens\.json: an object of token to id is needed, not an array"),
+        (b'{"<a>": "300"}', r"^added_tokens\.json\['<a>'\]: an id is an integer, not a string"),
+        (b'{"<a>": true}', r"^added_tokens\.json\['<a>'\]: an id is an integer, not a boolean"),
+        (b'{"<a>": -1}', r"^added_tokens\.json\['<a>'\]: ids run from 0"),
+        (b'{"<a>": 2097152}', r"^added_tokens\.json\['<a>'\]: ids run from 0"),
+        (b'{"<a>": 300, "<b>": 300}', r"^added_tokens\.json: '<a>' and '<b>' both have id 300"),
+        (b'{"<a>": 300, "<a>": 301}', r"^added_tokens\.json: the key '<a>' stands twice"),
+        (b'{"": 300}', r"^added_tokens\.json\[''\]: no text that a token can have"),
+        (b'{"\\ud800": 300}', r"^added_tokens\.json\['\\ud800'\]: no text that a token can have"),
+        (b'{"<a>": 104}', r"^added_tokens\.json\['<a>'\]: its id, 104, is that of 'h' in the vocabulary"),
+        (b'{"he": 300}', r"^added_tokens\.json\['he'\]: its id is 300 here, and 256 in the vocabulary"),
+        (b'{"he": 256}', "line 2: the result 'he' is a special token"),
+    ],
+)
+def test_a_wrong_added_token_is_named_with_its_file(added: bytes, reason: str, vocab: bytes) -> None:
+    with pytest.raises(FormatError, match=reason):
+        gpt2.read(vocab, MERGES, added)
+
+
+def test_a_byte_order_mark_before_either_file_is_passed_over(
+    vocab: bytes, make: Make, same: Callable[..., bool]
+) -> None:
+    mark = b"\xef\xbb\xbf"
+    assert same(gpt2.read(mark + vocab, mark + MERGES, mark + b"{}"), make(special={}))
+    assert same(gpt2.read(mark + vocab, mark + MERGES[14:]), make(special={}))
+
+
 def test_a_special_token_that_merges_use_is_refused(vocab: bytes, symbols: dict[str, int]) -> None:
     with pytest.raises(FormatError, match="line 2: the result 'he' is a special token"):
         gpt2.read(vocab, MERGES, special_tokens={"he": symbols["he"]})
@@ -136,7 +197,7 @@ def test_what_the_two_files_cannot_say_is_refused(make: Make) -> None:
 
 def test_tokenizers_reads_the_files_and_gives_equal_ids(make: Make, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    vocab, merges = gpt2.write(make())
+    vocab, merges, _ = gpt2.write(make())
     (tmp_path / "vocab.json").write_bytes(vocab)
     (tmp_path / "merges.txt").write_bytes(merges)
     model = tokenizers.models.BPE.from_file(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))

@@ -128,10 +128,10 @@ def test_an_unknown_file_needs_a_pattern() -> None:
 
 def test_pattern_and_special_tokens_of_a_published_file_can_be_overridden(shared: Path) -> None:
     data = (shared / "vocabs" / "r50k_base.tiktoken").read_bytes()
-    definition = tiktoken.read(data, pattern="o200k", special_tokens={"<|x|>": 60000}, name="mine")
+    definition = tiktoken.read(data, pattern="o200k", special_tokens={"<|x|>": 60000})
     assert definition.pretokenizer.pattern == patterns.O200K
     assert dict(definition.special_tokens) == {"<|x|>": 60000}
-    assert definition.name == "mine"
+    assert definition.name == ""
     assert definition.vocab[60000] == b"<|x|>"
     assert definition.vocab[50255] == tiktoken.read(data).vocab[50255]
     assert dict(tiktoken.read(data, special_tokens={}).special_tokens) == {}

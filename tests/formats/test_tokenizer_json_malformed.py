@@ -102,6 +102,14 @@ SPLITS: list[tuple[object, str]] = [
     ([{"pattern": {"String": "a"}}, "PLAIN"], "pre_tokenizer.pretokenizers[0].pattern.Regex: missing"),
     ([{"pattern": {"Regex": 1}}, "PLAIN"], "pre_tokenizer.pretokenizers[0].pattern.Regex: a string is needed"),
     (
+        [{"pattern": {"Regex": "("}}, "PLAIN"],
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: the pattern '(' does not compile: missing )",
+    ),
+    (
+        [{"pattern": {"Regex": "(" * 3000 + ")" * 3000}}, "PLAIN"],
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: maximum recursion depth",
+    ),
+    (
         [{"pattern": {"Regex": r"\h+"}}, "PLAIN"],
         r"pretokenizers[0].pattern.Regex: pattern, at 0: '\\h+' is not read alike",
     ),
@@ -160,7 +168,7 @@ def test_splits_that_are_not_run_are_named_by_their_path(
         ('{"version": ' + "[" * 200_000, "the JSON is nested too deep"),
         ('{"version": ' + '{"a":' * 200_000, "the JSON is nested too deep"),
         ('{"version": ' + "1" * 5000 + "}", "not JSON that can be read"),
-        ("\ufeff{}", "line 1, column 1: not JSON"),
+        ("\ufeff\ufeff{}", "line 1, column 1: not JSON"),
     ],
     ids=lambda value: value[:24],
 )

@@ -1,23 +1,25 @@
 # Text or counted words in, merges and tokens out: the training of byte-level BPE, without the GIL.
 """Word counting and byte-level BPE training; options and files are the business of `tokkit.trainers`."""
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stddef cimport size_t
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from tokkit._core.text cimport TK_SCAN_FAMILIES, chosen_isa, tk_scan_use, tk_utf8_invalid
 
 cdef extern from "word_counts.h" nogil:
     int TK_OK, TK_TOO_LARGE
-    ctypedef struct tk_word:
+    ctypedef struct tk_counted_word:
         uint64_t offset
         int64_t count
-        size_t length
+        uint32_t length
+        uint32_t tag
     ctypedef struct tk_word_counts:
         uint8_t *bytes
-        tk_word *words
+        tk_counted_word *words
         size_t n_words
     ctypedef struct tk_documents:
         const uint8_t *text
@@ -32,7 +34,7 @@ cdef extern from "word_counts.h" nogil:
     int tk_word_counts_merge(tk_word_counts *, const tk_word_counts *)
 
 cdef extern from "bpe_train.h" nogil:
-    ctypedef struct tk_merge:
+    ctypedef struct tk_trained_merge:
         pass
     ctypedef struct tk_bpe_trainer:
         pass
@@ -45,7 +47,7 @@ cdef extern from "bpe_train.h" nogil:
     int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, int mergeable)
     int tk_bpe_trainer_words(tk_bpe_trainer *, const tk_word_counts *)
     int tk_bpe_trainer_run(tk_bpe_trainer *, size_t budget, int *done)
-    const tk_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n)
+    const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n)
     const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *, const uint64_t **ends, size_t *n)
 
 tk_scan_use(chosen_isa())
@@ -63,7 +65,10 @@ cdef int check(int status) except -1:
 
 
 cdef class WordCounts:
-    """A table of words (bytes) and how often each occurred; one thread at a time may change it."""
+    """A table of words (bytes) and how often each occurred.
+
+    It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
+    """
 
     cdef tk_word_counts table
     cdef bint busy, sealed
@@ -75,15 +80,30 @@ cdef class WordCounts:
     def __dealloc__(self):
         tk_word_counts_free(&self.table)
 
-    def __len__(self):
-        return self.table.n_words
+    cdef int claim(self) except -1:
+        # Each call holds the table to its end: counting lets go of the GIL, and making objects may let others run.
+        with cython.critical_section(self):
+            if self.busy:
+                raise RuntimeError("these counts are in use by another thread")
+            self.busy = True
+        return 0
 
-    cdef int open(self) except -1:
-        if self.busy:
-            raise RuntimeError("these counts are in use by another thread")
+    cdef int claim_open(self) except -1:
+        self.claim()
         if self.sealed:
+            self.release()
             raise RuntimeError("these counts have been used for training, and count no more")
         return 0
+
+    cdef void release(self) noexcept:
+        with cython.critical_section(self):
+            self.busy = False
+
+    def __len__(self):
+        self.claim()
+        cdef size_t n = self.table.n_words
+        self.release()
+        return n
 
     def add_text(self, bytes text not None, int family, bytes ends=None):
         """Count the pieces of UTF-8 as the scanner number `family` cuts them; setting `cancelled` ends it early.
@@ -96,7 +116,6 @@ cdef class WordCounts:
         cdef int64_t last = 0
         cdef size_t i, bad, n = len(text)
         cdef int status
-        self.open()
         if not 0 <= family < TK_SCAN_FAMILIES:
             raise ValueError(f"no scanner has the number {family}")
         memset(&documents, 0, sizeof(documents))
@@ -109,7 +128,7 @@ cdef class WordCounts:
                 last = documents.ends[i]
             if <size_t> last != n:
                 raise ValueError("the last end must be the text's")
-        self.busy = True
+        self.claim_open()
         try:
             with nogil:
                 bad = tk_utf8_invalid(documents.text, n)
@@ -121,36 +140,44 @@ cdef class WordCounts:
                 check(status)
                 PyErr_CheckSignals()
         finally:
-            self.busy = False
+            self.release()
         return -1
 
     def add_word(self, bytes word not None, int64_t count=1):
         """Add `count` occurrences of one word, which must not be empty."""
-        self.open()
+        cdef int status
         if not word:
             raise ValueError("a word needs at least one byte")
-        check(tk_word_counts_add(&self.table, <const uint8_t *> <const char *> word, len(word), count))
+        self.claim_open()
+        status = tk_word_counts_add(&self.table, <const uint8_t *> <const char *> word, len(word), count)
+        self.release()
+        check(status)
 
     def merge(self, WordCounts other not None):
         """Add all counts of `other`."""
         cdef int status
-        self.open()
-        if other is self or other.busy:
-            raise RuntimeError("these counts are in use")
-        self.busy = other.busy = True
-        with nogil:
-            status = tk_word_counts_merge(&self.table, &other.table)
-        self.busy = other.busy = False
+        self.claim_open()
+        try:
+            other.claim()  # of itself too this is refused
+            with nogil:
+                status = tk_word_counts_merge(&self.table, &other.table)
+            other.release()
+        finally:
+            self.release()
         check(status)
 
     def items(self):
         """Return a list of (word, count), sorted by the words' bytes."""
         cdef size_t i
-        cdef tk_word *w
+        cdef tk_counted_word *w
         found = []
-        for i in range(self.table.n_words):
-            w = &self.table.words[i]
-            found.append((PyBytes_FromStringAndSize(<char *> self.table.bytes + w.offset, w.length), w.count))
+        self.claim()
+        try:
+            for i in range(self.table.n_words):
+                w = &self.table.words[i]
+                found.append((PyBytes_FromStringAndSize(<char *> self.table.bytes + w.offset, w.length), w.count))
+        finally:
+            self.release()
         found.sort()
         return found
 
@@ -159,7 +186,8 @@ cdef class BPETrainer:
     """Training in slices, so that the caller can report progress and be interrupted between them.
 
     `tokens` are (bytes, mergeable) of the special tokens and then of the 256 single bytes, in the order of
-    their ids; a merge whose bytes are a mergeable token's takes its id. `counts` is closed by this.
+    their ids; a merge whose bytes are a mergeable token's takes its id. `counts` is closed by this. A training
+    is one thread's at a time too.
     """
 
     cdef tk_bpe_trainer *trainer
@@ -171,7 +199,6 @@ cdef class BPETrainer:
         cdef tk_bpe_limits limits
         cdef const char *p
         cdef int status
-        counts.open()
         if len(tokens) < 256 or not 256 <= vocab_size < <size_t> 1 << 31 or max_length < 2:
             raise ValueError("vocab_size or max_length is out of range")
         if sorted(token for token, _ in tokens[len(tokens) - 256:]) != [bytes([b]) for b in range(256)]:
@@ -185,51 +212,75 @@ cdef class BPETrainer:
                 raise ValueError("a token is bytes, at least one")
             p = <const char *> (<bytes> token)
             check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), bool(mergeable)))
+        counts.claim_open()
         counts.sealed = True
         with nogil:
             tk_word_counts_seal(&counts.table)
             status = tk_bpe_trainer_words(self.trainer, &counts.table)
             tk_word_counts_free(&counts.table)
+        counts.release()
         check(status)
 
     def __dealloc__(self):
         tk_bpe_trainer_free(self.trainer)
 
+    cdef int claim(self) except -1:
+        with cython.critical_section(self):
+            if self.busy:
+                raise RuntimeError("this training is in use by another thread")
+            self.busy = True
+        return 0
+
+    cdef void release(self) noexcept:
+        with cython.critical_section(self):
+            self.busy = False
+
     def run(self, size_t budget):
         """Visit about `budget` occurrences of pairs; return True once training has ended."""
-        cdef int status
-        if self.busy:
-            raise RuntimeError("this training is in use by another thread")
+        cdef int status = TK_OK, done
+        self.claim()
         if not self.done:
-            self.busy = True
             with nogil:
                 status = tk_bpe_trainer_run(self.trainer, budget, &self.done)
-            self.busy = False
             if status != TK_OK:
                 self.done = True
-            check(status)
-        return bool(self.done)
+        done = self.done
+        self.release()
+        check(status)
+        return bool(done)
 
     @property
     def n_ids(self):
         """Tokens so far, special tokens included."""
         cdef const uint64_t *ends
         cdef size_t n
+        self.claim()
         tk_bpe_trainer_tokens(self.trainer, &ends, &n)
+        self.release()
         return n
 
     def merges(self):
         """Return (left, right, result) of all merges as packed uint32; a pair may occur more than once."""
+        cdef const tk_trained_merge *merges
         cdef size_t n
-        cdef const tk_merge *merges = tk_bpe_trainer_merges(self.trainer, &n)
-        return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_merge)) if n else b""
+        self.claim()
+        try:
+            merges = tk_bpe_trainer_merges(self.trainer, &n)
+            return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_trained_merge)) if n else b""
+        finally:
+            self.release()
 
     def tokens(self):
         """Return the bytes of all tokens joined, and the end of each as packed uint64."""
         cdef const uint64_t *ends
+        cdef const uint8_t *packed
         cdef size_t n
-        cdef const uint8_t *packed = tk_bpe_trainer_tokens(self.trainer, &ends, &n)
-        return (
-            PyBytes_FromStringAndSize(<const char *> packed, ends[n - 1]),
-            PyBytes_FromStringAndSize(<const char *> ends, n * sizeof(uint64_t)),
-        )
+        self.claim()
+        try:
+            packed = tk_bpe_trainer_tokens(self.trainer, &ends, &n)
+            return (
+                PyBytes_FromStringAndSize(<const char *> packed, ends[n - 1]),
+                PyBytes_FromStringAndSize(<const char *> ends, n * sizeof(uint64_t)),
+            )
+        finally:
+            self.release()

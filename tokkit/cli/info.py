@@ -51,6 +51,7 @@ def facts() -> dict[str, Any]:
         "unicode_tables": UNICODE_TABLES,
         "system": platform.platform(),
         "cpu": cpu_name(),
+        "isa": f"{text.isa()} (this machine runs {', '.join(text.isas())})",
         "cpus": os.cpu_count(),
         "threads": thread_count(None),
         "core": Path(str(text.__file__)).name,

@@ -80,7 +80,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     "--format",
     type=click.Choice(["tokenizer.json", "tiktoken", "gpt2"]),
     show_default="by the name of FILE",
-    help="Format to write; gpt2 is a directory with vocab.json and merges.txt.",
+    help="Format to write; gpt2 is a directory: vocab.json, merges.txt, added_tokens.json.",
 )
 @click.option("--input", multiple=True, callback=_apart_by_commas, hidden=True)
 @click.option("--model_prefix", hidden=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEMO_FILE = "tokkit-demo.json"
 DEMO_SIZE = 2000
 DEFAULT_SIZE = 32000
-GPT2_FILES = ("vocab.json", "merges.txt")
+GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _with_size(path: str, size: int) -> str:
 
 def _check_files(job: Job) -> None:
     if job.format == "gpt2" and output.STDOUT in job.files:
-        raise click.UsageError("the format gpt2 is two files: name a directory with -o, not -")
+        raise click.UsageError("the format gpt2 is several files: name a directory with -o, not -")
     for path in job.files:
         if job.format == "gpt2" or (job.format is None and os.path.isdir(path)):
             for name in GPT2_FILES if os.path.isdir(path) else ():

@@ -31,7 +31,8 @@ _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\n")
 _PARAGRAPH_END = re.compile(rb"\n(?:\r?\n)+(?=[^\r\n])")
 _COMPRESSION = re.compile(r"\.(gz|bz2|xz)\Z")
-_NOT_TEXT = (".zst", ".parquet", ".arrow", ".zip", ".tar", ".tgz")
+_NOT_TEXT = (".zst", ".parquet", ".arrow")
+_ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Block]:
         if self._paths is None:
-            return self._items(self._texts, "the text")
+            return self._items(enumerate(self._texts, 1), "the text", " number")
         return itertools.chain.from_iterable(map(self._file, self._paths))
 
     def _file(self, path: str) -> Iterator[Block]:
@@ -135,12 +136,12 @@ class Corpus:
 
             if kind.endswith((".jsonl", ".ndjson")):
                 lines = (line for data, _ in _cut(chunks(), "line") for line in data.removesuffix(b"\n").split(b"\n"))
-                yield from self._items(self._records(lines, name), name)
+                yield from self._items(self._records(lines, name), name, ", line")
             else:
                 for data, offset in _cut(chunks(), self.unit):
                     yield Block(data, self.unit, name, offset)
 
-    def _records(self, lines: Iterable[bytes], name: str) -> Iterator[str]:
+    def _records(self, lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -148,6 +149,9 @@ class Corpus:
                 record = json.loads(line.decode("utf-8", self.errors))
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{name}, line {number}: byte {error.start} of the line is not UTF-8") from None
+            except json.JSONDecodeError as error:  # whose own line is always 1
+                place = f"{name}, line {number}, column {error.colno}"
+                raise CorpusError(f"{place}: not JSON: {error.msg}") from None
             except (ValueError, RecursionError) as error:
                 raise CorpusError(f"{name}, line {number}: not JSON: {error}") from None
             text = record.get(self.field) if isinstance(record, dict) else None
@@ -156,13 +160,14 @@ class Corpus:
                 if isinstance(record, dict) and self.field in record:
                     found = f"{type(text).__name__} in it"
                 raise CorpusError(f"{name}, line {number}: no text in the field {self.field!r}, but {found:.200}")
-            yield text
+            yield number, text
 
-    def _items(self, texts: Iterable[object], name: str) -> Iterator[Block]:
+    def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
+        """Pack texts, each with its number, which stands behind `name` and `place` in messages."""
         parts: list[bytes] = []
         size = 0
-        for number, text in enumerate(texts, 1):
-            utf8 = self._utf8(text, f"{name} number {number}")
+        for number, text in texts:
+            utf8 = self._utf8(text, f"{name}{place} {number}")
             parts.append(utf8)
             size += len(utf8) + 8  # an empty text takes memory too
             if size >= BLOCK_BYTES:
@@ -249,8 +254,12 @@ def _size(path: str) -> int:
 def _opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
     if path == "-":
+        if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it
+            raise CorpusError("standard input is closed")
         yield sys.stdin.buffer, lambda: 0
         return
+    if _COMPRESSION.sub("", path.lower()).endswith(_ARCHIVES):
+        raise CorpusError(f"{name} is an archive of files; unpack it and give the files")
     suffix = os.path.splitext(path.lower())[1]
     if suffix in _NOT_TEXT:
         raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")

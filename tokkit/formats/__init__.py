@@ -1,10 +1,12 @@
 """Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
 
-Formats: tokenizer.json (byte-level BPE), rank files (.tiktoken), and GPT-2's pair vocab.json + merges.txt.
+Formats: tokenizer.json (byte-level BPE), rank files (.tiktoken), and GPT-2's pair vocab.json + merges.txt, with
+added_tokens.json for special tokens.
 """
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Mapping
@@ -28,7 +30,6 @@ VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
-_MAGIC = {b"GGUF": "a GGUF file", b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a Python pickle"}
 
 
 def read(
@@ -38,8 +39,9 @@ def read(
 
     `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) serve
     the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
-    published ones. A tokenizer.json states its pattern; `special_tokens` are added to its own. FormatError names
-    the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
+    published ones or stands in an added_tokens.json beside the two. A tokenizer.json states its pattern;
+    `special_tokens` are added to its own. FormatError names the file and the line or key; OSError
+    (FileNotFoundError, PermissionError) passes as it is.
     """
     path = Path(path)
     if pattern is not None and not isinstance(pattern, str):
@@ -59,17 +61,18 @@ def _at(path: Path, error: TokkitError) -> TokkitError:
 def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
     # A format's module is imported where it is needed: each costs more to import than a small file to read.
     data = files.read_bytes(path)
-    head = data[:4096].lstrip()
+    head = data[:4096].removeprefix(codecs.BOM_UTF8).lstrip()
     if path.name in MERGES:
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
     if path.suffix == ".tiktoken" or (path.suffix != ".json" and _RANK_LINE.match(data[:65536])):
         from tokkit.formats import tiktoken
 
-        return tiktoken.read(data, pattern=pattern, special_tokens=special, name=path.stem)
+        return tiktoken.read(data, pattern=pattern, special_tokens=special)
     if path.suffix == ".json" or head.startswith(b"{"):
-        from tokkit.formats import strict_json, tokenizer_json
+        from tokkit.formats import strict_json, tokenizer_json, unsupported
 
         value = strict_json.loads(data)
+        _refuse_foreign(unsupported.in_json(value))
         is_table = isinstance(value, dict) and "model" not in value
         if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
             return _read_pair(path, _beside(path, MERGES), pattern, special)
@@ -79,8 +82,15 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) ->
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
-    seen = next((what for magic, what in _MAGIC.items() if data.startswith(magic)), f"a file that starts {data[:24]!r}")
-    raise FormatError(f"unknown format: {SUPPORTED} can be read; this is {seen}")
+    from tokkit.formats import unsupported
+
+    _refuse_foreign(unsupported.in_file(data, path.name))
+    raise FormatError(f"unknown format: {SUPPORTED} can be read; this is a file that starts {data[:24]!r}")
+
+
+def _refuse_foreign(what: str | None) -> None:
+    if what is not None:
+        raise FormatError(f"{what}: not supported yet; {SUPPORTED} can be read")
 
 
 def _in_directory(path: Path) -> Path:
@@ -108,7 +118,14 @@ def _beside(path: Path, names: tuple[str, ...]) -> Path:
 def _read_pair(vocab: Path, merges: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
     from tokkit.formats import gpt2
 
-    return gpt2.read(files.read_bytes(vocab), files.read_bytes(merges), pattern=pattern, special_tokens=special)
+    added = vocab.parent / gpt2.ADDED
+    data = None
+    if special is None and added.exists():
+        try:
+            data = files.read_bytes(added)
+        except FormatError as error:
+            raise FormatError(f"{gpt2.ADDED}: {error}") from None
+    return gpt2.read(files.read_bytes(vocab), files.read_bytes(merges), data, pattern=pattern, special_tokens=special)
 
 
 def write(
@@ -117,8 +134,9 @@ def write(
     """Write a definition and return the files written, each replaced whole or not at all.
 
     `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
-    file, a directory vocab.json + merges.txt. FormatError where the format cannot hold the definition with
-    equal ids: nothing is written then. `overwrite=False` raises FileExistsError where a file exists.
+    file, a directory vocab.json + merges.txt, and added_tokens.json where there are special tokens. FormatError where
+    the format cannot hold the definition with equal ids: nothing is written then. `overwrite=False` raises
+    FileExistsError where a file exists; pipes and devices are written to.
     """
     path = Path(path)
     chosen = _format_of(path) if format is None else format
@@ -137,16 +155,21 @@ def write(
 
             directory = path.parent if path.name in VOCABS + MERGES else path
             if not directory.is_dir() and (directory.exists() or directory.suffix in (".json", ".tiktoken", ".txt")):
-                raise OptionError("this format is two files, vocab.json and merges.txt; name a directory for them")
-            vocab, merges = gpt2.write(definition)
+                raise OptionError(
+                    "this format is files of fixed names, vocab.json and others; name a directory for them"
+                )
+            vocab, merges, added = gpt2.write(definition)
             directory.mkdir(parents=True, exist_ok=True)
             contents = {directory / VOCABS[0]: vocab, directory / MERGES[0]: merges}
+            # One left from another tokenizer would give its special tokens to this one.
+            if definition.special_tokens or os.path.lexists(directory / gpt2.ADDED):
+                contents[directory / gpt2.ADDED] = added
         else:
             raise OptionError(f"the format {chosen!r} is unknown; one of {', '.join(FORMATS)} can be written")
     except (FormatError, VocabError, OptionError) as error:
         raise _at(path, error) from None
     for target in contents:
-        if not overwrite and target.exists():
+        if not overwrite and target.exists() and not files.is_stream(target):
             raise FileExistsError(f"{show(target)} exists")
     for target, data in contents.items():
         write_atomically(target, data, overwrite=overwrite)

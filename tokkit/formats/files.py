@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -11,6 +12,9 @@ from tokkit.errors import FormatError
 
 MAX_BYTES = 1 << 30
 """The largest file that is read, 1 GiB: the greatest vocabularies in use take 1/50 of it."""
+
+NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK)
+"""What os.link says where there are no hard links: exFAT, some network mounts, containers and systems."""
 
 KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -42,12 +46,26 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Return UTF-8 as text, or a FormatError that says where it is not UTF-8."""
+    """Return UTF-8 as text, without a byte-order mark, or a FormatError that says where it is not UTF-8."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(f"line {line}: not UTF-8 (byte {data[error.start]:#04x} at {error.start})") from None
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is written to and not replaced: a pipe, a device, or a file that someone has open.
+
+    /dev/stdout may lead to a regular file: a new one put in its place would not reach who opened it.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    place = os.path.abspath(path)
+    is_open = place.startswith(("/dev/fd/", "/proc/")) or place in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+    return not stat.S_ISDIR(mode) and (is_open or not stat.S_ISREG(mode))
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = True) -> None:
@@ -55,19 +73,17 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bo
 
     The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
     fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is
-    replaced. Pipes and devices, which cannot be replaced, are written to. `overwrite=False` raises
-    FileExistsError where the file exists.
+    replaced. Streams (see `is_stream`) are written to. `overwrite=False` raises FileExistsError where a file
+    exists that is none.
     """
+    if is_stream(path):
+        with open(path, "wb", buffering=0) as file:
+            _write_all(file.fileno(), data)
+        return
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         mode = None
-    # What lies in /dev or /proc is someone's open file (/dev/stdout): a file put in its place would not reach him.
-    is_device = os.path.abspath(path).startswith(("/dev/", "/proc/"))
-    if mode is not None and (is_device or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))):
-        with open(path, "wb", buffering=0) as file:
-            _write_all(file.fileno(), data)
-        return
     if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{show(path)} is a directory; name a file")
     if mode is not None and not overwrite:
@@ -81,11 +97,26 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bo
         if overwrite:
             os.replace(temporary, target)
         else:
-            os.link(temporary, target)
+            _put_new(temporary, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
     _sync_directory(os.path.dirname(target))
+
+
+def _put_new(temporary: str, target: str) -> None:
+    """Give a file a name that no file has yet; its old name may stay."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise FileExistsError(f"{show(target)} exists") from None
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # Between this look and the replacing another program may make the file; without links nothing prevents it.
+        if os.path.lexists(target):
+            raise FileExistsError(f"{show(target)} exists") from None
+        os.replace(temporary, target)
 
 
 def _write_new(path: str, data: bytes, mode: int | None) -> None:

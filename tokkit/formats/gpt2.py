@@ -1,11 +1,13 @@
-"""The bytes of vocab.json and merges.txt in, a definition out, and back: GPT-2's pair of files.
+"""The bytes of vocab.json, merges.txt and added_tokens.json in, a definition out, and back: GPT-2's files.
 
-They state neither pattern nor special tokens: the pattern is GPT-2's unless another is given, and the special
-token of GPT-2's own encoder.json is known by its sha256.
+The first two state neither pattern nor special tokens. The pattern is GPT-2's unless another is given; special
+tokens stand in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known
+by its sha256.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator, Mapping
 
@@ -14,33 +16,61 @@ from tokkit.errors import FormatError
 from tokkit.formats import conversion, files, published, strict_json, symbol_tables
 from tokkit.pretokenizers import patterns
 
+ADDED = "added_tokens.json"
 VERSION_LINE = "#version: 0.2"
 
 
 def read(
     vocab: bytes,
     merges: bytes,
+    added: bytes | None = None,
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Definition:
-    """Return merge-list BPE of the two files; FormatError names the key of the one or the line of the other."""
+    """Return merge-list BPE of the files; `special_tokens`, where given, are taken in place of `added`.
+
+    FormatError names the key of vocab.json ("vocabulary") or added_tokens.json, or the line of merges.txt.
+    """
     table = strict_json.loads(vocab)
     if not isinstance(table, dict):
         raise FormatError(f"vocabulary: an object of token to id is needed, not {strict_json.kind(table)}")
     symbol_tables.check_ids(table, "vocabulary")
-    known = published.find(vocab)
     if special_tokens is not None:
         special = checked_special_tokens(special_tokens)
+        for text, id_ in special.items():
+            if table.get(text, id_) != id_:
+                raise FormatError(f"vocabulary: the special token {text!r} has the id {table[text]}, not {id_}")
     else:
+        known = published.find(vocab.removeprefix(codecs.BOM_UTF8))
         special = dict(known.special_tokens) if known is not None else {}
-    for text, id_ in special.items():
-        if table.get(text, id_) != id_:
-            raise FormatError(f"vocabulary: the special token {text!r} has the id {table[text]}, not {id_}")
+        if added is not None:
+            special |= _added_tokens(added, {**table, **special})
     split = Split(patterns.BYTE_LEVEL if pattern is None else patterns.resolve(pattern))
     return symbol_tables.read(
         table, _merges(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
     )
+
+
+def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
+    """Return the tokens of an added_tokens.json, text → id, that fit beside the `known` ones."""
+    try:
+        added = strict_json.loads(data)
+    except FormatError as error:
+        raise FormatError(f"{ADDED}: {error}") from None
+    if not isinstance(added, dict):
+        raise FormatError(f"{ADDED}: an object of token to id is needed, not {strict_json.kind(added)}")
+    symbol_tables.check_ids(added, ADDED)
+    owners = {id_: text for text, id_ in known.items()}
+    for text, id_ in added.items():
+        where = f"{ADDED}[{strict_json.brief(text)}]"
+        if not text or not conversion.is_encodable(text):
+            raise FormatError(f"{where}: no text that a token can have")
+        if known.get(text, id_) != id_:
+            raise FormatError(f"{where}: its id is {id_} here, and {known[text]} in the vocabulary")
+        if owners.get(id_, text) != text:
+            raise FormatError(f"{where}: its id, {id_}, is that of {strict_json.brief(owners[id_])} in the vocabulary")
+    return added
 
 
 def _merges(text: str) -> Iterator[tuple[str, str, str]]:
@@ -58,10 +88,11 @@ def _merges(text: str) -> Iterator[tuple[str, str, str]]:
         yield f"merges, line {number}", parts[0], parts[1]
 
 
-def write(definition: Definition) -> tuple[bytes, bytes]:
-    """Return (vocab.json, merges.txt); FormatError where GPT-2's tokenizer would not make the definition's ids.
+def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
+    """Return (vocab.json, merges.txt, added_tokens.json).
 
-    Special tokens stand in vocab.json, where nothing marks them: give them again on reading.
+    Special tokens stand in the third as well as in the first, where nothing marks them. FormatError where GPT-2's
+    tokenizer would not make the definition's ids.
     """
     pattern = definition.pretokenizer.pattern
     if patterns.SCANNERS.get(pattern) != patterns.SCANNERS[patterns.BYTE_LEVEL]:
@@ -72,5 +103,6 @@ def write(definition: Definition) -> tuple[bytes, bytes]:
             "vocab.json and merges.txt cannot say that a piece which is a token gets its id without merging, and "
             "merging does not make every token; write tokenizer.json"
         )
-    table = json.dumps(vocab, ensure_ascii=False, separators=(",", ":"))
-    return table.encode("utf-8"), "\n".join([VERSION_LINE, *merges, ""]).encode("utf-8")
+    special = dict(sorted(definition.special_tokens.items(), key=lambda item: item[1]))
+    tables = [json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode() for table in (vocab, special)]
+    return tables[0], "\n".join([VERSION_LINE, *merges, ""]).encode(), tables[1]

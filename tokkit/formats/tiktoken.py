@@ -17,9 +17,7 @@ from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 
 
-def read(
-    data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None, name: str = ""
-) -> Definition:
+def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
     """Return rank BPE over the ranks; `pattern` (a name or a regex) and `special_tokens` override what is known.
 
     OptionError where the file is not a published one and no pattern is given; FormatError with the line for what
@@ -44,7 +42,7 @@ def read(
     split = known.pattern if known is not None and pattern is None else patterns.resolve(pattern)
     vocab = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in chosen.items()})
     unchanged = known is not None and pattern is None and special_tokens is None
-    return Definition(vocab, BPE(), Split(split), chosen, known.name if known is not None and unchanged else name)
+    return Definition(vocab, BPE(), Split(split), chosen, known.name if known is not None and unchanged else "")
 
 
 def write(definition: Definition) -> bytes:

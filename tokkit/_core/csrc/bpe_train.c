@@ -45,7 +45,7 @@ struct tk_bpe_trainer {
     tk_queue queue;
     uint32_t *first_positions; /* of the pairs of single bytes */
     tk_chunks chunks;
-    tk_merge *merges;
+    tk_trained_merge *merges;
     size_t n_merges, merges_capacity;
     tk_token_table tokens;
     tk_neighbour *around; /* by id */
@@ -89,7 +89,7 @@ int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, int 
 }
 
 /* Set m->result to the token that has the bytes of left and right, a new one where none has. */
-static int join(tk_bpe_trainer *t, tk_merge *m) {
+static int join(tk_bpe_trainer *t, tk_trained_merge *m) {
     size_t a = t->tokens.lengths[m->left], b = t->tokens.lengths[m->right], old = t->around_capacity;
     if (tk_token_room(&t->tokens, a + b)) return TK_NO_MEMORY;
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
@@ -106,24 +106,24 @@ static int join(tk_bpe_trainer *t, tk_merge *m) {
 /* ---- words ---- */
 
 static int more_often(const void *a, const void *b) {
-    int64_t x = ((const tk_word *)a)->count, y = ((const tk_word *)b)->count;
+    int64_t x = ((const tk_counted_word *)a)->count, y = ((const tk_counted_word *)b)->count;
     return (x < y) - (x > y);
 }
 
 /* Words of at least two bytes and one occurrence, the most frequent first. Order among equals cannot matter:
    what a merge changes is a sum over words. Rare words are most, and a counting sort orders them in one pass. */
-static tk_word *sorted_words(const tk_word_counts *words, size_t *n, size_t *n_cells) {
+static tk_counted_word *sorted_words(const tk_word_counts *words, size_t *n, size_t *n_cells) {
     size_t starts[COMMON_COUNTS + 1] = {0}, n_common = 0;
     *n = 0, *n_cells = 1;
     for (size_t w = 0; w < words->n_words; w++) {
-        const tk_word *word = &words->words[w];
+        const tk_counted_word *word = &words->words[w];
         if (word->length < 2 || word->count < 1) continue;
         ++*n;
         *n_cells += (size_t)word->length + 1;
         if (word->count < COMMON_COUNTS) starts[word->count]++;
         else n_common++;
     }
-    tk_word *sorted = tk_alloc(*n, sizeof *sorted);
+    tk_counted_word *sorted = tk_alloc(*n, sizeof *sorted);
     if (!sorted) return NULL;
     size_t at = n_common, common = 0;
     for (size_t c = COMMON_COUNTS; c-- > 1;) {
@@ -132,7 +132,7 @@ static tk_word *sorted_words(const tk_word_counts *words, size_t *n, size_t *n_c
         at += same;
     }
     for (size_t w = 0; w < words->n_words; w++) {
-        const tk_word *word = &words->words[w];
+        const tk_counted_word *word = &words->words[w];
         if (word->length < 2 || word->count < 1) continue;
         sorted[word->count < COMMON_COUNTS ? starts[word->count]++ : common++] = *word;
     }
@@ -140,7 +140,7 @@ static tk_word *sorted_words(const tk_word_counts *words, size_t *n, size_t *n_c
     return sorted;
 }
 
-static int lay_out(tk_bpe_trainer *t, const tk_word_counts *words, const tk_word *sorted, size_t n) {
+static int lay_out(tk_bpe_trainer *t, const tk_word_counts *words, const tk_counted_word *sorted, size_t n) {
     size_t n_runs = 0;
     for (size_t w = 0; w < n; w++) n_runs += w == 0 || sorted[w].count != sorted[w - 1].count;
     t->cells = tk_alloc(t->n_cells, sizeof *t->cells);
@@ -209,7 +209,7 @@ static int first_pairs(tk_bpe_trainer *t) {
 
 int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words) {
     size_t n;
-    tk_word *sorted = sorted_words(words, &n, &t->n_cells);
+    tk_counted_word *sorted = sorted_words(words, &n, &t->n_cells);
     if (!sorted) return TK_NO_MEMORY;
     int status = t->n_cells >= VOID ? TK_TOO_LARGE : lay_out(t, words, sorted, n);
     free(sorted);
@@ -237,7 +237,7 @@ static int gain(tk_bpe_trainer *t, tk_token y, int after, int64_t count, uint32_
 }
 
 /* Merge the pair at `p`, where it stands, and note what changes. */
-static int merge_at(tk_bpe_trainer *t, tk_merge m, uint32_t p, int64_t count) {
+static int merge_at(tk_bpe_trainer *t, tk_trained_merge m, uint32_t p, int64_t count) {
     uint32_t *cells = t->cells, a = t->tokens.lengths[m.left], n = a + t->tokens.lengths[m.right];
     size_t room = t->limits.max_length - n; /* of a neighbour; the pair itself fits */
     tk_token previous = cells[p - 1], next = cells[p + n];
@@ -259,7 +259,7 @@ static int merge_at(tk_bpe_trainer *t, tk_merge m, uint32_t p, int64_t count) {
     return TK_OK;
 }
 
-static int merge_listed(tk_bpe_trainer *t, tk_merge m, const uint32_t *positions, size_t n) {
+static int merge_listed(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *positions, size_t n) {
     const uint32_t *cells = t->cells, a = t->tokens.lengths[m.left];
     for (size_t i = 0; i < n; i++) {
         if (i + LOOK_AHEAD < n) TK_PREFETCH(&cells[positions[i + LOOK_AHEAD]]);
@@ -272,7 +272,7 @@ static int merge_listed(tk_bpe_trainer *t, tk_merge m, const uint32_t *positions
 }
 
 /* The same for a pair with several entries: its occurrences in these words may be listed in another entry. */
-static int merge_words(tk_bpe_trainer *t, tk_merge m, const uint32_t *positions, size_t n, size_t *visited) {
+static int merge_words(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *positions, size_t n, size_t *visited) {
     const uint32_t *cells = t->cells;
     size_t behind = 0; /* the word done last */
     for (size_t i = 0; i < n; i++) {
@@ -292,12 +292,12 @@ static int merge_words(tk_bpe_trainer *t, tk_merge m, const uint32_t *positions,
 
 static uint64_t key_of(tk_token left, tk_token right) { return (uint64_t)left << 32 | right; }
 
-static uint64_t gain_key(tk_merge m, tk_token y, int after) {
+static uint64_t gain_key(tk_trained_merge m, tk_token y, int after) {
     return after ? key_of(m.result, y) : key_of(y, m.result);
 }
 
 /* Count what the merge gained and lost. */
-static int apply_changes(tk_bpe_trainer *t, tk_merge m) {
+static int apply_changes(tk_bpe_trainer *t, tk_trained_merge m) {
     if (tk_pair_table_reserve(&t->pairs, 2 * t->n_touched)) return TK_NO_MEMORY; /* slots stay where they are */
     for (size_t i = 0; i < 2 * t->n_touched; i++) {
         tk_token y = t->touched[i >> 1];
@@ -321,7 +321,7 @@ static int apply_changes(tk_bpe_trainer *t, tk_merge m) {
 }
 
 /* Queue the pairs that gained, each with the positions it gained. */
-static int queue_gains(tk_bpe_trainer *t, tk_merge m) {
+static int queue_gains(tk_bpe_trainer *t, tk_trained_merge m) {
     for (size_t i = 0; i < 2 * t->n_touched; i++) {
         tk_gain *g = i & 1 ? &t->around[t->touched[i >> 1]].after : &t->around[t->touched[i >> 1]].before;
         if (!g->n) continue;
@@ -349,7 +349,7 @@ static int queue_gains(tk_bpe_trainer *t, tk_merge m) {
 }
 
 static int merge_entry(tk_bpe_trainer *t, const tk_entry *entry, size_t *visited) {
-    tk_merge m = {(tk_token)(entry->key >> 32), (tk_token)entry->key, 0};
+    tk_trained_merge m = {(tk_token)(entry->key >> 32), (tk_token)entry->key, 0};
     int status;
     size_t slot;
     if (join(t, &m)) return TK_NO_MEMORY;
@@ -387,7 +387,7 @@ int tk_bpe_trainer_run(tk_bpe_trainer *t, size_t budget, int *done) {
     return TK_OK;
 }
 
-const tk_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n) {
+const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n) {
     *n = t->n_merges;
     return t->merges;
 }

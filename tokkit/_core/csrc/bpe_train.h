@@ -13,7 +13,7 @@
 
 typedef struct {
     tk_token left, right, result;
-} tk_merge;
+} tk_trained_merge;
 
 typedef struct tk_bpe_trainer tk_bpe_trainer;
 
@@ -38,7 +38,7 @@ int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words);
 int tk_bpe_trainer_run(tk_bpe_trainer *t, size_t budget, int *done);
 
 /* All merges so far in their order, with a pair more than once where it merged more than once. */
-const tk_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n);
+const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n);
 
 /* Token i is bytes[ends[i - 1] .. ends[i]], from 0 for i = 0. */
 const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *t, const uint64_t **ends, size_t *n);

@@ -70,7 +70,7 @@ TK_NOINLINE static int new_word(tk_word_counts *t, const uint8_t *word, size_t n
     if (tk_reserve(&t->bytes, &t->bytes_capacity, t->n_bytes + n, 1)) return TK_NO_MEMORY;
     if (tk_reserve(&t->words, &t->words_capacity, t->n_words + 1, sizeof *t->words)) return TK_NO_MEMORY;
     memcpy(t->bytes + t->n_bytes, word, n);
-    t->words[t->n_words] = (tk_word){t->n_bytes, count, (uint32_t)n, tag};
+    t->words[t->n_words] = (tk_counted_word){t->n_bytes, count, (uint32_t)n, tag};
     t->slots[slot] = (uint64_t)tag << 32 | (t->n_words + 1);
     t->n_words++;
     t->n_bytes += n;
@@ -83,7 +83,7 @@ TK_INLINE int add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t coun
     size_t i = tag & (t->n_slots - 1);
     for (uint64_t slot; (slot = t->slots[i]); i = (i + 1) & (t->n_slots - 1)) {
         if (slot >> 32 != tag) continue;
-        tk_word *known = &t->words[(uint32_t)slot - 1];
+        tk_counted_word *known = &t->words[(uint32_t)slot - 1];
         if (known->length == n && same_bytes(t->bytes + known->offset, word, n)) return known->count += count, TK_OK;
     }
     return new_word(t, word, n, count, tag, i);
@@ -128,7 +128,7 @@ int tk_word_counts_text(tk_word_counts *t, tk_documents *d, int family, size_t b
 
 int tk_word_counts_merge(tk_word_counts *t, const tk_word_counts *from) {
     for (size_t w = 0; w < from->n_words; w++) {
-        const tk_word *word = &from->words[w];
+        const tk_counted_word *word = &from->words[w];
         int status = add(t, from->bytes + word->offset, word->length, word->count);
         if (status) return status;
     }

@@ -8,13 +8,13 @@ typedef struct {
     int64_t count;
     uint32_t length; /* in bytes, at least 1 */
     uint32_t tag;    /* upper half of its hash */
-} tk_word;
+} tk_counted_word;
 
 /* All zero is an empty table. */
 typedef struct {
     uint8_t *bytes;
     size_t n_bytes, bytes_capacity;
-    tk_word *words; /* in the order of first sight */
+    tk_counted_word *words; /* in the order of first sight */
     size_t n_words, words_capacity;
     uint64_t *slots; /* tag << 32 | number of the word + 1, or 0 */
     size_t n_slots;  /* a power of two, or 0 */

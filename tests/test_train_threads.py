@@ -1,0 +1,100 @@
+"""Counts and trainings that two threads call at once: the second is refused, and reads nothing half changed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tokkit._core.bpe_train import BPETrainer, WordCounts
+
+BYTES = [(bytes([byte]), True) for byte in range(256)]
+TEXT = b"a few words and a few more, over and over\n" * 400_000
+PACKED = b"".join(b"%06d" % number for number in range(150_000))
+ENDS = b"".join(end.to_bytes(8, sys.byteorder) for end in range(6, len(PACKED) + 1, 6))
+
+
+def refused(work: Callable[[], object], call: Callable[[], object]) -> bool:
+    """Call until it is refused while another thread works; False where the work ended without that."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    seen = False
+    while thread.is_alive() and not seen:
+        try:
+            call()
+        except RuntimeError as error:
+            seen = "in use by another thread" in str(error)
+    thread.join()
+    return seen
+
+
+def many_words() -> WordCounts:
+    counts = WordCounts()
+    counts.add_text(PACKED, 0, ENDS)
+    return counts
+
+
+def train_when_busy(counts: WordCounts) -> None:
+    try:
+        len(counts)
+    except RuntimeError:  # sooner it would not be refused, and the counting would
+        BPETrainer(counts, BYTES, 256, 0, 9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        WordCounts.items,
+        WordCounts.__len__,
+        lambda counts: counts.add_word(b"x"),
+        lambda counts: counts.add_text(b"x", 1),
+        lambda counts: counts.merge(WordCounts()),
+        lambda counts: WordCounts().merge(counts),
+        train_when_busy,
+    ],
+    ids=["items", "len", "add_word", "add_text", "merge", "merge from", "train"],
+)
+def test_counts_are_refused_while_a_text_is_counted(call: Callable[[WordCounts], object]) -> None:
+    counts = WordCounts()
+    assert refused(lambda: counts.add_text(TEXT, 1), lambda: call(counts))
+
+
+@pytest.mark.parametrize(
+    "call", [WordCounts.items, WordCounts.__len__, lambda counts: counts.add_word(b"x")], ids=["items", "len", "add"]
+)
+def test_counts_are_refused_while_a_training_takes_them(call: Callable[[WordCounts], object]) -> None:
+    # What takes the words is quick: a loaded machine may need more than one look.
+    for _ in range(20):
+        counts = many_words()
+        if refused(lambda counts=counts: BPETrainer(counts, BYTES, 300, 0, 9), lambda counts=counts: call(counts)):
+            break
+    else:
+        pytest.fail("never refused")
+    assert counts.items() == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [BPETrainer.merges, BPETrainer.tokens, lambda training: training.n_ids, lambda training: training.run(0)],
+    ids=["merges", "tokens", "n_ids", "run"],
+)
+def test_a_training_is_refused_while_it_runs(call: Callable[[BPETrainer], object]) -> None:
+    training = BPETrainer(many_words(), BYTES, 1 << 20, 0, 9)
+    assert refused(lambda: training.run(sys.maxsize), lambda: call(training))
+    assert training.run(sys.maxsize)
+    assert training.n_ids == len(training.tokens()[1]) // 8
+
+
+def test_a_refusal_leaves_both_tables_free() -> None:
+    one, other = many_words(), WordCounts()
+    other.add_word(b"x")
+    BPETrainer(other, BYTES, 256, 0, 9)
+    with pytest.raises(RuntimeError, match="no more"):
+        other.merge(one)
+    with pytest.raises(RuntimeError, match="in use"):
+        one.merge(one)
+    one.merge(other)
+    assert len(one) == 150_000
+    assert len(other) == 0

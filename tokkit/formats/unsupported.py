@@ -1,0 +1,37 @@
+"""A file's first bytes, or its parsed JSON, in; what it is out, where that is a tokenizer we do not read yet."""
+
+from __future__ import annotations
+
+import re
+
+_STARTS = {b"GGUF": "a GGUF file", b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a Python pickle"}
+# A message of field 1 that begins with the piece, which is its own field 1; then a score (0x15) or a type (0x18).
+_SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n([\x01-\x7f])")
+_PIECE_LIST = re.compile(rb"<(?:unk|pad|s)>\t-?[0-9]")
+_WORDPIECE = re.compile(rb"\[(?:PAD|UNK)\]\r?\n")
+
+
+def in_file(data: bytes, name: str) -> str | None:
+    r"""Return what a file is by its content, or by its name where that is as telling, or None.
+
+    >>> in_file(b"[PAD]\n[UNK]\nthe\n", "words.txt")
+    'a WordPiece vocabulary (vocab.txt of BERT)'
+    """
+    for start, what in _STARTS.items():
+        if data.startswith(start):
+            return what
+    piece = _SENTENCEPIECE.match(data)
+    if piece is not None and data[piece.end() + piece[1][0] :][:1] in (b"\x15", b"\x18"):
+        return "a sentencepiece model"
+    if _PIECE_LIST.match(data):
+        return "the list of a sentencepiece model's pieces (.vocab)"
+    if _WORDPIECE.match(data) or name == "vocab.txt":
+        return "a WordPiece vocabulary (vocab.txt of BERT)"
+    return None
+
+
+def in_json(value: object) -> str | None:
+    """Return what parsed JSON is, or None."""
+    if isinstance(value, dict) and isinstance(value.get("vocab"), list) and "config" in value:
+        return "a tekken.json"
+    return None
