@@ -72,15 +72,15 @@ static int add_token(tk_trie *t, const uint8_t *bytes, uint32_t length, uint32_t
     return TK_OK;
 }
 
-static tk_trie *build(tk_bpe *model, uint8_t first) {
+static tk_trie *build(tk_bpe *model, unsigned bucket) {
     const tk_bpe *m = model;
     tk_trie *t = tk_calloc(1, sizeof *t);
     uint32_t root;
     if (!t) return NULL;
     int status = new_node(t, TK_NONE, &root);
-    if (status == TK_OK) t->token[root] = first;
-    for (uint32_t i = m->first_byte[first]; i < m->first_byte[first + 1] && status == TK_OK; i++) {
-        uint32_t k = m->by_first_byte[i];
+    if (status == TK_OK) t->token[root] = bucket < 256 ? bucket : ' ';
+    for (uint32_t i = m->bucket[bucket]; i < m->bucket[bucket + 1] && status == TK_OK; i++) {
+        uint32_t k = m->by_bucket[i];
         status = add_token(t, m->bytes[k], m->length[k], k);
     }
     if (status == TK_OK) return t;
@@ -88,10 +88,11 @@ static tk_trie *build(tk_bpe *model, uint8_t first) {
     return tk_trie_free(t), NULL;
 }
 
-const tk_trie *tk_trie_of(tk_bpe *model, uint8_t first) {
-    tk_trie *trie = atomic_load_explicit(&model->tries[first], memory_order_acquire), *none = NULL;
-    if (TK_LIKELY(trie != NULL) || !(trie = build(model, first))) return trie;
-    if (atomic_compare_exchange_strong(&model->tries[first], &none, trie)) return trie;
+const tk_trie *tk_trie_of(tk_bpe *model, const uint8_t *bytes, size_t n) {
+    unsigned bucket = tk_bucket(bytes, n);
+    tk_trie *trie = atomic_load_explicit(&model->tries[bucket], memory_order_acquire), *none = NULL;
+    if (TK_LIKELY(trie != NULL) || !(trie = build(model, bucket))) return trie;
+    if (atomic_compare_exchange_strong(&model->tries[bucket], &none, trie)) return trie;
     return tk_trie_free(trie), none; /* another thread was first: `none` has its trie now */
 }
 
@@ -155,7 +156,7 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
     int status = reserve(s, n);
     if (status != TK_OK) return status;
     uint32_t *tokens = s->tokens, *nodes = s->nodes;
-    const tk_trie *trie = tk_trie_of(model, bytes[0]);
+    const tk_trie *trie = tk_trie_of(model, bytes, n);
     size_t at = 0, k = 0, left = n <= SIZE_MAX / CANDIDATES_A_BYTE ? n * CANDIDATES_A_BYTE : SIZE_MAX;
     *symbols = tokens;
     *count = 0;
@@ -173,13 +174,13 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
             tokens[k] = trie->token[node];
             nodes[k++] = node;
             if ((at = end) == n) break;
-            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_OK;
+            if (!(trie = tk_trie_of(model, bytes + at, n - at))) return TK_OK;
             node = longest_match(trie, bytes + at, n - at);
         } else {
             if (!k) return TK_OK; /* no sequence at all */
             s->dead[at >> 3] |= (uint8_t)(1u << (at & 7));
             at -= model->length[tokens[--k]];
-            if (!(trie = tk_trie_of(model, bytes[at]))) return TK_OK;
+            if (!(trie = tk_trie_of(model, bytes + at, n - at))) return TK_OK;
             node = trie->shorter[nodes[k]];
         }
     }

@@ -11,7 +11,7 @@
 /* Below this many bytes plain merging is faster than walking the trie. */
 enum { TK_LONG_PIECE = 48 };
 
-/* The tokens that start with one byte. A hash table of (node, byte) → node; node 0 is the first byte. */
+/* The tokens of one bucket. A hash table of (node, byte) → node; node 0 is their first byte. */
 struct tk_trie {
     uint64_t *edges;     /* node << 40 | byte << 32 | child; all ones is free */
     unsigned shift;
@@ -21,9 +21,9 @@ struct tk_trie {
     size_t nodes, capacity;
 };
 
-/* The model's trie of a first byte; the first call builds it. Threads may race: one trie is kept. NULL without
-   memory. */
-const tk_trie *tk_trie_of(tk_bpe *model, uint8_t first);
+/* The model's trie for tokens at the start of n bytes; the first call builds it. Threads may race: one trie is
+   kept. NULL without memory. */
+const tk_trie *tk_trie_of(tk_bpe *model, const uint8_t *bytes, size_t n);
 void tk_trie_free(tk_trie *trie);
 
 /* As tk_merge, for a model that is monotone. *count stays 0 where the caller has to merge instead: no sequence is

@@ -141,19 +141,22 @@ static int find_pairs(tk_bpe *m, const tk_vocabulary *v, const merge_list *list,
     return status;
 }
 
-/* Sort the tokens that have a pair by their first byte; `order` has them by length. */
-static int group_by_first_byte(tk_bpe *m, const uint32_t *order, size_t count, const uint32_t *number_of) {
-    uint32_t *numbers = m->by_first_byte = tk_alloc(count, sizeof *numbers), start[257] = {0};
-    if (!numbers) return TK_NO_MEMORY;
-    for (size_t k = 0; k < count; k++) {
-        uint32_t number = number_of[order[k]];
-        if (number != TK_NONE && m->left[number] != TK_NONE) start[m->bytes[number][0] + 1]++;
-    }
-    for (size_t byte = 0; byte < 256; byte++) start[byte + 1] += start[byte];
-    memcpy(m->first_byte, start, sizeof start);
-    for (size_t k = 0; k < count; k++) {
-        uint32_t number = number_of[order[k]];
-        if (number != TK_NONE && m->left[number] != TK_NONE) numbers[start[m->bytes[number][0]]++] = number;
+/* Sort the tokens that have a pair into buckets; `order` has them by length. */
+static int sort_into_buckets(tk_bpe *m, const uint32_t *order, size_t count, const uint32_t *number_of) {
+    uint32_t start[TK_BUCKETS + 1] = {0};
+    m->by_bucket = tk_alloc(count, sizeof *m->by_bucket);
+    if (!m->by_bucket) return TK_NO_MEMORY;
+    for (int fill = 0; fill < 2; fill++) {
+        for (size_t k = 0; k < count; k++) {
+            uint32_t t = number_of[order[k]];
+            if (t == TK_NONE || m->left[t] == TK_NONE) continue;
+            unsigned bucket = tk_bucket(m->bytes[t], m->length[t]);
+            if (fill) m->by_bucket[start[bucket]++] = t;
+            else start[bucket + 1]++;
+        }
+        if (fill) break;
+        for (size_t bucket = 0; bucket < TK_BUCKETS; bucket++) start[bucket + 1] += start[bucket];
+        memcpy(m->bucket, start, sizeof start);
     }
     return TK_OK;
 }
@@ -185,7 +188,7 @@ static int build(tk_bpe *m, const tk_vocabulary *v, size_t *culprit, uint32_t *n
         m->unreachable++;
     }
     m->n = next;
-    if ((status = group_by_first_byte(m, *order, count, number_of))) return status;
+    if ((status = sort_into_buckets(m, *order, count, number_of))) return status;
     return tk_cuts_build(m);
 }
 
@@ -220,7 +223,7 @@ void tk_bpe_free(tk_bpe *m) {
     free(m->pairs);
     free(m->bigrams);
     free(m->byte_bigrams);
-    free(m->by_first_byte);
-    for (size_t byte = 0; byte < 256; byte++) tk_trie_free(m->tries[byte]);
+    free(m->by_bucket);
+    for (size_t bucket = 0; bucket < TK_BUCKETS; bucket++) tk_trie_free(m->tries[bucket]);
     memset(m, 0, sizeof *m);
 }

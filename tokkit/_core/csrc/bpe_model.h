@@ -21,6 +21,14 @@
 
 typedef struct tk_trie tk_trie;
 
+/* Tokens are sorted into tries by their first byte, and by the second too where the first is a space: in most
+   vocabularies nearly half of all tokens begin with one. */
+enum { TK_BUCKETS = 512 };
+
+TK_INLINE unsigned tk_bucket(const uint8_t *bytes, size_t n) {
+    return bytes[0] == ' ' && n > 1 ? 256u + bytes[1] : bytes[0];
+}
+
 typedef struct {
     uint32_t n;               /* token numbers run from 0 to n - 1 */
     tk_token *id;             /* [n] the vocabulary's id */
@@ -36,9 +44,9 @@ typedef struct {
     uint32_t unreachable;     /* tokens that only whole pieces can be */
     uint8_t *bigrams;         /* bpe_cuts.h */
     uint8_t *byte_bigrams;
-    uint32_t *by_first_byte;  /* tokens that merging makes, by first byte, the shortest first */
-    uint32_t first_byte[257]; /* where in by_first_byte those of a byte start */
-    _Atomic(tk_trie *) tries[256]; /* bpe_backtrack.h; built when long pieces need them, published whole */
+    uint32_t *by_bucket;      /* tokens that merging makes, by tk_bucket, the shortest first */
+    uint32_t bucket[TK_BUCKETS + 1]; /* where in by_bucket those of a bucket start */
+    _Atomic(tk_trie *) tries[TK_BUCKETS]; /* bpe_backtrack.h; built when long pieces need them, published whole */
 } tk_bpe;
 
 /* What the model is made from. Token i of the vocabulary is blob[offsets[i]] up to blob[offsets[i + 1]]. */
