@@ -137,8 +137,9 @@ static const tk_scanner *scanners_of(int isa) {
 int tk_isa_supported(int isa) {
 #if HAS_X86
     __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */
-    if (isa == TK_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-    if (isa == TK_ISA_AVX512) return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi2");
+    int bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
+    if (isa == TK_ISA_AVX512) return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
 #endif
     return isa == TK_ISA_SCALAR;
 }

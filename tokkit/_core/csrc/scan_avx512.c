@@ -3,9 +3,9 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,bmi,bmi2,popcnt"))), apply_to = function)
 #else
-#pragma GCC target("avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")
+#pragma GCC target("avx512f,avx512bw,bmi,bmi2,popcnt")
 #endif
 
 #include "scan_block.h"
