@@ -9,7 +9,14 @@ cdef extern from "utf8.h" nogil:
 
 cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
-    size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
+    ctypedef struct tk_cuts:
+        int unconditional
+    ctypedef struct tk_split:
+        int family
+        const tk_cuts *cuts
+    size_t tk_scan_by(
+        int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
+    )
     unsigned tk_category(uint32_t code_point)
     int TK_ISAS
     int tk_isa_supported(int isa)

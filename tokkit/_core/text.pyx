@@ -82,12 +82,15 @@ def scan(text, int family, isa=None):
     cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
     cdef size_t n = len(utf8), at = 0, count = 0, got, k
     cdef size_t ends[256]
+    cdef tk_split split
     if not 0 <= family < TK_SCAN_FAMILIES:
         raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
+    split.family = family
+    split.cuts = NULL
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
     while True:
-        got = tk_scan_by(by, family, p, n, &at, ends, 256)
+        got = tk_scan_by(by, &split, p, n, &at, ends, 256)
         if got == 0:
             return result[:count].copy()
         for k in range(got):

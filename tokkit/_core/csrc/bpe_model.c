@@ -2,7 +2,6 @@
 #include "bpe_model.h"
 
 #include "bpe_backtrack.h"
-#include "bpe_cuts.h"
 #include "bpe_merge.h"
 
 static void add_pair(tk_bpe *m, uint32_t a, uint32_t b, uint32_t result) {
@@ -221,8 +220,8 @@ void tk_bpe_free(tk_bpe *m) {
     free(m->length);
     free(m->byte_pairs);
     free(m->pairs);
-    free(m->bigrams);
-    free(m->byte_bigrams);
+    free(m->cuts.bigrams);
+    free(m->cuts.byte_bigrams);
     free(m->by_bucket);
     for (size_t bucket = 0; bucket < TK_BUCKETS; bucket++) tk_trie_free(m->tries[bucket]);
     memset(m, 0, sizeof *m);

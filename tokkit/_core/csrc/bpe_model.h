@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "base.h"
+#include "safe_cuts.h"
 
 #define TK_NONE UINT32_MAX
 #define TK_NUMBER_BITS 21
@@ -42,8 +43,7 @@ typedef struct {
     int whole_piece;          /* a piece that is a token gets its id without merging */
     _Atomic(int) monotone;    /* every token has a greater number than its two parts: bpe_backtrack.h works */
     uint32_t unreachable;     /* tokens that only whole pieces can be */
-    uint8_t *bigrams;         /* bpe_cuts.h */
-    uint8_t *byte_bigrams;
+    tk_cuts cuts;             /* boundaries that no token spans */
     uint32_t *by_bucket;      /* tokens that merging makes, by tk_bucket, the shortest first */
     uint32_t bucket[TK_BUCKETS + 1]; /* where in by_bucket those of a bucket start */
     _Atomic(tk_trie *) tries[TK_BUCKETS]; /* bpe_backtrack.h; built when long pieces need them, published whole */
@@ -65,6 +65,7 @@ typedef struct {
    result is not its parts joined. */
 int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit);
 void tk_bpe_free(tk_bpe *model);
+int tk_cuts_build(tk_bpe *model); /* the last step of tk_bpe_build */
 
 /* The result of merging a and b, or TK_NONE. */
 TK_INLINE uint32_t tk_pair(const tk_bpe *model, uint32_t a, uint32_t b) {

@@ -1,7 +1,7 @@
 /* Valid UTF-8 in, ends of pieces out: the split patterns of the field as hand-written scanners. */
 #ifndef TK_SCAN_H
 #define TK_SCAN_H
-#include "base.h"
+#include "safe_cuts.h"
 
 /* The patterns that have a scanner; pretokenizers/patterns.py holds their text and the same numbers. */
 enum {
@@ -19,16 +19,24 @@ enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
 int tk_isa_supported(int isa);
 void tk_scan_use(int isa); /* for tk_scan, once, at import */
 
+/* How text is cut: by the scanner of a family. With `cuts` (else NULL), a scanner may also end a piece at a safe
+   cut inside a run of letters, so that its parts are looked up and merged on their own; the ids are the same. */
+typedef struct {
+    int family;
+    const tk_cuts *cuts;
+} tk_split;
+
 /* Ends that a caller should have room for: with fewer, the scalar scanners run. */
 enum { TK_SCAN_LIMIT = 64 };
 
 /* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
    Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
    pattern sees ($ and look-ahead end there). No piece is empty; the pieces cover the text. */
-size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 
 /* The same by the scanners of one ISA, which the machine must support: so that tests can compare them. */
-size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                  size_t limit);
 
 /* The category number of a code point (unicode_tables.h), for tests of the tables. */
 unsigned tk_category(uint32_t code_point);

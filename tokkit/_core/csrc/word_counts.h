@@ -1,7 +1,7 @@
 /* Documents of UTF-8 in, each distinct piece and how often it occurs out: what vocabularies are trained from. */
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
-#include "base.h"
+#include "scan.h"
 
 typedef struct {
     uint64_t offset; /* of its bytes in the table's `bytes` */
@@ -40,7 +40,7 @@ void tk_word_counts_seal(tk_word_counts *t);
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
 /* Count the pieces of about `budget` bytes of documents, cut by tk_scan; d->done is set behind the last. */
-int tk_word_counts_text(tk_word_counts *t, tk_documents *d, int family, size_t budget);
+int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 
 /* Add all words of `from`. */
 int tk_word_counts_merge(tk_word_counts *t, const tk_word_counts *from);
