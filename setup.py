@@ -12,7 +12,7 @@ MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
-TEXT = ["utf8.c", "scan.c", "scan_avx2.c", "scan_avx512.c"]
+TEXT = ["isa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,

@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport TextView, chosen_isa, tk_scan_use, tk_utf8_bound, tk_utf8_from_units, view_text
+from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text
 
 import numpy as np
 
@@ -32,7 +32,7 @@ cdef enum:
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
 
-tk_scan_use(chosen_isa())
+tk_isa_use(chosen_isa())
 
 STATUS_MESSAGES = {
     TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),

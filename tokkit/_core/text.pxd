@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 cdef extern from "utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
     size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates)
+    size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 
 cdef extern from "scan.h" nogil:
@@ -18,9 +19,10 @@ cdef extern from "scan.h" nogil:
         int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )
     unsigned tk_category(uint32_t code_point)
-    int TK_ISAS
+
+cdef extern from "isa.h" nogil:
     int tk_isa_supported(int isa)
-    void tk_scan_use(int isa)
+    void tk_isa_use(int isa)
 
 cdef extern from *:
     """
@@ -44,4 +46,4 @@ cdef struct TextView:
 
 
 cdef object view_text(object text, TextView *view)
-cdef int chosen_isa() except -1  # each extension that links the scanners passes it to tk_scan_use
+cdef int chosen_isa() except -1  # each extension that links isa.c passes it to tk_isa_use

@@ -2,6 +2,7 @@
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
    the branch of the pattern that a piece of code answers. */
 #define TK_UNICODE_TABLES_HERE
+#include "isa.h"
 #include "scan_family.h"
 
 unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)]; }
@@ -123,14 +124,8 @@ static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, siz
 const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,   scan_cl100k,
                                                          scan_o200k, scan_llama3, scan_qwen2};
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_X86 1
-#else
-#define HAS_X86 0
-#endif
-
 static const tk_scanner *scanners_of(int isa) {
-#if HAS_X86
+#if TK_X86
     if (isa == TK_ISA_AVX512) return tk_scanners_avx512;
     if (isa == TK_ISA_AVX2) return tk_scanners_avx2;
 #endif
@@ -138,25 +133,8 @@ static const tk_scanner *scanners_of(int isa) {
     return tk_scanners_scalar;
 }
 
-int tk_isa_supported(int isa) {
-#if HAS_X86
-    __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */
-    int bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-    if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
-    if (isa == TK_ISA_AVX512)
-        return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vbmi2");
-#endif
-    return isa == TK_ISA_SCALAR;
-}
-
-static const tk_scanner *chosen = tk_scanners_scalar;
-
-void tk_scan_use(int isa) { chosen = scanners_of(isa); }
-
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen;
-    return scanners[split->family](split->cuts, text, n, pos, ends, limit);
+    return tk_scan_by(tk_isa, split, text, n, pos, ends, limit);
 }
 
 size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,

@@ -14,11 +14,6 @@ enum {
     TK_SCAN_FAMILIES = 6
 };
 
-/* What scanning is compiled for. The greatest that runs is the default. */
-enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
-int tk_isa_supported(int isa);
-void tk_scan_use(int isa); /* for tk_scan, once, at import */
-
 /* How text is cut: by the scanner of a family. With `cuts` (else NULL), a scanner may also end a piece at a safe
    cut inside a run of letters, so that its parts are looked up and merged on their own; the ids are the same. */
 typedef struct {

@@ -1,5 +1,6 @@
 /* 64 bytes in, class masks out, by AVX-512; and the scanners made of that: see scan_block.h. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "isa.h"
+#if TK_X86
 #include <immintrin.h>
 
 #if defined(__clang__)
