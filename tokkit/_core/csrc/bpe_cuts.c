@@ -3,8 +3,6 @@
 
 #include "utf8.h"
 
-static void set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_t)(1u << (i & 7)); }
-
 /* First byte of the character that ends just before `at`, or NULL where the token holds only a part of it. */
 static const uint8_t *whole_before(const uint8_t *token, size_t at) {
     for (size_t k = 1; k <= at && k <= 4; k++) {
@@ -23,9 +21,9 @@ static void add_token(tk_cuts *cuts, const uint8_t *token, size_t n) {
         for (unsigned k = 1; whole && k < length; k++) whole = tk_is_continuation(token[i + k]);
         if (whole) {
             uint32_t c = tk_utf8_decode(before, &length), d = tk_utf8_decode(token + i, &length);
-            set_bit(cuts->bigrams, tk_bigram_place(tk_bigram_left(c), tk_bigram_right(d)));
+            tk_set_bit(cuts->bigrams, tk_bigram_place(tk_bigram_left(c), tk_bigram_right(d)));
         } else {
-            set_bit(cuts->byte_bigrams, (size_t)token[i - 1] << 8 | token[i]);
+            tk_set_bit(cuts->byte_bigrams, (size_t)token[i - 1] << 8 | token[i]);
         }
     }
 }

@@ -23,7 +23,6 @@ TK_INLINE uint32_t tk_bigram_left(uint32_t c) { return c * UINT32_C(0x9E3779B1);
 TK_INLINE uint32_t tk_bigram_right(uint32_t d) { return d * UINT32_C(0x85EBCA6B); }
 TK_INLINE size_t tk_bigram_place(uint32_t left, uint32_t right) { return (left ^ right) >> (32 - TK_BIGRAM_BITS); }
 
-TK_INLINE int tk_has_bit(const uint8_t *bits, size_t i) { return bits[i >> 3] >> (i & 7) & 1; }
 
 /* May the text be cut between the character c with last byte `last`, and d with first byte `first`? `left` and
    `right` are their halves of the hash. */
