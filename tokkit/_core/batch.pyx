@@ -74,7 +74,7 @@ cdef class Batch:
         cdef tk_bpe *model = &self.encoder.model
         cdef tk_special *specials = &self.matcher.special if self.matcher is not None else NULL
         cdef const uint8_t *p = NULL
-        cdef int family = self.encoder.family, status = TK_OK
+        cdef int status = TK_OK
         views_buffer = bytearray(count * sizeof(TextView))
         cdef uint8_t[::1] raw = views_buffer
         cdef TextView *views = <TextView *> &raw[0]
@@ -88,7 +88,7 @@ cdef class Batch:
                 status = convert(views + k, w, &p, &n)
                 at = 0
                 while status == TK_OK and at < n:
-                    status = encode_some(model, w, family, specials, p, n, &at, at + SLICE_BYTES)
+                    status = encode_some(model, w, &self.encoder.split, specials, p, n, &at, at + SLICE_BYTES)
                     if n > SLICE_BYTES:
                         with gil:
                             PyErr_CheckSignals()

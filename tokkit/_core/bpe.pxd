@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokkit._core.special cimport tk_special
-from tokkit._core.text cimport TextView
+from tokkit._core.text cimport TextView, tk_split
 
 
 cdef extern from "bpe_model.h" nogil:
@@ -43,7 +43,7 @@ cdef extern from "bpe_encode.h" nogil:
     int tk_worker_init(tk_worker *worker, const tk_bpe *model, size_t max_words)
     void tk_worker_free(tk_worker *worker)
     int tk_encode(
-        tk_bpe *model, tk_worker *worker, int family, const uint8_t *text, size_t n, size_t *at, size_t stop
+        tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, size_t *at, size_t stop
     )
     int tk_encode_pieces(
         tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
@@ -66,7 +66,7 @@ cdef class Worker:
 
 cdef class BPEEncoder:
     cdef tk_bpe model
-    cdef readonly int family
+    cdef tk_split split
     cdef readonly size_t n_ids
     cdef size_t max_words
     cdef object owner
@@ -82,6 +82,6 @@ cdef object check(int status)
 cdef object as_array(const uint32_t *ids, size_t n)
 cdef int convert(TextView *view, tk_worker *w, const uint8_t **p, size_t *n) noexcept nogil
 cdef int encode_some(
-    tk_bpe *model, tk_worker *w, int family, const tk_special *specials, const uint8_t *p, size_t n, size_t *at,
-    size_t stop
+    tk_bpe *model, tk_worker *w, const tk_split *split, const tk_special *specials, const uint8_t *p, size_t n,
+    size_t *at, size_t stop
 ) noexcept nogil

@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport TextView, chosen_isa, tk_scan_use, tk_utf8_bound, tk_utf8_from_units, view_text
+from tokkit._core.text cimport TextView, chosen_isa, tk_scan_use, tk_split, tk_utf8_bound, tk_utf8_from_units, view_text
 
 import numpy as np
 
@@ -116,7 +116,7 @@ cdef class BPEEncoder:
         cdef size_t culprit = 256
         cdef int status
         self.owner = blob
-        self.family = family
+        self.split = tk_split(family, NULL)
         self.max_words = max_words
         self.idle = []
         self.n_ids = offsets.shape[0] - 1
@@ -171,7 +171,7 @@ cdef class BPEEncoder:
         if view.length < GIL_FREE_BYTES:
             status = convert(&view, w, &p, &n)
             if status == TK_OK:
-                status = encode_some(&self.model, w, self.family, specials, p, n, &at, n)
+                status = encode_some(&self.model, w, &self.split, specials, p, n, &at, n)
             check(status)
             return None
         with nogil:
@@ -180,7 +180,7 @@ cdef class BPEEncoder:
         while at < n:
             stop = at + SLICE_BYTES
             with nogil:
-                status = encode_some(&self.model, w, self.family, specials, p, n, &at, stop)
+                status = encode_some(&self.model, w, &self.split, specials, p, n, &at, stop)
             check(status)
             if n > SLICE_BYTES:
                 PyErr_CheckSignals()
@@ -303,8 +303,8 @@ cdef object as_array(const uint32_t *ids, size_t n):
 
 
 cdef int encode_some(
-    tk_bpe *model, tk_worker *w, int family, const tk_special *specials, const uint8_t *p, size_t n, size_t *at,
-    size_t stop
+    tk_bpe *model, tk_worker *w, const tk_split *split, const tk_special *specials, const uint8_t *p, size_t n,
+    size_t *at, size_t stop
 ) noexcept nogil:
     # From *at until *at is n or has passed `stop`. Special tokens cut the text first: each part between them is
     # matched as a text of its own.
@@ -312,12 +312,12 @@ cdef int encode_some(
     cdef uint32_t id_ = 0
     cdef int status
     if specials == NULL:
-        return tk_encode(model, w, family, p, n, at, stop)
+        return tk_encode(model, w, split, p, n, at, stop)
     while at[0] < n and at[0] < stop:
         if not tk_special_find(specials, p, n, at[0], &start, &end, &id_):
             start = end = n
         part = 0
-        status = tk_encode(model, w, family, p + at[0], start - at[0], &part, stop - at[0])
+        status = tk_encode(model, w, split, p + at[0], start - at[0], &part, stop - at[0])
         if status != TK_OK:
             return status
         at[0] += part

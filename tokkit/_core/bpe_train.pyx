@@ -8,7 +8,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from tokkit._core.text cimport TK_SCAN_FAMILIES, chosen_isa, tk_scan_use, tk_utf8_invalid
+from tokkit._core.text cimport TK_SCAN_FAMILIES, chosen_isa, tk_scan_use, tk_split, tk_utf8_invalid
 
 cdef extern from "word_counts.h" nogil:
     int TK_OK, TK_TOO_LARGE
@@ -30,7 +30,7 @@ cdef extern from "word_counts.h" nogil:
     void tk_word_counts_free(tk_word_counts *)
     void tk_word_counts_seal(tk_word_counts *)
     int tk_word_counts_add(tk_word_counts *, const uint8_t *, size_t, int64_t)
-    int tk_word_counts_text(tk_word_counts *, tk_documents *, int family, size_t budget)
+    int tk_word_counts_text(tk_word_counts *, tk_documents *, const tk_split *split, size_t budget)
     int tk_word_counts_merge(tk_word_counts *, const tk_word_counts *)
 
 cdef extern from "bpe_train.h" nogil:
@@ -113,6 +113,7 @@ cdef class WordCounts:
         that is not valid UTF-8, and then nothing was counted.
         """
         cdef tk_documents documents
+        cdef tk_split split = tk_split(family, NULL)
         cdef int64_t last = 0
         cdef size_t i, bad, n = len(text)
         cdef int status
@@ -136,7 +137,7 @@ cdef class WordCounts:
                 return bad
             while not documents.done and not self.cancelled:
                 with nogil:
-                    status = tk_word_counts_text(&self.table, &documents, family, BYTES_A_SLICE)
+                    status = tk_word_counts_text(&self.table, &documents, &split, BYTES_A_SLICE)
                 check(status)
                 PyErr_CheckSignals()
         finally:

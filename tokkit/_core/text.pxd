@@ -9,6 +9,11 @@ cdef extern from "utf8.h" nogil:
 
 cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
+    ctypedef struct tk_dfa:
+        pass
+    ctypedef struct tk_split:
+        int family
+        const tk_dfa *dfa
     size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
     unsigned tk_category(uint32_t code_point)
     int TK_ISAS

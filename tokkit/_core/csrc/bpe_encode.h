@@ -3,6 +3,7 @@
 #define TK_BPE_ENCODE_H
 #include "bpe_merge.h"
 #include "bpe_model.h"
+#include "scan.h"
 #include "word_cache.h"
 
 typedef struct {
@@ -18,9 +19,10 @@ typedef struct {
 int tk_worker_init(tk_worker *worker, const tk_bpe *model, size_t max_words);
 void tk_worker_free(tk_worker *worker);
 
-/* Append the ids of text from *at on, cut by the scanner of `family`, until *at is n or has passed `stop`, so
+/* Append the ids of text from *at on, cut by `split`, until *at is n or has passed `stop`, so
    that the caller can look up from a long text now and then. TK_OK, TK_NO_MEMORY or TK_TOO_LARGE. */
-int tk_encode(tk_bpe *model, tk_worker *worker, int family, const uint8_t *text, size_t n, size_t *at, size_t stop);
+int tk_encode(tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
+              size_t stop);
 
 /* The same for text that is cut already: piece k ends at ends[k], the first starts at 0. */
 int tk_encode_pieces(tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count);

@@ -148,8 +148,8 @@ static const tk_scanner *chosen = tk_scanners_scalar;
 
 void tk_scan_use(int isa) { chosen = scanners_of(isa); }
 
-size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen)[family](text, n, pos, ends, limit);
+size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen)[split->family](text, n, pos, ends, limit);
 }
 
 size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {

@@ -22,10 +22,21 @@ void tk_scan_use(int isa); /* for tk_scan, once, at import */
 /* Ends that a caller should have room for: with fewer, the scalar scanners run. */
 enum { TK_SCAN_LIMIT = 64 };
 
+/* What cuts a text: the scanner of a family, or where dfa is not NULL the automaton of a compiled pattern. */
+struct tk_dfa;
+typedef struct {
+    int family;
+    const struct tk_dfa *dfa;
+} tk_split;
+
+/* Set in an end: the stretch that ends there is no piece. No match covers it, and the tokenizer drops such text. */
+#define TK_DROPPED ((size_t)1 << (8 * sizeof(size_t) - 1))
+
 /* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
    Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
-   pattern sees ($ and look-ahead end there). No piece is empty; the pieces cover the text. */
-size_t tk_scan(int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+   pattern sees ($ and look-ahead end there). No piece is empty; pieces and dropped stretches cover the text.
+   Scanners of families drop nothing. */
+size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 
 /* The same by the scanners of one ISA, which the machine must support: so that tests can compare them. */
 size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);

@@ -1,8 +1,6 @@
 /* The word table: open addressing over an arena of bytes. See word_counts.h. */
 #include "word_counts.h"
 
-#include "scan.h"
-
 enum { FIRST_SLOTS = 1024, PIECES_AT_ONCE = 256 };
 
 void tk_word_counts_seal(tk_word_counts *t) {
@@ -107,7 +105,7 @@ static int next_document(tk_documents *d) {
     return 1;
 }
 
-int tk_word_counts_text(tk_word_counts *t, tk_documents *d, int family, size_t budget) {
+int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget) {
     size_t ends[PIECES_AT_ONCE], spent = 0;
     while (spent < budget) {
         size_t n = d->stop - d->start, before = d->pos;
@@ -116,8 +114,9 @@ int tk_word_counts_text(tk_word_counts *t, tk_documents *d, int family, size_t b
             continue;
         }
         const uint8_t *text = d->text + d->start;
-        size_t n_pieces = tk_scan(family, text, n, &d->pos, ends, PIECES_AT_ONCE), from = before;
-        for (size_t k = 0; k < n_pieces; from = ends[k++]) {
+        size_t n_pieces = tk_scan(split, text, n, &d->pos, ends, PIECES_AT_ONCE), from = before;
+        for (size_t k = 0; k < n_pieces; from = ends[k++] & ~TK_DROPPED) {
+            if (TK_UNLIKELY(ends[k] & TK_DROPPED)) continue;
             int status = add(t, text + from, ends[k] - from, 1);
             if (TK_UNLIKELY(status)) return status;
         }

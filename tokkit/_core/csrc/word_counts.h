@@ -2,6 +2,7 @@
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
 #include "base.h"
+#include "scan.h"
 
 typedef struct {
     uint64_t offset; /* of its bytes in the table's `bytes` */
@@ -39,8 +40,8 @@ void tk_word_counts_seal(tk_word_counts *t);
 /* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words or bytes a word. */
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
-/* Count the pieces of about `budget` bytes of documents, cut by tk_scan; d->done is set behind the last. */
-int tk_word_counts_text(tk_word_counts *t, tk_documents *d, int family, size_t budget);
+/* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
+int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 
 /* Add all words of `from`. */
 int tk_word_counts_merge(tk_word_counts *t, const tk_word_counts *from);
