@@ -7,7 +7,6 @@ from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import Text
 
 class BPEEncoder:
-    family: int
     n_ids: int
     unreachable: int
     def __init__(

@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text
+from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_split, tk_utf8_bound, tk_utf8_from_units, view_text
 
 import numpy as np
 
@@ -133,8 +133,9 @@ cdef class BPEEncoder:
         with nogil:
             status = tk_bpe_build(&self.model, &vocabulary, &culprit)
         check_build(status, culprit)
-        self.split.family = family
-        self.split.cuts = &self.model.cuts if self.model.cuts.unconditional else NULL
+        self.split = tk_split(family, NULL, NULL)
+        if self.model.cuts.unconditional:
+            self.split.cuts = &self.model.cuts
         if TK_SHARES_INTS:
             self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
             if self.ints is NULL:

@@ -113,13 +113,12 @@ cdef class WordCounts:
         that is not valid UTF-8, and then nothing was counted.
         """
         cdef tk_documents documents
-        cdef tk_split split
+        cdef tk_split split = tk_split(family, NULL, NULL)
         cdef int64_t last = 0
         cdef size_t i, bad, n = len(text)
         cdef int status
         if not 0 <= family < TK_SCAN_FAMILIES:
             raise ValueError(f"no scanner has the number {family}")
-        split.family, split.cuts = family, NULL
         memset(&documents, 0, sizeof(documents))
         documents.text, documents.n = <const uint8_t *> <const char *> text, n
         if ends is not None:

@@ -12,9 +12,12 @@ cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
     ctypedef struct tk_cuts:
         int unconditional
+    ctypedef struct tk_dfa:
+        pass
     ctypedef struct tk_split:
         int family
         const tk_cuts *cuts
+        const tk_dfa *dfa
     size_t tk_scan_by(
         int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )

@@ -98,8 +98,7 @@ def scan(text, int family, isa=None):
     cdef tk_split split
     if not 0 <= family < TK_SCAN_FAMILIES:
         raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
-    split.family = family
-    split.cuts = NULL
+    split = tk_split(family, NULL, NULL)
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
     while True:

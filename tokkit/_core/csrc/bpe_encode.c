@@ -165,11 +165,27 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
     return TK_OK;
 }
 
+/* A chunk of stretches, some dropped: the pieces between two that are go together. */
+static int encode_kept(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start, const size_t *ends,
+                       size_t count) {
+    for (size_t k = 0, first = 0; k <= count; k++) {
+        if (k < count && !(ends[k] & TK_DROPPED)) continue;
+        if (first < k) {
+            int status = encode_chunk(model, w, text, n, start, ends + first, k - first);
+            if (status != TK_OK) return status;
+        }
+        if (k < count) start = ends[k] & ~TK_DROPPED;
+        first = k + 1;
+    }
+    return TK_OK;
+}
+
 int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
               size_t stop) {
     size_t ends[CHUNK], start = *at, count;
     while (start < stop && (count = tk_scan(split, text, n, at, ends, CHUNK))) {
-        int status = encode_chunk(model, w, text, n, start, ends, count);
+        int status = split->dfa ? encode_kept(model, w, text, n, start, ends, count)
+                                : encode_chunk(model, w, text, n, start, ends, count);
         if (status != TK_OK) return status;
         start = *at;
     }

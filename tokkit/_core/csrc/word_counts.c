@@ -115,7 +115,8 @@ int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *spli
         }
         const uint8_t *text = d->text + d->start;
         size_t n_pieces = tk_scan(split, text, n, &d->pos, ends, PIECES_AT_ONCE), from = before;
-        for (size_t k = 0; k < n_pieces; from = ends[k++]) {
+        for (size_t k = 0; k < n_pieces; from = ends[k++] & ~TK_DROPPED) {
+            if (TK_UNLIKELY(ends[k] & TK_DROPPED)) continue;
             int status = add(t, text + from, ends[k] - from, 1);
             if (TK_UNLIKELY(status)) return status;
         }
