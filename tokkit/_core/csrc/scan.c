@@ -4,6 +4,8 @@
 #define TK_UNICODE_TABLES_HERE
 #include "scan_family.h"
 
+#include "dfa.h"
+
 unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)]; }
 
 TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) {
@@ -149,6 +151,7 @@ static const tk_scanner *chosen = tk_scanners_scalar;
 void tk_scan_use(int isa) { chosen = scanners_of(isa); }
 
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
     return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen)[split->family](text, n, pos, ends, limit);
 }
 

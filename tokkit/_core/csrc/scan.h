@@ -24,9 +24,11 @@ enum { TK_SCAN_LIMIT = 64 };
 
 /* What cuts a text: the scanner of a family, or where dfa is not NULL the automaton of a compiled pattern. */
 struct tk_dfa;
+struct tk_dfa_memo;
 typedef struct {
     int family;
     const struct tk_dfa *dfa;
+    struct tk_dfa_memo *memo; /* of the one text that is being scanned; NULL does too (dfa.h) */
 } tk_split;
 
 /* Set in an end: the stretch that ends there is no piece. No match covers it, and the tokenizer drops such text. */
@@ -34,7 +36,8 @@ typedef struct {
 
 /* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
    Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
-   pattern sees ($ and look-ahead end there). No piece is empty; pieces and dropped stretches cover the text.
+   pattern sees ($ and look-ahead end there). A text is scanned from 0 on.
+   No piece is empty; pieces and dropped stretches cover the text.
    Scanners of families drop nothing. */
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 
