@@ -12,11 +12,11 @@ MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
-TEXT = ["utf8.c", "dfa.c", "scan.c", "scan_avx2.c", "scan_avx512.c"]
+TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,
-    "pattern": ["utf8.c", "dfa.c"],
+    "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "batch": [],
     "special": ["special.c"],

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, as_array, check, convert, encode_some, tk_bpe, tk_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special
-from tokkit._core.text cimport TextView, view_text
+from tokkit._core.text cimport TextView, tk_split, view_text
 
 import threading
 
@@ -74,6 +74,7 @@ cdef class Batch:
         cdef tk_bpe *model = &self.encoder.model
         cdef tk_special *specials = &self.matcher.special if self.matcher is not None else NULL
         cdef const uint8_t *p = NULL
+        cdef tk_split *split = &self.encoder.split
         cdef int status = TK_OK
         views_buffer = bytearray(count * sizeof(TextView))
         cdef uint8_t[::1] raw = views_buffer
@@ -88,7 +89,7 @@ cdef class Batch:
                 status = convert(views + k, w, &p, &n)
                 at = 0
                 while status == TK_OK and at < n:
-                    status = encode_some(model, w, &self.encoder.split, specials, p, n, &at, at + SLICE_BYTES)
+                    status = encode_some(model, w, split, specials, p, n, &at, at + SLICE_BYTES)
                     if n > SLICE_BYTES:
                         with gil:
                             PyErr_CheckSignals()

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokkit._core.special cimport tk_special
-from tokkit._core.text cimport TextView, tk_dfa_memo, tk_split
+from tokkit._core.text cimport TextView, tk_cuts, tk_dfa_memo, tk_split
 
 
 cdef extern from "bpe_model.h" nogil:
@@ -13,6 +13,7 @@ cdef extern from "bpe_model.h" nogil:
         uint32_t *id
         uint32_t *left
         uint32_t *right
+        tk_cuts cuts
     ctypedef struct tk_vocabulary:
         const uint8_t *blob
         const int64_t *offsets

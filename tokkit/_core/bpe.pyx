@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
-    TextView, chosen_isa, tk_dfa_memo_free, tk_scan_use, tk_split, tk_utf8_bound, tk_utf8_from_units, view_text,
+    TextView, chosen_isa, tk_dfa_memo_free, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
 )
 
 import numpy as np
@@ -35,7 +35,7 @@ cdef enum:
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
 
-tk_scan_use(chosen_isa())
+tk_isa_use(chosen_isa())
 
 STATUS_MESSAGES = {
     TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
@@ -140,6 +140,8 @@ cdef class BPEEncoder:
         with nogil:
             status = tk_bpe_build(&self.model, &vocabulary, &culprit)
         check_build(status, culprit)
+        if self.model.cuts.unconditional:
+            self.split.cuts = &self.model.cuts
         if TK_SHARES_INTS:
             self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
             if self.ints is NULL:

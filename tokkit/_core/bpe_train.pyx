@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from tokkit._core.pattern cimport split_of
-from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_scan_use, tk_split, tk_utf8_invalid
+from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
 
 cdef extern from "word_counts.h" nogil:
     int TK_OK, TK_TOO_LARGE
@@ -51,7 +51,7 @@ cdef extern from "bpe_train.h" nogil:
     const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n)
     const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *, const uint64_t **ends, size_t *n)
 
-tk_scan_use(chosen_isa())
+tk_isa_use(chosen_isa())
 
 # Bytes counted between two looks for Ctrl-C: some 50 ms of work.
 cdef size_t BYTES_A_SLICE = 4 << 20

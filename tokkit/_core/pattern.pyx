@@ -80,7 +80,7 @@ cdef class SplitPattern:
 cdef tk_split split_of(object split) except *:
     # What cuts a text, of a scanner's number or a SplitPattern; whoever uses it keeps the object.
     cdef tk_split made
-    made.family, made.dfa, made.memo = 0, NULL, NULL
+    made.family, made.cuts, made.dfa, made.memo = 0, NULL, NULL, NULL
     if isinstance(split, SplitPattern):
         made.dfa = &(<SplitPattern> split).dfa
     elif isinstance(split, int) and 0 <= split < TK_SCAN_FAMILIES:

@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 cdef extern from "utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
     size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates)
+    size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 
 cdef extern from "dfa.h" nogil:
@@ -30,15 +31,21 @@ cdef extern from "dfa.h" nogil:
 cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
     size_t TK_DROPPED
+    ctypedef struct tk_cuts:
+        int unconditional
     ctypedef struct tk_split:
         int family
+        const tk_cuts *cuts
         const tk_dfa *dfa
         tk_dfa_memo *memo
-    size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit)
+    size_t tk_scan_by(
+        int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
+    )
     unsigned tk_category(uint32_t code_point)
-    int TK_ISAS
+
+cdef extern from "isa.h" nogil:
     int tk_isa_supported(int isa)
-    void tk_scan_use(int isa)
+    void tk_isa_use(int isa)
 
 cdef extern from *:
     """
@@ -62,4 +69,4 @@ cdef struct TextView:
 
 
 cdef object view_text(object text, TextView *view)
-cdef int chosen_isa() except -1  # each extension that links the scanners passes it to tk_scan_use
+cdef int chosen_isa() except -1  # each extension that links isa.c passes it to tk_isa_use

@@ -22,6 +22,18 @@ cdef int chosen_isa() except -1:
     return ISAS.index(name)
 
 
+cdef int isa_number(object name) except -1:
+    # The number of an instruction set that this machine runs; of the one in use where the name is None.
+    if name is None:
+        return chosen_isa()
+    if name not in isas():
+        raise ValueError(f"isa is {name!r}; this machine runs {', '.join(isas())}")
+    return ISAS.index(name)
+
+
+tk_isa_use(chosen_isa())
+
+
 def isa() -> str:
     """Return the instruction set that this process scans text with: "scalar", "avx2" or "avx512"."""
     return ISAS[chosen_isa()]
@@ -51,20 +63,23 @@ cdef object view_text(object text, TextView *view):
     return text
 
 
-def to_utf8(text) -> bytes:
-    """Return the UTF-8 bytes that the encoders read: surrogate pairs joined, lone surrogates as U+FFFD."""
+def to_utf8(text, isa=None) -> bytes:
+    """Return the UTF-8 bytes that the encoders read: surrogate pairs joined, lone surrogates as U+FFFD.
+
+    `isa` names one of `isas()`; None is the one that this process uses.
+    """
     cdef TextView view
-    cdef int surrogates = 0
+    cdef int surrogates = 0, by = isa_number(isa)
     cdef size_t n
     cdef uint8_t *out
     _owner = view_text(text, &view)  # holds the memory that the view shows
     if view.width == 0:
         return (<const char *> view.data)[: view.length]
-    out = <uint8_t *> malloc(tk_utf8_bound(view.length, view.width) + 1)
+    out = <uint8_t *> malloc(tk_utf8_bound(view.length, view.width))
     if out is NULL:
         raise MemoryError
     try:
-        n = tk_utf8_from_units(view.data, view.length, view.width, out, &surrogates)
+        n = tk_utf8_from_units_by(by, view.data, view.length, view.width, out, &surrogates)
         return (<const char *> out)[:n]
     finally:
         free(out)
@@ -75,19 +90,19 @@ def scan(text, int family, isa=None):
 
     `isa` names one of `isas()`; None is the one that this process uses.
     """
-    if isa is not None and isa not in isas():
-        raise ValueError(f"isa is {isa!r}; this machine runs {', '.join(isas())}")
-    cdef int by = chosen_isa() if isa is None else ISAS.index(isa)
+    cdef int by = isa_number(isa)
     cdef bytes utf8 = to_utf8(text)
     cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
     cdef size_t n = len(utf8), at = 0, count = 0, got, k
     cdef size_t ends[256]
+    cdef tk_split split
     if not 0 <= family < TK_SCAN_FAMILIES:
         raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
+    split.family, split.cuts, split.dfa, split.memo = family, NULL, NULL, NULL
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
     while True:
-        got = tk_scan_by(by, family, p, n, &at, ends, 256)
+        got = tk_scan_by(by, &split, p, n, &at, ends, 256)
         if got == 0:
             return result[:count].copy()
         for k in range(got):

@@ -52,6 +52,10 @@ static inline int tk_reserve(void *block, size_t *capacity, size_t need, size_t 
     return TK_OK;
 }
 
+TK_INLINE int tk_has_bit(const uint8_t *bits, size_t i) { return bits[i >> 3] >> (i & 7) & 1; }
+
+static inline void tk_set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_t)(1u << (i & 7)); }
+
 static inline uint64_t tk_load64(const void *p) {
     uint64_t v;
     memcpy(&v, p, 8);

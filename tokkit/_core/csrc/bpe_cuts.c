@@ -1,9 +1,7 @@
-/* The two bit sets of safe cuts: see bpe_cuts.h. */
-#include "bpe_cuts.h"
+/* A vocabulary in, its safe cuts out: see safe_cuts.h. */
+#include "bpe_model.h"
 
 #include "utf8.h"
-
-static void set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_t)(1u << (i & 7)); }
 
 /* First byte of the character that ends just before `at`, or NULL where the token holds only a part of it. */
 static const uint8_t *whole_before(const uint8_t *token, size_t at) {
@@ -14,7 +12,7 @@ static const uint8_t *whole_before(const uint8_t *token, size_t at) {
     return NULL;
 }
 
-static void add_token(tk_bpe *model, const uint8_t *token, size_t n) {
+static void add_token(tk_cuts *cuts, const uint8_t *token, size_t n) {
     for (size_t i = 1; i < n; i++) {
         if (tk_is_continuation(token[i])) continue; /* no boundary of characters */
         const uint8_t *before = whole_before(token, i);
@@ -23,18 +21,20 @@ static void add_token(tk_bpe *model, const uint8_t *token, size_t n) {
         for (unsigned k = 1; whole && k < length; k++) whole = tk_is_continuation(token[i + k]);
         if (whole) {
             uint32_t c = tk_utf8_decode(before, &length), d = tk_utf8_decode(token + i, &length);
-            set_bit(model->bigrams, tk_bigram_hash(c, d));
+            tk_set_bit(cuts->bigrams, tk_bigram_place(tk_bigram_left(c), tk_bigram_right(d)));
         } else {
-            set_bit(model->byte_bigrams, (size_t)token[i - 1] << 8 | token[i]);
+            tk_set_bit(cuts->byte_bigrams, (size_t)token[i - 1] << 8 | token[i]);
         }
     }
 }
 
 int tk_cuts_build(tk_bpe *model) {
-    model->bigrams = tk_calloc((size_t)1 << TK_BIGRAM_BITS >> 3, 1);
-    model->byte_bigrams = tk_calloc(65536 / 8, 1);
-    if (!model->bigrams || !model->byte_bigrams) return TK_NO_MEMORY;
+    tk_cuts *cuts = &model->cuts;
+    cuts->bigrams = tk_calloc((size_t)1 << TK_BIGRAM_BITS >> 3, 1);
+    cuts->byte_bigrams = tk_calloc(65536 / 8, 1);
+    if (!cuts->bigrams || !cuts->byte_bigrams) return TK_NO_MEMORY;
+    cuts->unconditional = !model->whole_piece || !model->unreachable;
     for (uint32_t t = 256; t < model->n; t++)
-        if (model->left[t] != TK_NONE) add_token(model, model->bytes[t], model->length[t]);
+        if (model->left[t] != TK_NONE) add_token(cuts, model->bytes[t], model->length[t]);
     return TK_OK;
 }

@@ -2,11 +2,10 @@
 
    Phase 1 finds the ends of up to CHUNK pieces, phase 2 makes their keys and prefetches their cache lines,
    phase 3 looks them up and writes ids. A piece that misses is cut where no token can span the cut
-   (bpe_cuts.h), and its units are looked up in turn; only what is still unknown is merged. */
+   (safe_cuts.h), and its units are looked up in turn; only what is still unknown is merged. */
 #include "bpe_encode.h"
 
 #include "bpe_backtrack.h"
-#include "bpe_cuts.h"
 #include "utf8.h"
 
 enum {
@@ -64,8 +63,8 @@ static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
 static int encode_unit(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, size_t readable) {
     const uint32_t *ids;
     size_t count, before = w->n_ids;
-    int trusted = !(model->whole_piece && model->unreachable), status;
-    if (!trusted || n > LONG_UNIT) return merge(model, w, p, n);
+    int status;
+    if (!model->cuts.unconditional || n > LONG_UNIT) return merge(model, w, p, n);
     if (n > TK_SHORT_WORD) {
         if ((count = tk_cache_find_long(&w->cache, p, n, &ids))) return emit(w, ids, count), TK_OK;
         if ((status = merge(model, w, p, n)) != TK_OK) return status;
@@ -89,7 +88,7 @@ static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n,
     *units = 1;
     while (i < n) {
         uint32_t d = tk_utf8_decode(p + i, &length);
-        if (tk_may_cut(model, c, p[i - 1], d, p[i])) {
+        if (tk_may_cut(&model->cuts, tk_bigram_left(c), p[i - 1], tk_bigram_right(d), p[i])) {
             if ((status = encode_unit(model, w, p + start, i - start, readable - start)) != TK_OK) return status;
             start = i;
             ++*units;
@@ -118,8 +117,27 @@ static TK_NOINLINE int encode_missed(tk_bpe *model, tk_worker *w, const uint8_t 
     int status = worth_cutting(p, n) ? encode_units(model, w, p, n, readable, &units) : merge(model, w, p, n);
     if (status != TK_OK) return status;
     if (n <= TK_SHORT_WORD) tk_cache_add(&w->cache, key, w->ids + before, w->n_ids - before);
-    else if (units <= FEW_UNITS) tk_cache_add_long(&w->cache, p, n, w->ids + before, w->n_ids - before);
+    else if (units <= FEW_UNITS || p[0] < 0x80) tk_cache_add_long(&w->cache, p, n, w->ids + before, w->n_ids - before);
     return TK_OK;
+}
+
+/* Ids of the first line that has the word, all four at once: the count says how many of them stay. */
+TK_INLINE size_t emit_word(uint32_t *out, const tk_word *word) {
+    uint32_t first = word->ids[0];
+    memcpy(out, word->ids, sizeof word->ids);
+    out[0] = first & TK_ID_MASK;
+    return first >> TK_ID_BITS;
+}
+
+/* The keys of pieces that lie `from` and end at ends[]; their cache lines are on their way. */
+TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t from, const size_t *ends,
+                         size_t count, tk_key *keys) {
+    size_t k = 0, at = from;
+    for (; k < count && at + 16 <= n; at = ends[k++]) {
+        keys[k] = tk_key_of_16(text + at, ends[k] - at);
+        TK_PREFETCH(tk_cache_line(cache, keys[k].hash));
+    }
+    for (; k < count; at = ends[k++]) keys[k] = tk_key_of(text + at, ends[k] - at, n - at);
 }
 
 static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
@@ -128,28 +146,22 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
     int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + (ends[count - 1] - start) + TK_INLINE_IDS,
                             sizeof *w->ids);
     if (status != TK_OK) return status;
-    size_t at = start;
-    for (size_t k = 0; k < count; at = ends[k++]) {
-        size_t length = ends[k] - at;
-        if (length <= TK_SHORT_WORD) keys[k] = tk_key_of(text + at, length, n - at);
-        else keys[k] = (tk_key){0, UINT64_MAX, 0}; /* no entry has this key: its length would be 255 */
-        TK_PREFETCH(tk_cache_line(&w->cache, keys[k].hash));
-    }
-    at = start;
-    for (size_t k = 0; k < count; at = ends[k++]) {
+    make_keys(&w->cache, text, n, start, ends, count, keys);
+    uint32_t *out = w->ids + w->n_ids;
+    for (size_t k = 0; k < count; k++) {
         const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
         uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
         uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
         if (TK_LIKELY(!other_0 | !other_1)) {
-            const tk_word *word = words + (other_0 != 0);
-            uint32_t *out = w->ids + w->n_ids; /* all four are written: the count says how many stay */
-            out[0] = word->ids[0] & TK_ID_MASK;
-            memcpy(out + 1, word->ids + 1, 3 * sizeof *out);
-            w->n_ids += word->ids[0] >> TK_ID_BITS;
-        } else if ((status = encode_missed(model, w, text + at, ends[k] - at, n - at, keys + k)) != TK_OK) {
-            return status;
+            out += emit_word(out, words + (other_0 != 0));
+        } else {
+            size_t at = k ? ends[k - 1] : start;
+            w->n_ids = (size_t)(out - w->ids);
+            if ((status = encode_missed(model, w, text + at, ends[k] - at, n - at, keys + k)) != TK_OK) return status;
+            out = w->ids + w->n_ids;
         }
     }
+    w->n_ids = (size_t)(out - w->ids);
     return TK_OK;
 }
 
@@ -170,8 +182,9 @@ static int encode_kept(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t 
 
 int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
               size_t stop) {
-    tk_split mine = {split->family, split->dfa, &w->memo};
+    tk_split mine = *split;
     size_t ends[CHUNK], start = *at, count;
+    mine.memo = &w->memo;
     while (start < stop && (count = tk_scan(&mine, text, n, at, ends, CHUNK))) {
         int status = split->dfa ? encode_kept(model, w, text, n, start, ends, count)
                                 : encode_chunk(model, w, text, n, start, ends, count);

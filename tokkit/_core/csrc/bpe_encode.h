@@ -20,7 +20,7 @@ typedef struct {
 int tk_worker_init(tk_worker *worker, const tk_bpe *model, size_t max_words);
 void tk_worker_free(tk_worker *worker);
 
-/* Append the ids of text from *at on, cut by `split`, until *at is n or has passed `stop`, so
+/* Append the ids of text from *at on, cut as `split` says, until *at is n or has passed `stop`, so
    that the caller can look up from a long text now and then. TK_OK, TK_NO_MEMORY or TK_TOO_LARGE. */
 int tk_encode(tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
               size_t stop);

@@ -13,8 +13,15 @@ void tk_merger_free(tk_merger *m) {
     memset(m, 0, sizeof *m);
 }
 
+/* The loops that close a gap are short: a call of memmove, which GCC would make of them, costs more than it moves. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SHORT_LOOPS __attribute__((optimize("no-tree-loop-distribute-patterns")))
+#else
+#define SHORT_LOOPS
+#endif
+
 /* results[i] is what symbols[i] and symbols[i + 1] merge to; the arrays are compacted at each merge. */
-static size_t merge_small(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols,
+SHORT_LOOPS static size_t merge_small(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols,
                           uint32_t *results) {
     for (size_t i = 0; i < n; i++) symbols[i] = bytes[i];
     for (size_t i = 0; i + 1 < n; i++) results[i] = model->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]];

@@ -2,7 +2,6 @@
 #include "bpe_model.h"
 
 #include "bpe_backtrack.h"
-#include "bpe_cuts.h"
 #include "bpe_merge.h"
 
 static void add_pair(tk_bpe *m, uint32_t a, uint32_t b, uint32_t result) {
@@ -12,15 +11,16 @@ static void add_pair(tk_bpe *m, uint32_t a, uint32_t b, uint32_t result) {
         m->byte_pairs[a << 8 | b] = result;
         return;
     }
-    uint64_t key = (uint64_t)a << TK_NUMBER_BITS | b;
-    size_t slot = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> m->pair_shift);
+    uint64_t hash = tk_pair_hash(a, b);
+    size_t slot = (size_t)(hash >> m->pair_shift);
     while (m->pairs[slot] != UINT64_MAX) slot = (slot + 1) & m->pair_mask;
-    m->pairs[slot] = key << TK_NUMBER_BITS | result;
+    m->pairs[slot] = (uint64_t)a << (2 * TK_NUMBER_BITS) | (uint64_t)b << TK_NUMBER_BITS | result;
+    tk_set_bit(m->pair_filter, (size_t)(hash >> (64 - TK_FILTER_BITS)));
 }
 
 static int allocate(tk_bpe *m, size_t n) {
     unsigned bits = 10;
-    while (((size_t)1 << bits) < 2 * n) bits++;
+    while (((size_t)1 << bits) < n + n / 4) bits++;
     m->n = (uint32_t)n;
     m->pair_shift = 64 - bits;
     m->pair_mask = ((size_t)1 << bits) - 1;
@@ -31,7 +31,10 @@ static int allocate(tk_bpe *m, size_t n) {
     m->length = tk_calloc(n, sizeof *m->length);
     m->byte_pairs = tk_alloc(65536, sizeof *m->byte_pairs);
     m->pairs = tk_alloc((size_t)1 << bits, sizeof *m->pairs);
-    if (!m->id || !m->left || !m->right || !m->bytes || !m->length || !m->byte_pairs || !m->pairs) return TK_NO_MEMORY;
+    m->pair_filter = tk_calloc((size_t)1 << TK_FILTER_BITS >> 3, 1);
+    if (!m->id || !m->left || !m->right || !m->bytes || !m->length || !m->byte_pairs || !m->pairs ||
+        !m->pair_filter)
+        return TK_NO_MEMORY;
     memset(m->left, 0xFF, n * sizeof *m->left);
     memset(m->right, 0xFF, n * sizeof *m->right);
     memset(m->byte_pairs, 0xFF, 65536 * sizeof *m->byte_pairs);
@@ -221,8 +224,9 @@ void tk_bpe_free(tk_bpe *m) {
     free(m->length);
     free(m->byte_pairs);
     free(m->pairs);
-    free(m->bigrams);
-    free(m->byte_bigrams);
+    free(m->pair_filter);
+    free(m->cuts.bigrams);
+    free(m->cuts.byte_bigrams);
     free(m->by_bucket);
     for (size_t bucket = 0; bucket < TK_BUCKETS; bucket++) tk_trie_free(m->tries[bucket]);
     memset(m, 0, sizeof *m);

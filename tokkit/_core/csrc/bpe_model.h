@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "base.h"
+#include "safe_cuts.h"
 
 #define TK_NONE UINT32_MAX
 #define TK_NUMBER_BITS 21
@@ -24,6 +25,7 @@ typedef struct tk_trie tk_trie;
 /* Tokens are sorted into tries by their first byte, and by the second too where the first is a space: in most
    vocabularies nearly half of all tokens begin with one. */
 enum { TK_BUCKETS = 512 };
+enum { TK_FILTER_BITS = 21 };
 
 TK_INLINE unsigned tk_bucket(const uint8_t *bytes, size_t n) {
     return bytes[0] == ' ' && n > 1 ? 256u + bytes[1] : bytes[0];
@@ -37,13 +39,13 @@ typedef struct {
     uint32_t *length;         /* [n] bytes of the token; 0 for a merge that never happens */
     uint32_t *byte_pairs;     /* [65536] two bytes → number or TK_NONE */
     uint64_t *pairs;          /* open addressing: left 21 bits | right 21 | result 21; all ones is free */
+    uint8_t *pair_filter;     /* 2^TK_FILTER_BITS bits: a pair whose bit is clear is not in `pairs` */
     unsigned pair_shift;      /* 64 - log2(slots) */
     size_t pair_mask;
     int whole_piece;          /* a piece that is a token gets its id without merging */
     _Atomic(int) monotone;    /* every token has a greater number than its two parts: bpe_backtrack.h works */
     uint32_t unreachable;     /* tokens that only whole pieces can be */
-    uint8_t *bigrams;         /* bpe_cuts.h */
-    uint8_t *byte_bigrams;
+    tk_cuts cuts;             /* boundaries that no token spans */
     uint32_t *by_bucket;      /* tokens that merging makes, by tk_bucket, the shortest first */
     uint32_t bucket[TK_BUCKETS + 1]; /* where in by_bucket those of a bucket start */
     _Atomic(tk_trie *) tries[TK_BUCKETS]; /* bpe_backtrack.h; built when long pieces need them, published whole */
@@ -65,13 +67,20 @@ typedef struct {
    result is not its parts joined. */
 int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit);
 void tk_bpe_free(tk_bpe *model);
+int tk_cuts_build(tk_bpe *model); /* the last step of tk_bpe_build */
 
-/* The result of merging a and b, or TK_NONE. */
+TK_INLINE uint64_t tk_pair_hash(uint32_t a, uint32_t b) {
+    return ((uint64_t)a << TK_NUMBER_BITS | b) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* The result of merging a and b, or TK_NONE. Most pairs do not merge, and most of these the filter knows: it
+   stays in the second-level cache, the table does not. */
 TK_INLINE uint32_t tk_pair(const tk_bpe *model, uint32_t a, uint32_t b) {
     if ((a | b) < 256) return model->byte_pairs[a << 8 | b];
+    uint64_t hash = tk_pair_hash(a, b);
+    if (!tk_has_bit(model->pair_filter, (size_t)(hash >> (64 - TK_FILTER_BITS)))) return TK_NONE;
     uint64_t key = (uint64_t)a << (2 * TK_NUMBER_BITS) | (uint64_t)b << TK_NUMBER_BITS;
-    size_t slot = (size_t)((key >> TK_NUMBER_BITS) * UINT64_C(0x9E3779B97F4A7C15) >> model->pair_shift);
-    for (;; slot = (slot + 1) & model->pair_mask) {
+    for (size_t slot = (size_t)(hash >> model->pair_shift);; slot = (slot + 1) & model->pair_mask) {
         uint64_t entry = model->pairs[slot];
         if ((entry ^ key) >> TK_NUMBER_BITS == 0) return (uint32_t)entry & TK_MAX_TOKENS;
         if (entry == UINT64_MAX) return TK_NONE;

@@ -2,6 +2,7 @@
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
    the branch of the pattern that a piece of code answers. */
 #define TK_UNICODE_TABLES_HERE
+#include "isa.h"
 #include "scan_family.h"
 
 #include "dfa.h"
@@ -98,7 +99,9 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
 }
 
 #define SCAN(name, family)                                                                                   \
-    static size_t name(const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {             \
+    static size_t name(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,        \
+                       size_t limit) {                                                                       \
+        (void)cuts; /* whole pieces are always right: what a scanner may cut, it need not */                 \
         size_t i = *pos, count = 0;                                                                          \
         while (count < limit && i < n) ends[count++] = i = piece_end(&family, text, i, n);                   \
         *pos = i;                                                                                            \
@@ -111,7 +114,9 @@ SCAN(scan_o200k, O200K)
 SCAN(scan_llama3, LLAMA3)
 SCAN(scan_qwen2, QWEN2)
 
-static size_t scan_whole(const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                         size_t limit) {
+    (void)cuts;
     (void)text;
     if (!limit || *pos >= n) return 0;
     ends[0] = *pos = n;
@@ -121,14 +126,8 @@ static size_t scan_whole(const uint8_t *text, size_t n, size_t *pos, size_t *end
 const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,   scan_cl100k,
                                                          scan_o200k, scan_llama3, scan_qwen2};
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_X86 1
-#else
-#define HAS_X86 0
-#endif
-
 static const tk_scanner *scanners_of(int isa) {
-#if HAS_X86
+#if TK_X86
     if (isa == TK_ISA_AVX512) return tk_scanners_avx512;
     if (isa == TK_ISA_AVX2) return tk_scanners_avx2;
 #endif
@@ -136,25 +135,13 @@ static const tk_scanner *scanners_of(int isa) {
     return tk_scanners_scalar;
 }
 
-int tk_isa_supported(int isa) {
-#if HAS_X86
-    __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */
-    int bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-    if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
-    if (isa == TK_ISA_AVX512) return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
-#endif
-    return isa == TK_ISA_SCALAR;
-}
-
-static const tk_scanner *chosen = tk_scanners_scalar;
-
-void tk_scan_use(int isa) { chosen = scanners_of(isa); }
-
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
-    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : chosen)[split->family](text, n, pos, ends, limit);
+    return tk_scan_by(tk_isa, split, text, n, pos, ends, limit);
 }
 
-size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    return (limit < TK_SCAN_LIMIT ? tk_scanners_scalar : scanners_of(isa))[family](text, n, pos, ends, limit);
+size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                  size_t limit) {
+    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
+    const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : scanners_of(isa);
+    return scanners[split->family](split->cuts, text, n, pos, ends, limit);
 }

@@ -1,7 +1,7 @@
 /* Valid UTF-8 in, ends of pieces out: the split patterns of the field as hand-written scanners. */
 #ifndef TK_SCAN_H
 #define TK_SCAN_H
-#include "base.h"
+#include "safe_cuts.h"
 
 /* The patterns that have a scanner; pretokenizers/patterns.py holds their text and the same numbers. */
 enum {
@@ -14,22 +14,21 @@ enum {
     TK_SCAN_FAMILIES = 6
 };
 
-/* What scanning is compiled for. The greatest that runs is the default. */
-enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
-int tk_isa_supported(int isa);
-void tk_scan_use(int isa); /* for tk_scan, once, at import */
-
-/* Ends that a caller should have room for: with fewer, the scalar scanners run. */
-enum { TK_SCAN_LIMIT = 64 };
-
-/* What cuts a text: the scanner of a family, or where dfa is not NULL the automaton of a compiled pattern. */
 struct tk_dfa;
 struct tk_dfa_memo;
+
+/* How text is cut: by the scanner of a family, or where dfa is not NULL by the automaton of a compiled pattern.
+   With `cuts` (else NULL), a scanner may also end a piece at a safe cut inside a run of letters, so that its parts
+   are looked up and merged on their own; the ids are the same. */
 typedef struct {
     int family;
+    const tk_cuts *cuts;
     const struct tk_dfa *dfa;
     struct tk_dfa_memo *memo; /* of the one text that is being scanned; NULL does too (dfa.h) */
 } tk_split;
+
+/* Ends that a caller should have room for: with fewer, the scalar scanners run. */
+enum { TK_SCAN_LIMIT = 64 };
 
 /* Set in an end: the stretch that ends there is no piece. No match covers it, and the tokenizer drops such text. */
 #define TK_DROPPED ((size_t)1 << (8 * sizeof(size_t) - 1))
@@ -42,7 +41,8 @@ typedef struct {
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 
 /* The same by the scanners of one ISA, which the machine must support: so that tests can compare them. */
-size_t tk_scan_by(int isa, int family, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                  size_t limit);
 
 /* The category number of a code point (unicode_tables.h), for tests of the tables. */
 unsigned tk_category(uint32_t code_point);

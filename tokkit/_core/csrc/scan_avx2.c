@@ -1,5 +1,6 @@
 /* 64 bytes in, class masks out, by AVX2; and the scanners made of that: see scan_block.h. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "isa.h"
+#if TK_X86
 #include <immintrin.h>
 
 #if defined(__clang__)
@@ -44,6 +45,22 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->blank = with_any(a, b, CONTROL_BIT) | m->space;
     m->apostrophe = equal_to(low, high, '\'');
     m->slash = equal_to(low, high, '/');
+}
+
+TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)p), high = _mm256_loadu_si256((const __m256i *)(p + 32));
+    const __m256i bound = _mm256_set1_epi8(-64);
+    return mask_of(_mm256_cmpgt_epi8(bound, low), _mm256_cmpgt_epi8(bound, high));
+}
+
+TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) {
+    do {
+        for (int k = 0; k < 8; k++) {
+            out[k] = from + (mask ? lowest(mask) : 0);
+            mask &= mask - 1;
+        }
+        out += 8;
+    } while (mask);
 }
 
 SCANNERS(avx2)

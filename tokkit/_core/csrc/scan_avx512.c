@@ -1,11 +1,13 @@
 /* 64 bytes in, class masks out, by AVX-512; and the scanners made of that: see scan_block.h. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "isa.h"
+#if TK_X86
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,bmi,bmi2,popcnt"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,popcnt"))),        \
+                             apply_to = function)
 #else
-#pragma GCC target("avx512f,avx512bw,bmi,bmi2,popcnt")
+#pragma GCC target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,popcnt")
 #endif
 
 #include "scan_block.h"
@@ -25,6 +27,31 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->blank = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(CONTROL_BIT)) | m->space;
     m->apostrophe = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\''));
     m->slash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('/'));
+}
+
+TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
+    return _mm512_cmplt_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(-64));
+}
+
+TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) {
+    static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                        48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    uint8_t places[64];
+    const __m512i base = _mm512_set1_epi64((long long)from);
+    __m512i packed = _mm512_maskz_compress_epi8(mask, _mm512_loadu_si512(numbers));
+    _mm512_storeu_si512(out, _mm512_add_epi64(base, _mm512_cvtepu8_epi64(_mm512_castsi512_si128(packed))));
+    unsigned count = (unsigned)__builtin_popcountll(mask);
+    if (TK_LIKELY(count <= 8)) return;
+    __m128i second = _mm_srli_si128(_mm512_castsi512_si128(packed), 8);
+    _mm512_storeu_si512(out + 8, _mm512_add_epi64(base, _mm512_cvtepu8_epi64(second)));
+    if (TK_LIKELY(count <= 16)) return;
+    _mm512_storeu_si512(places, packed);
+    for (unsigned k = 16; k < count; k += 8) {
+        __m512i eight = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(places + k)));
+        _mm512_storeu_si512(out + k, _mm512_add_epi64(base, eight));
+    }
 }
 
 SCANNERS(avx512)

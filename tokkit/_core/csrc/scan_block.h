@@ -1,17 +1,26 @@
 /* 64 bytes as class masks in, the starts of pieces among them out: boundaries by bit algebra.
 
-   Included by one file an ISA, which defines classify() first. A block always begins at the start of a piece,
-   so nothing is carried from one block to the next: the last start that a block proves is where the next block
-   begins. A block with no start but its first, a piece at the end of the text, and most of what is not ASCII
-   are left to the scalar scanner, which says the same more slowly (scan.c). */
+   Included by one file an ISA, which defines classify(), inner_bytes() and write_places() first. A block always
+   begins at the start of a piece, so nothing is carried from one block to the next: the last start that a block
+   proves is where the next block begins. A block with no start but its first, a piece at the end of the text,
+   and a few characters are left to the scalar scanner, which says the same more slowly (scan.c).
+
+   With safe cuts, runs of dense scripts (Han, Kana, Hangul) are cut inside too: see tk_split. A block may begin
+   at such a cut as well, since what is left of a run of letters is cut as if it stood alone. */
 #include "scan_family.h"
 
 typedef struct {
     uint64_t upper, lower, digit, blank, line_end, space, apostrophe, slash; /* blank: white space but line ends */
-    uint64_t other; /* bytes beyond ASCII */
+    uint64_t other; /* bytes beyond ASCII; take_others() tells them apart */
+    uint64_t inner; /* of these, all but the first of each character; 0 unless `other` */
+    uint64_t both;  /* letters that are upper and lower case at once (o200k) */
+    uint64_t cuts;  /* safe cuts between letters */
 } tk_masks;
 
-TK_INLINE void classify(const uint8_t *p, tk_masks *masks);
+TK_INLINE void classify(const uint8_t *p, tk_masks *masks); /* the masks of ASCII, and `other` */
+TK_INLINE uint64_t inner_bytes(const uint8_t *p);           /* bytes 0x80 to 0xBF */
+/* Write from + the number of each bit that is set, and up to seven words of waste behind them. */
+TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out);
 
 /* The class bits of a byte below 0x80 are BY_LOW_NIBBLE[byte & 15] & BY_HIGH_NIBBLE[byte >> 4]. */
 enum { UPPER_BITS = 1 | 4, LOWER_BITS = 2 | 8, DIGIT_BIT = 16, LINE_END_BIT = 32, CONTROL_BIT = 64 };
@@ -31,18 +40,41 @@ TK_INLINE unsigned lowest(uint64_t mask) { return (unsigned)__builtin_ctzll(mask
 /* Bits below n, for n up to 64. */
 TK_INLINE uint64_t below(unsigned n) { return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX; }
 
-/* Letters of two bytes (Latin, Greek, Cyrillic, Hebrew, Arabic …) become letters of the masks, on both bytes.
-   Returns where a character stands that the block leaves to the scalar scanner, BLOCK where none does. */
-TK_INLINE unsigned take_letters(const tk_family *f, const uint8_t *p, tk_masks *m) {
-    for (uint64_t rest = m->other; rest;) {
-        unsigned at = lowest(rest), length;
-        if (p[at] >= 0xE0 || at + 2 > BLOCK) return at;
-        uint32_t c = class_at(p + at, &length);
-        uint64_t bits = UINT64_C(3) << at;
-        if (c & LOWER || (!f->case_split && c & LETTER)) m->lower |= bits;
-        else if (c & UPPER) m->upper |= bits;
-        else return at;
-        rest &= ~bits;
+#ifndef DENSE_LAST
+#define DENSE_LAST 0xED
+#endif
+/* The scripts whose words stand without spaces, or whose characters are many: all have three bytes. */
+TK_INLINE int is_dense(uint8_t first) { return first >= 0xE3 && first <= DENSE_LAST; }
+
+/* Put the characters beyond ASCII into the masks of their classes, on all their bytes; punctuation is what is in
+   none. Returns where a character stands that the block leaves to the scalar scanner, BLOCK where none does. */
+TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, tk_masks *m) {
+    uint32_t left = 0; /* half the hash of the dense letter that ends at `dense_end` */
+    unsigned dense_end = 0;
+    for (uint64_t rest = m->other & ~m->inner; rest; rest &= rest - 1) {
+        unsigned at = lowest(rest), length = tk_utf8_length(p[at]);
+        if (at + length > BLOCK) return at;
+        uint32_t c = tk_utf8_decode(p + at, &length), category = UINT32_C(1) << tk_cat_block[category_place(c)];
+        uint64_t bits = below(length) << at;
+        if (TK_LIKELY(category & LETTER)) {
+            if (!f->case_split || category & LOWER) m->lower |= bits;
+            else if (category & UPPER) m->upper |= bits;
+            else m->both |= bits;
+            if (cuts && is_dense(p[at])) {
+                uint64_t cut = dense_end == at && at && tk_may_cut(cuts, left, p[at - 1], tk_bigram_right(c), p[at]);
+                m->cuts |= cut << at;
+                left = tk_bigram_left(c);
+                dense_end = at + length;
+            }
+        } else if (category & WHITE) {
+            m->blank |= bits;
+        } else if (category & NUMBER) {
+            if (f->digits > 1) return at; /* counted by characters */
+            m->digit |= bits;
+        } else if (f->case_split && category & MARK) {
+            if (!at || !((m->upper | m->lower | m->both) >> (at - 1) & 1)) return at; /* it leads: see piece_end() */
+            m->both |= bits;
+        }
     }
     return BLOCK;
 }
@@ -62,8 +94,14 @@ TK_INLINE uint64_t tails(const tk_family *f, const tk_masks *m, uint64_t punctua
 /* Starts within runs of white space, which is `white` less the tails. */
 TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t white, uint64_t tail) {
     uint64_t all = m->blank | m->line_end, starts = white & ~behind(white);
-    if (!f->line_end_rule) return starts | (all & ~(all >> 1));  /* the run, and its last character apart */
-    starts |= m->blank & ~(all >> 1);
+    uint64_t last = all & ~(all >> 1); /* of a run, and then a character by itself: its last byte, then its first */
+    if (m->inner) {
+        last |= (last & m->inner) >> 1;
+        last |= (last & m->inner) >> 1;
+        last &= ~m->inner;
+    }
+    if (!f->line_end_rule) return starts | last;
+    starts |= m->blank & last;
     uint64_t lines = m->blank & behind(m->line_end & ~tail); /* what follows the last line end of a run */
     uint64_t killed = (m->blank + lines) & ~m->blank & m->line_end;
     for (; killed; killed &= killed - 1) { /* … a stretch of blanks that leads to one more line end does not */
@@ -73,20 +111,54 @@ TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t 
     return starts | lines;
 }
 
-TK_INLINE uint64_t digit_starts(const tk_family *f, uint64_t digit, uint64_t space) {
-    if (f->digits == 0) return digit & ~behind(digit | space);
-    if (f->digits == 1) return digit;
+TK_INLINE uint64_t digit_starts(const tk_family *f, const tk_masks *m) {
+    uint64_t digit = m->digit;
+    if (f->digits == 0) return digit & ~behind(digit | m->space);
+    if (f->digits == 1) return digit & ~m->inner;
     uint64_t starts = digit & ~behind(digit), three = digit & behind(digit) & digit << 2;
     for (uint64_t next = starts << 3 & three; next; next = next << 3 & three) starts |= next;
     return starts;
 }
 
+/* The last bytes of the characters whose first bytes are `first`. */
+TK_INLINE uint64_t last_bytes(const tk_masks *m, uint64_t first) {
+    if (!m->inner) return first;
+    for (int k = 0; k < 3; k++) first |= behind(first) & m->inner;
+    return first & ~(m->inner >> 1);
+}
+
+/* Starts inside runs of letters, where upper* lower+ | upper+ lower* ends within one (o200k). The letters that
+   are both go with those before them. So an upper case letter starts a piece behind a lower case one, or behind
+   letters that are both if these follow a lower case one or if the run ends with upper case only. Bits from
+   *trusted on may be wrong. */
+TK_INLINE uint64_t case_starts(tk_masks *m, unsigned *trusted) {
+    if (!m->both) return m->upper & behind(m->lower);
+    uint64_t into_lower = m->both & ~(m->both + (m->both & behind(m->lower))); /* runs of both that follow lower */
+    uint64_t starts = m->upper & behind(m->lower | into_lower), letter = m->upper | m->lower | m->both;
+    m->cuts &= ~into_lower; /* from there on, upper case letters would not be cut off */
+    for (uint64_t unsure = m->upper & behind(m->both & ~into_lower); unsure; unsure &= unsure - 1) {
+        uint64_t run_end = (m->upper + (unsure & -unsure)) & ~m->upper;
+        unsigned at = lowest(unsure);
+        if (!run_end || lowest(run_end) >= *trusted) {
+            if (*trusted > at) *trusted = at;
+            break;
+        }
+        if (!(run_end & -run_end & letter)) starts |= UINT64_C(1) << at;
+    }
+    return starts;
+}
+
 /* The starts in the 64 bytes at p, of which bits below *trusted are sure. */
-TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *trusted) {
+TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, unsigned *trusted) {
     tk_masks m;
+    unsigned length = BLOCK;
     classify(p, &m);
-    unsigned length = m.other ? take_letters(f, p, &m) : BLOCK;
-    uint64_t known = below(length), letter = m.upper | m.lower, white = m.blank | m.line_end;
+    m.inner = m.both = m.cuts = 0;
+    if (m.other) {
+        m.inner = inner_bytes(p);
+        length = take_others(f, p, cuts, &m);
+    }
+    uint64_t known = below(length), letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
     uint64_t punctuation = ~(letter | m.digit | white) & known;
     *trusted = length;
     if (length && white >> (length - 1) & 1) { /* how a run of white space is cut shows only at its end */
@@ -96,10 +168,12 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *
     uint64_t tail = tails(f, &m, punctuation);
     punctuation &= ~tail;
     uint64_t marks = punctuation & ~behind(punctuation) & ~behind(m.space);
-    uint64_t leads = f->any_prefix ? m.blank | marks : m.space; /* what a run of letters may begin with */
+    /* what a run of letters may begin with */
+    uint64_t leads = f->any_prefix ? m.blank | last_bytes(&m, marks) : m.space;
     uint64_t starts = letter & ~behind(letter | leads);
-    starts |= marks | white_starts(f, &m, white & ~tail, tail) | digit_starts(f, m.digit, m.space);
-    if (f->case_split) starts |= m.upper & behind(m.lower);
+    starts |= marks | white_starts(f, &m, white & ~tail, tail) | digit_starts(f, &m);
+    if (f->case_split) starts |= case_starts(&m, trusted);
+    starts |= m.cuts;
     uint64_t quotes = m.apostrophe & marks;
     if (f->contractions == SUFFIX_CONTRACTIONS) quotes &= behind(letter);
     for (uint64_t done = 0; quotes; quotes &= quotes - 1) {
@@ -111,6 +185,10 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *
         if (f->contractions == SUFFIX_CONTRACTIONS && done >> at & 1) continue; /* behind a contraction it leads */
         size_t end = contraction_end(p, at + 1, at + 3, f->contractions != LOWER_CONTRACTIONS);
         if (end == at + 1) continue;
+        if (end < BLOCK && m.both >> end & 1) { /* case_starts() took its letters for the start of these */
+            if (*trusted > at) *trusted = at;
+            break;
+        }
         if (f->contractions == SUFFIX_CONTRACTIONS) starts &= ~(UINT64_C(1) << at);
         starts &= ~(below((unsigned)end) & ~below(at + 1)); /* nothing starts inside it */
         if (end < BLOCK) starts |= done = UINT64_C(1) << end;
@@ -118,43 +196,37 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned *
     return starts;
 }
 
-TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const uint8_t *text, size_t n, size_t *pos,
-                             size_t *ends, size_t limit) {
+TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cuts *cuts, const uint8_t *text,
+                             size_t n, size_t *pos, size_t *ends, size_t limit) {
     size_t i = *pos, count = 0;
     size_t pieces = 1; /* left to the scalar scanner at a time: more while blocks keep failing */
     while (count + BLOCK <= limit && n - i > BLOCK) {
         unsigned trusted;
-        uint64_t starts = block_starts(f, text + i, &trusted) & below(trusted) & ~UINT64_C(1);
+        uint64_t starts = block_starts(f, text + i, cuts, &trusted) & below(trusted) & ~UINT64_C(1);
         if (TK_UNLIKELY(!starts)) {
-            count += scalar(text, n, &i, ends + count, pieces);
+            count += scalar(cuts, text, n, &i, ends + count, pieces);
             if (pieces < SCALAR_PIECES) pieces *= 2;
             continue;
         }
         pieces = 1;
         size_t from = i;
         i += 63 - (unsigned)__builtin_clzll(starts);
-        size_t *out = ends + count;
+        write_places(starts, from, ends + count);
         count += (unsigned)__builtin_popcountll(starts);
-        do { /* eight at a time, and some too many: there is room */
-            for (int k = 0; k < 8; k++) {
-                out[k] = from + (starts ? lowest(starts) : 0);
-                starts &= starts - 1;
-            }
-            out += 8;
-        } while (starts);
     }
-    if (n - i <= BLOCK && count < limit) count += scalar(text, n, &i, ends + count, limit - count);
+    if (n - i <= BLOCK && count < limit) count += scalar(cuts, text, n, &i, ends + count, limit - count);
     *pos = i;
     return count;
 }
 
 #define SCANNER(name, family, number)                                                                        \
-    static size_t name(const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {             \
-        return scan_blocks(&family, tk_scanners_scalar[number], text, n, pos, ends, limit);                  \
+    static size_t name(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,        \
+                       size_t limit) {                                                                       \
+        return scan_blocks(&family, tk_scanners_scalar[number], cuts, text, n, pos, ends, limit);            \
     }
 
-static size_t whole(const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    return tk_scanners_scalar[TK_SCAN_WHOLE](text, n, pos, ends, limit);
+static size_t whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+    return tk_scanners_scalar[TK_SCAN_WHOLE](cuts, text, n, pos, ends, limit);
 }
 
 #define SCANNERS(isa)                                                                                        \

@@ -1,6 +1,8 @@
 /* Validation and conversion of text: see utf8.h. */
 #include "utf8.h"
 
+#include "isa.h"
+
 static const uint64_t HIGH_BITS = UINT64_C(0x8080808080808080);
 
 size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
@@ -26,7 +28,7 @@ size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
     return n;
 }
 
-static size_t from_latin1(const uint8_t *units, size_t n, uint8_t *out) {
+static size_t from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
     uint8_t *o = out;
     size_t i = 0;
     while (i < n) {
@@ -55,38 +57,31 @@ static size_t from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surr
             }
         }
         size_t stop = n - i < 16 ? n : i + 16;
-        while (i < stop) {
-            uint32_t c = units[i++];
-            if (TK_UNLIKELY((c & 0xF800) == 0xD800)) {
-                *surrogates = 1;
-                if (c < 0xDC00 && i < n && (units[i] & 0xFC00) == 0xDC00)
-                    c = 0x10000 + ((c & 0x3FF) << 10) + (units[i++] & 0x3FF);
-                else c = 0xFFFD;
-            }
-            o = tk_utf8_put(o, c);
-        }
+        while (i < stop) o = tk_utf8_put_units(o, units, &i, n, surrogates);
     }
     return (size_t)(o - out);
 }
 
 static size_t from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *surrogates) {
     uint8_t *o = out;
-    for (size_t i = 0; i < n;) {
-        uint32_t c = units[i++];
-        if (TK_UNLIKELY((c & 0xFFFFF800) == 0xD800)) {
-            *surrogates = 1;
-            if (c < 0xDC00 && i < n && (units[i] & 0xFFFFFC00) == 0xDC00)
-                c = 0x10000 + ((c & 0x3FF) << 10) + (units[i++] & 0x3FF);
-            else c = 0xFFFD;
-        }
-        o = tk_utf8_put(o, c);
-    }
+    for (size_t i = 0; i < n;) o = tk_utf8_put_wide_units(o, units, &i, n, surrogates);
     return (size_t)(o - out);
 }
 
-size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+    static const tk_utf8_converter scalar = {from_ucs1, from_ucs2, from_ucs4};
+    const tk_utf8_converter *by = &scalar;
+#if TK_X86
+    if (isa == TK_ISA_AVX2) by = &tk_utf8_avx2;
+    if (isa == TK_ISA_AVX512) by = &tk_utf8_avx512;
+#endif
+    (void)isa;
     *surrogates = 0;
-    if (width == 1) return from_latin1(units, n, out);
-    if (width == 2) return from_ucs2(units, n, out, surrogates);
-    return from_ucs4(units, n, out, surrogates);
+    if (width == 1) return by->from_ucs1(units, n, out);
+    if (width == 2) return by->from_ucs2(units, n, out, surrogates);
+    return by->from_ucs4(units, n, out, surrogates);
+}
+
+size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+    return tk_utf8_from_units_by(tk_isa, units, n, width, out, surrogates);
 }

@@ -38,11 +38,46 @@ TK_INLINE uint8_t *tk_utf8_put(uint8_t *out, uint32_t c) {
 /* Offset of the first byte that is not valid UTF-8 (Unicode 16, table 3-7), or n. */
 size_t tk_utf8_invalid(const uint8_t *text, size_t n);
 
+/* One character from UCS-2 units at *i, a surrogate pair as one: *i moves behind it. */
+TK_INLINE uint8_t *tk_utf8_put_units(uint8_t *out, const uint16_t *units, size_t *i, size_t n, int *surrogates) {
+    uint32_t c = units[(*i)++];
+    if (TK_UNLIKELY((c & 0xF800) == 0xD800)) {
+        *surrogates = 1;
+        if (c < 0xDC00 && *i < n && (units[*i] & 0xFC00) == 0xDC00)
+            c = 0x10000 + ((c & 0x3FF) << 10) + (units[(*i)++] & 0x3FF);
+        else c = 0xFFFD;
+    }
+    return tk_utf8_put(out, c);
+}
+
+TK_INLINE uint8_t *tk_utf8_put_wide_units(uint8_t *out, const uint32_t *units, size_t *i, size_t n, int *surrogates) {
+    uint32_t c = units[(*i)++];
+    if (TK_UNLIKELY((c & 0xFFFFF800) == 0xD800)) {
+        *surrogates = 1;
+        if (c < 0xDC00 && *i < n && (units[*i] & 0xFFFFFC00) == 0xDC00)
+            c = 0x10000 + ((c & 0x3FF) << 10) + (units[(*i)++] & 0x3FF);
+        else c = 0xFFFD;
+    }
+    return tk_utf8_put(out, c);
+}
+
 /* Convert n code units of 1, 2 or 4 bytes each; out holds tk_utf8_bound bytes. Returns the bytes written.
    A surrogate pair becomes one character and a lone surrogate U+FFFD, as Python's utf-16 codec with
    surrogatepass and then replace does; *surrogates is set where there was either. */
 size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates);
 
-static inline size_t tk_utf8_bound(size_t n, int width) { return n * (width == 1 ? 2 : width == 2 ? 3 : 4); }
+size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates);
+
+/* The longest that n units may become, and what vector stores write behind that. */
+static inline size_t tk_utf8_bound(size_t n, int width) { return n * (width == 1 ? 2 : width == 2 ? 3 : 4) + 64; }
+
+/* The same by one ISA, a function for each width. */
+typedef struct {
+    size_t (*from_ucs1)(const uint8_t *units, size_t n, uint8_t *out);
+    size_t (*from_ucs2)(const uint16_t *units, size_t n, uint8_t *out, int *surrogates);
+    size_t (*from_ucs4)(const uint32_t *units, size_t n, uint8_t *out, int *surrogates);
+} tk_utf8_converter;
+
+extern const tk_utf8_converter tk_utf8_avx2, tk_utf8_avx512;
 
 #endif

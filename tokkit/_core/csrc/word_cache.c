@@ -49,7 +49,15 @@ static void table_free(void *table, size_t bytes) {
     free(table);
 }
 
+enum { LINE = 2 * sizeof(tk_word) };
+
 static size_t slots(const tk_cache *c) { return (size_t)2 << c->line_bits; }
+
+static void set_words(tk_cache *c, tk_word *words, unsigned line_bits) {
+    c->words = words;
+    c->line_bits = line_bits;
+    c->line_mask = (((uint64_t)1 << line_bits) - 1) * LINE;
+}
 
 /* The entry of a key, or the free one where it belongs. The table is never full. */
 static tk_word *locate(const tk_cache *c, const tk_key *key) {
@@ -101,8 +109,7 @@ static int grow(tk_cache *c) {
     size_t n = slots(c);
     tk_word *words = table_alloc(2 * n * sizeof *words);
     if (!words) return 0;
-    c->words = words;
-    c->line_bits++;
+    set_words(c, words, c->line_bits + 1);
     for (size_t i = 0; i < n; i++) {
         if (!old[i].high) continue;
         tk_key key = {old[i].low, old[i].high & ~TK_MANY_IDS, 0};
@@ -205,7 +212,7 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
     while (max_words && ((size_t)1 << c->max_line_bits) < seeds + max_words) c->max_line_bits++;
     c->learns = max_words > 0;
     c->long_mask = long_slots - 1;
-    c->words = table_alloc(slots(c) * sizeof *c->words);
+    set_words(c, table_alloc(slots(c) * sizeof *c->words), c->line_bits);
     c->long_words = table_alloc(long_slots * sizeof *c->long_words);
     int status = c->words && c->long_words ? seed(c) : TK_NO_MEMORY;
     if (status == TK_OK) status = seed_long(c);

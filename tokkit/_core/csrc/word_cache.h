@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     const tk_bpe *model;
     tk_word *words;         /* [2 << line_bits] */
+    uint64_t line_mask;     /* of a line's offset in bytes */
     unsigned line_bits, max_line_bits;
     size_t n_words, n_seeds, max_words; /* n_seeds are the vocabulary's own, max_words what it may learn */
     tk_id_arena many;       /* of short words with more ids than an entry holds */
@@ -64,34 +65,54 @@ size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n,
 void tk_cache_add(tk_cache *cache, const tk_key *key, const uint32_t *ids, size_t count);
 void tk_cache_add_long(tk_cache *cache, const uint8_t *bytes, size_t n, const uint32_t *ids, size_t count);
 
+/* The product of two odd-looking halves, folded: one multiplication mixes all bits of a word. */
 TK_INLINE void tk_key_hash(tk_key *key) {
-    key->hash = key->low * UINT64_C(0x9E3779B97F4A7C15) + key->high * UINT64_C(0xD6E8FEB86659FD93);
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 product;
+    product p = (product)(key->low ^ UINT64_C(0x9E3779B97F4A7C15)) * (key->high ^ UINT64_C(0xD6E8FEB86659FD93));
+    key->hash = (uint64_t)p ^ (uint64_t)(p >> 64);
+#else
+    key->hash = (key->low * UINT64_C(0x9E3779B97F4A7C15)) ^ (key->high * UINT64_C(0xD6E8FEB86659FD93));
     key->hash ^= key->hash >> 32;
     key->hash *= UINT64_C(0x9FB21C651E98DF25);
+    key->hash ^= key->hash >> 29;
+#endif
 }
 
-/* The key of n <= 15 bytes. `readable` bytes may be read from p on: 16 make it one load and a mask. */
-TK_INLINE tk_key tk_key_of(const uint8_t *p, size_t n, size_t readable) {
-    tk_key key;
-    if (TK_LIKELY(readable >= 16)) {
-        uint64_t low = tk_load64(p), high = tk_load64(p + 8);
-        unsigned bits = (unsigned)(n & 7) * 8;
-        uint64_t mask = (UINT64_C(1) << bits) - 1;
-        key.low = n < 8 ? low & mask : low;
-        key.high = n < 8 ? 0 : high & mask;
-    } else {
-        uint8_t bytes[16] = {0};
-        memcpy(bytes, p, n);
-        key.low = tk_load64(bytes);
-        key.high = tk_load64(bytes + 8);
-    }
-    key.high |= (uint64_t)n << 56;
+/* What makes a key of 16 loaded bytes, by the length of the word: the bytes to keep, and the length in its place.
+   Row 16 stands for all that is longer: no entry has its key. */
+typedef struct {
+    uint64_t low, high, length;
+} tk_key_mask;
+
+#define TK_KEY_LOW(n) {(UINT64_C(1) << 8 * (n)) - 1, 0, (uint64_t)(n) << 56}
+#define TK_KEY_HIGH(n) {UINT64_MAX, (UINT64_C(1) << 8 * ((n) - 8)) - 1, (uint64_t)(n) << 56}
+static const tk_key_mask TK_KEY_MASKS[TK_SHORT_WORD + 2] = {
+    TK_KEY_LOW(0),   TK_KEY_LOW(1),   TK_KEY_LOW(2),   TK_KEY_LOW(3),   TK_KEY_LOW(4),   TK_KEY_LOW(5),
+    TK_KEY_LOW(6),   TK_KEY_LOW(7),   TK_KEY_HIGH(8),  TK_KEY_HIGH(9),  TK_KEY_HIGH(10), TK_KEY_HIGH(11),
+    TK_KEY_HIGH(12), TK_KEY_HIGH(13), TK_KEY_HIGH(14), TK_KEY_HIGH(15), {0, 0, UINT64_C(0x7F) << 56}};
+#undef TK_KEY_LOW
+#undef TK_KEY_HIGH
+
+/* The key of n bytes, where 16 may be read from p on. */
+TK_INLINE tk_key tk_key_of_16(const uint8_t *p, size_t n) {
+    const tk_key_mask *mask = TK_KEY_MASKS + (n < TK_SHORT_WORD + 1 ? n : TK_SHORT_WORD + 1);
+    tk_key key = {tk_load64(p) & mask->low, (tk_load64(p + 8) & mask->high) | mask->length, 0};
     tk_key_hash(&key);
     return key;
 }
 
+/* The key of n bytes; `readable` bytes may be read from p on. */
+TK_INLINE tk_key tk_key_of(const uint8_t *p, size_t n, size_t readable) {
+    if (TK_LIKELY(readable >= 16)) return tk_key_of_16(p, n);
+    uint8_t bytes[16] = {0};
+    memcpy(bytes, p, n < 16 ? n : 16);
+    return tk_key_of_16(bytes, n);
+}
+
+/* The line of a hash: its bits are the line's offset in bytes, less the six that lie inside a line. */
 TK_INLINE tk_word *tk_cache_line(const tk_cache *cache, uint64_t hash) {
-    return cache->words + 2 * (size_t)(hash >> (64 - cache->line_bits));
+    return (tk_word *)((uint8_t *)cache->words + (hash & cache->line_mask));
 }
 
 #endif

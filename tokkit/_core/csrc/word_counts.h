@@ -1,7 +1,6 @@
 /* Documents of UTF-8 in, each distinct piece and how often it occurs out: what vocabularies are trained from. */
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
-#include "base.h"
 #include "scan.h"
 
 typedef struct {

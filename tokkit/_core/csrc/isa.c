@@ -1,0 +1,18 @@
+/* Asking the CPU: see isa.h. */
+#include "isa.h"
+
+int tk_isa = TK_ISA_SCALAR;
+
+void tk_isa_use(int isa) { tk_isa = isa; }
+
+int tk_isa_supported(int isa) {
+#if TK_X86
+    __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */
+    int bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
+    if (isa == TK_ISA_AVX512)
+        return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vbmi2");
+#endif
+    return isa == TK_ISA_SCALAR;
+}

@@ -1,0 +1,19 @@
+/* What the vector code is compiled for, and which of it this process runs. */
+#ifndef TK_ISA_H
+#define TK_ISA_H
+
+enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define TK_X86 1
+#else
+#define TK_X86 0
+#endif
+
+int tk_isa_supported(int isa);
+
+/* The one in use, scalar at first. Each extension links its own and sets it at import. */
+extern int tk_isa;
+void tk_isa_use(int isa);
+
+#endif
