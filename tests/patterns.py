@@ -35,6 +35,11 @@ def pattern(rng: random.Random, depth: int = 3) -> str:
     return "|".join(options)
 
 
+def any_case(rng: random.Random) -> str:
+    """Return a pattern that ignores case as a whole: where a part does, `regex` mistakes sets for one another."""
+    return rng.choice(("", "", "", "(?i)")) + pattern(rng)
+
+
 def _sequence(rng: random.Random, depth: int) -> str:
     parts = []
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
@@ -42,8 +47,7 @@ def _sequence(rng: random.Random, depth: int) -> str:
             parts.append(rng.choice(_LOOKS))
             continue
         if depth and rng.random() < 0.3:
-            kind = rng.choice(("(?:", "(?:", "(", "(?>", "(?i:", "(?s:", "(?<n>", "(?-i:"))
-            part = f"{kind}{pattern(rng, depth - 1)})"
+            part = rng.choice(("(?:", "(?:", "(", "(?>", "(?s:", "(?<n>")) + pattern(rng, depth - 1) + ")"
         else:
             part = rng.choice(_ATOMS)
         if rng.random() < 0.45:
@@ -58,6 +62,11 @@ def text(rng: random.Random, longest: int = 14) -> str:
     for _ in range(rng.randrange(longest)):
         parts.append(parts[-1] if parts and rng.random() < 0.4 else rng.choice(LETTERS))
     return "".join(parts)
+
+
+def long_text(rng: random.Random) -> str:
+    """Return runs of one letter, about as long as the way that the automaton goes between two checks."""
+    return "".join(rng.choice(LETTERS) * rng.choice((1, 2, 30, 63, 64, 65, 130)) for _ in range(rng.randint(1, 6)))
 
 
 PUBLISHED = {
@@ -77,6 +86,13 @@ PUBLISHED = {
     "deepseek-v3, 3": (
         r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
         r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "stablelm": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+    ),
+    "han apart": (
+        r"(?V1)[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}|"
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
     "starcoder, digits": r"\p{N}",
     "falcon": r"[0-9][0-9][0-9]",
