@@ -12,10 +12,11 @@ MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
-TEXT = ["isa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
+TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,
+    "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "batch": [],
     "special": ["special.c"],

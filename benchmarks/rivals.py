@@ -46,11 +46,11 @@ class Faces:
     batch_ids: Callable[[Any], Sequence[Ids]]
 
 
-def tokkit(path: Path) -> Faces:
-    """tokkit: arrays for long texts, lists on request."""
+def tokkit(path: Path, pattern: str | None = None) -> Faces:
+    """tokkit: arrays for long texts, lists on request. `pattern` is one to cut by instead of the encoding's own."""
     import tokkit
 
-    t = tokkit.load(path)
+    t = tokkit.load(path, pattern=pattern)
     return Faces(
         encode=t.encode_to_numpy,
         encode_list=t.encode_ordinary,
@@ -68,8 +68,8 @@ def tokkit_list(path: Path) -> Faces:
     return replace(faces, encode=faces.encode_list or faces.encode)
 
 
-def tiktoken(path: Path) -> Faces:
-    """tiktoken, with its own pattern, on the rank file where it lies: no download, no copy in a cache."""
+def tiktoken(path: Path, pattern: str | None = None) -> Faces:
+    """tiktoken, with its own pattern or another, on the rank file where it lies: no download, no copy in a cache."""
     os.environ["TIKTOKEN_CACHE_DIR"] = ""
     import tiktoken
     from tiktoken.load import load_tiktoken_bpe
@@ -82,7 +82,8 @@ def tiktoken(path: Path) -> Faces:
         return load_tiktoken_bpe(str(path), expected_hash)
 
     with mock.patch.object(openai_public, "load_tiktoken_bpe", local):
-        t = tiktoken.Encoding(**getattr(openai_public, path.stem)())
+        settings = getattr(openai_public, path.stem)()
+    t = tiktoken.Encoding(**settings if pattern is None else {**settings, "name": "own", "pat_str": pattern})
     return Faces(
         encode=t.encode_ordinary,
         encode_list=t.encode_ordinary,

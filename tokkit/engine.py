@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
 from tokkit._core.detokenize import Detokenizer
+from tokkit._core.pattern import SplitPattern
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
 from tokkit.errors import OptionError, SpecialTokenError
 from tokkit.models import bpe
 from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers.choice import choose
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -43,25 +45,29 @@ def thread_count(threads: int | None) -> int:
 
 
 class Engine:
-    """Runs one definition: a scanner of the core where its pattern has one, else the `regex` package."""
+    """Runs one definition in the core; where its pattern is not regular, the `regex` package cuts the text."""
 
     def __init__(self, definition: Definition) -> None:
         split = definition.pretokenizer
         self._split = split
-        self._scans = split.pattern in patterns.SCANNERS
-        family = patterns.SCANNERS[split.pattern] if self._scans else patterns.WHOLE
-        if not self._scans:
-            regex_split.compile_pattern(split.pattern or "")
+        self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
+        self._in_core = self._chosen.split is not None
         self._special_ids = dict(definition.special_tokens)
-        self._encoder = bpe.encoder(definition.vocab, definition.model, self._special_ids.values(), family)
+        by = patterns.WHOLE if self._chosen.split is None else self._chosen.split
+        self._encoder = bpe.encoder(definition.vocab, definition.model, self._special_ids.values(), by)
         self._matchers: dict[frozenset[str], SpecialMatcher] = {}
         self._all = self._matcher(frozenset(self._special_ids)) if self._special_ids else None
         self.detokenizer = Detokenizer(definition.vocab.blob, definition.vocab.offsets)
 
     @property
     def split_engine(self) -> str:
-        """Which engine cuts text: "scanner" (the C core) or "regex"."""
-        return "scanner" if self._scans else "regex"
+        """Which engine cuts text: "scanner" or "compiled" (in C), or "regex"."""
+        return self._chosen.engine
+
+    @property
+    def split_reason(self) -> str:
+        """Why it is the `regex` package that cuts text; "" where it does not."""
+        return self._chosen.reason
 
     def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher:
         matcher = self._matchers.get(tokens)
@@ -103,7 +109,7 @@ class Engine:
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
-        if self._scans:
+        if self._in_core:
             return self._encoder.encode(text, None if special == "text" else self.matcher(special, text))
         ids: list[int] = self.encode_array(text, special).tolist()
         return ids
@@ -111,7 +117,7 @@ class Engine:
     def encode_array(self, text: Text, special: Special = "text") -> NDArray[np.uint32]:
         """Return ids as a uint32 array."""
         matcher = self.matcher(special, text)
-        if self._scans:
+        if self._in_core:
             return self._encoder.encode_array(text, matcher)
         parts = [
             np.array([id_], dtype=np.uint32) if id_ is not None else self._encode_split(part)
@@ -139,7 +145,7 @@ class Engine:
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""
-        if self._scans:
+        if self._in_core:
             return self._encoder.count(text, self.matcher(special, text))
         return len(self.encode_array(text, special))
 
@@ -152,7 +158,7 @@ class Engine:
             for text in texts:
                 self.matcher(special, text)
         matcher = self.matcher(special)
-        if not self._scans:
+        if not self._in_core:
             arrays = [self.encode_array(text, special) for text in texts]
             offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
             np.cumsum([len(a) for a in arrays], out=offsets[1:])
@@ -189,25 +195,38 @@ class Engine:
         """Return (utf8, ids, byte spans (n, 2)) for a text."""
         utf8 = to_utf8(text)
         matcher = self.matcher(special, text)
-        if self._scans or self._split.keep_unmatched:
+        if self._chosen.engine == "scanner" or self._split.keep_unmatched:
             ids = self.encode_array(text, special)
             return utf8, ids, self._spans(ids, 0)
-        # A pattern that drops text leaves holes: each piece is placed on its own.
+        # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its piece.
         id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
         for part, id_ in self._slices(utf8, matcher):
             if id_ is not None:
                 id_parts.append(np.array([id_], dtype=np.uint32))
                 span_parts.append(np.array([[at, at + len(part)]], dtype=np.int64))
             else:
-                string, before, start = part.decode(), at, 0
-                for a, b in regex_split.spans(self._split.pattern or "", string, keep_unmatched=False):
-                    before += len(string[start:a].encode())
-                    piece = string[a:b].encode()
-                    id_parts.append(self._encoder.encode_pieces(piece, np.array([len(piece)], dtype=np.int64)))
-                    span_parts.append(self._spans(id_parts[-1], before))
-                    before, start = before + len(piece), b
+                starts, ends = self._pieces(part)
+                joined_ends = np.cumsum(ends - starts)
+                joined = b"".join([part[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+                id_parts.append(self._encoder.encode_pieces(joined, joined_ends))
+                spans = self._spans(id_parts[-1], 0)
+                piece = np.searchsorted(joined_ends, spans[:, 0], side="right")
+                span_parts.append(spans + (at + ends - joined_ends)[piece, None])
             at += len(part)
         return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
+
+    def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
+        if isinstance(self._chosen.split, SplitPattern):
+            ends, dropped = self._chosen.split.scan(part)
+            starts = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
+            return starts[~dropped], ends[~dropped]
+        text = part.decode()
+        found = regex_split.spans(self._split.pattern or "", text, keep_unmatched=False)
+        widths = np.array([len(character.encode()) for character in text], dtype=np.int64)
+        places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
+        spans = places[np.array(found, dtype=np.int64).reshape(-1, 2)]
+        return spans[:, 0], spans[:, 1]
 
     def _spans(self, ids: NDArray[np.uint32], at: int) -> NDArray[np.int64]:
         lengths = self._lengths[ids]

@@ -71,8 +71,16 @@ class Tokenizer:
 
     @property
     def split_engine(self) -> str:
-        """Which engine cuts text into pieces: "scanner" (in C) or "regex" (the general, slower way)."""
+        """What cuts text into pieces: "scanner" (C for this pattern), "compiled" (an automaton in C) or "regex".
+
+        The last is the `regex` package, for patterns that are not regular: some hundred times slower.
+        """
         return self._engine.split_engine
+
+    @property
+    def split_reason(self) -> str:
+        r"""Why the pattern is left to the `regex` package, e.g. "a look-behind, at 0: ..."; "" where it is not."""
+        return self._engine.split_reason
 
     def encode(self, text: Text, *, special: Special = "text") -> list[int]:
         """Return the ids of `text` as a list."""

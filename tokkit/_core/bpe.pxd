@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokkit._core.special cimport tk_special
-from tokkit._core.text cimport TextView, tk_cuts, tk_split
+from tokkit._core.text cimport TextView, tk_cuts, tk_dfa_memo, tk_split
 
 
 cdef extern from "bpe_model.h" nogil:
@@ -39,6 +39,7 @@ cdef extern from "bpe_encode.h" nogil:
         uint32_t *ids
         size_t n_ids
         size_t ids_capacity
+        tk_dfa_memo memo
         uint8_t *text
         size_t text_capacity
     int tk_worker_init(tk_worker *worker, const tk_bpe *model, size_t max_words)
@@ -68,6 +69,7 @@ cdef class Worker:
 cdef class BPEEncoder:
     cdef tk_bpe model
     cdef tk_split split
+    cdef object pattern  # owns what `split` points to
     cdef readonly size_t n_ids
     cdef size_t max_words
     cdef object owner

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.pattern import SplitPattern
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import Text
 
@@ -16,7 +17,7 @@ class BPEEncoder:
         special: NDArray[np.uint8],
         merges: NDArray[np.uint32] | None,
         whole_piece: bool,
-        family: int,
+        split: int | SplitPattern,
         max_words: int,
     ) -> None: ...
     def prepare(self) -> None: ...

@@ -8,8 +8,11 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
+from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_split, tk_utf8_bound, tk_utf8_from_units, view_text
+from tokkit._core.text cimport (
+    TextView, chosen_isa, tk_dfa_memo_free, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
+)
 
 import numpy as np
 
@@ -56,6 +59,7 @@ cdef class Worker:
         tk_worker_free(&self.state)
 
     cdef void shrink(self) noexcept:
+        tk_dfa_memo_free(&self.state.memo)
         if self.state.text_capacity > KEEP_BYTES:
             free(self.state.text)
             self.state.text = NULL
@@ -103,19 +107,22 @@ cdef class BPEEncoder:
     """Byte-level BPE over packed tokens. Immutable for callers; caches inside are one thread's at a time.
 
     `blob`, `offsets` (int64, n_ids + 1) and `special` (uint8, n_ids) are a packed vocabulary; `merges` is uint32
-    (n, 3) or None for rank BPE; `family` numbers the scanner; `max_words` bounds what a thread's cache learns.
+    (n, 3) or None for rank BPE; `split` numbers a scanner or is a SplitPattern;
+    `max_words` bounds what a thread's cache learns.
     ValueError: a byte without a token, two tokens alike, a merge that does not fit. OverflowError: too large.
     """
 
     def __cinit__(
         self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] special, merges, bint whole_piece,
-        int family, size_t max_words
+        split, size_t max_words
     ):
         cdef tk_vocabulary vocabulary
         cdef const uint32_t[:, ::1] pairs
         cdef size_t culprit = 256
         cdef int status
         self.owner = blob
+        self.pattern = split
+        self.split = split_of(split)
         self.max_words = max_words
         self.idle = []
         self.n_ids = offsets.shape[0] - 1
@@ -133,7 +140,6 @@ cdef class BPEEncoder:
         with nogil:
             status = tk_bpe_build(&self.model, &vocabulary, &culprit)
         check_build(status, culprit)
-        self.split = tk_split(family, NULL, NULL)
         if self.model.cuts.unconditional:
             self.split.cuts = &self.model.cuts
         if TK_SHARES_INTS:

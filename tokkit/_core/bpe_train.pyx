@@ -8,7 +8,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from tokkit._core.text cimport TK_SCAN_FAMILIES, chosen_isa, tk_isa_use, tk_split, tk_utf8_invalid
+from tokkit._core.pattern cimport split_of
+from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
 
 cdef extern from "word_counts.h" nogil:
     int TK_OK, TK_TOO_LARGE
@@ -105,21 +106,23 @@ cdef class WordCounts:
         self.release()
         return n
 
-    def add_text(self, bytes text not None, int family, bytes ends=None):
-        """Count the pieces of UTF-8 as the scanner number `family` cuts them; setting `cancelled` ends it early.
+    def add_text(self, bytes text not None, split, bytes ends=None):
+        """Count the pieces of UTF-8 as `split` cuts them: a scanner's number or a SplitPattern.
 
+        Setting `cancelled` ends it early.
         `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no piece
         crosses; None makes each line with its end a document. Returns -1, or the offset of the first byte
         that is not valid UTF-8, and then nothing was counted.
         """
         cdef tk_documents documents
-        cdef tk_split split = tk_split(family, NULL, NULL)
+        cdef tk_split by = split_of(split)
+        cdef tk_dfa_memo memo
         cdef int64_t last = 0
         cdef size_t i, bad, n = len(text)
         cdef int status
-        if not 0 <= family < TK_SCAN_FAMILIES:
-            raise ValueError(f"no scanner has the number {family}")
         memset(&documents, 0, sizeof(documents))
+        memset(&memo, 0, sizeof(memo))
+        by.memo = &memo
         documents.text, documents.n = <const uint8_t *> <const char *> text, n
         if ends is not None:
             documents.ends, documents.n_ends = <const int64_t *> <const char *> ends, len(ends) // sizeof(int64_t)
@@ -137,10 +140,11 @@ cdef class WordCounts:
                 return bad
             while not documents.done and not self.cancelled:
                 with nogil:
-                    status = tk_word_counts_text(&self.table, &documents, &split, BYTES_A_SLICE)
+                    status = tk_word_counts_text(&self.table, &documents, &by, BYTES_A_SLICE)
                 check(status)
                 PyErr_CheckSignals()
         finally:
+            tk_dfa_memo_free(&memo)
             self.release()
         return -1
 

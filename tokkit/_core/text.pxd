@@ -1,5 +1,5 @@
 # Declarations for other extensions of the core: reading Python text as UTF-8, and the scanners.
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 
 cdef extern from "utf8.h" nogil:
@@ -8,16 +8,36 @@ cdef extern from "utf8.h" nogil:
     size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 
+cdef extern from "dfa.h" nogil:
+    ctypedef struct tk_dfa:
+        const uint32_t *next
+        const uint8_t *action
+        const uint16_t *index
+        const uint8_t *blocks
+        uint32_t n_classes
+        uint32_t start
+        uint32_t gap
+        uint32_t unsure
+        size_t dropped
+        uint8_t ascii[128]
+    ctypedef struct tk_dfa_memo:
+        pass
+    int TK_DFA_CODE_BLOCKS
+    void tk_dfa_memo_free(tk_dfa_memo *memo)
+    size_t tk_dfa_scan(
+        const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
+    )
+
 cdef extern from "scan.h" nogil:
     int TK_SCAN_FAMILIES
+    size_t TK_DROPPED
     ctypedef struct tk_cuts:
         int unconditional
-    ctypedef struct tk_dfa:
-        pass
     ctypedef struct tk_split:
         int family
         const tk_cuts *cuts
         const tk_dfa *dfa
+        tk_dfa_memo *memo
     size_t tk_scan_by(
         int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )

@@ -98,7 +98,7 @@ def scan(text, int family, isa=None):
     cdef tk_split split
     if not 0 <= family < TK_SCAN_FAMILIES:
         raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
-    split = tk_split(family, NULL, NULL)
+    split.family, split.cuts, split.dfa, split.memo = family, NULL, NULL, NULL
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
     while True:
@@ -115,3 +115,21 @@ def category(int code_point) -> int:
     if not 0 <= code_point < 0x110000:
         raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
     return tk_category(code_point)
+
+
+def category_runs():
+    """Return (starts, numbers): where runs of one category begin among all code points (int32), and which (uint8)."""
+    starts, numbers = np.empty(0x110000, dtype=np.int32), np.empty(0x110000, dtype=np.uint8)
+    cdef int[::1] at = starts
+    cdef uint8_t[::1] found = numbers
+    cdef uint32_t c
+    cdef Py_ssize_t n = 0
+    cdef uint8_t number
+    with nogil:
+        for c in range(0x110000):
+            number = <uint8_t> tk_category(c)
+            if n == 0 or number != found[n - 1]:
+                at[n] = <int> c
+                found[n] = number
+                n += 1
+    return starts[:n].copy(), numbers[:n].copy()

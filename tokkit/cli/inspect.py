@@ -11,6 +11,12 @@ from tokkit.cli import options
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
+SPLIT_BY = {
+    "scanner": "the scanner in C",
+    "compiled": "the pattern compiled, in C",
+    "regex": "the regex package, slowly",
+}
+
 
 @options.command("inspect", short_help="Show what a tokenizer is, and how it cuts a text.")
 @options.tokenizer
@@ -58,7 +64,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
         "ids": tok.n_ids,
         "merges": len(merge_list(tok.definition)[0]),
         "pattern": names[0] if names else tok.definition.pretokenizer.pattern or "none",
-        "split_by": {"scanner": "the scanner in C", "regex": "the regex package"}[tok.split_engine],
+        "split_by": SPLIT_BY[tok.split_engine] + (f" ({tok.split_reason})" if tok.split_reason else ""),
         "special_tokens": [f"{text}={id_}" for text, id_ in tok.special_tokens.items()],
         "longest_tokens": [readable(token) for token in longest[:-9:-1]],
         "first_merges": merges(tok, 10),

@@ -15,7 +15,7 @@ from tokkit.errors import FormatError, PatternError
 from tokkit.formats import conversion, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
 from tokkit.pretokenizers import patterns
-from tokkit.pretokenizers.regex_split import compile_pattern
+from tokkit.pretokenizers.choice import choose
 from tokkit.vocab import MAX_ID
 
 NULL = type(None)
@@ -103,13 +103,13 @@ def _split(component: Section) -> Split:
         ours = oniguruma.from_file(text)
     except FormatError as error:
         raise FormatError(f"{pattern.at('Regex')}: {error}") from None
-    if ours not in patterns.SCANNERS:
-        try:
-            compile_pattern(ours)
-        except (PatternError, RecursionError) as error:
-            raise FormatError(f"{pattern.at('Regex')}: {error}") from None
     # The published patterns match all text, so that nothing is left to keep.
-    return Split(ours, keep_unmatched=behavior == "Isolated" and ours not in patterns.SCANNERS)
+    split = Split(ours, keep_unmatched=behavior == "Isolated" and ours not in patterns.SCANNERS)
+    try:
+        choose(ours, keep_unmatched=split.keep_unmatched)
+    except (PatternError, RecursionError) as error:
+        raise FormatError(f"{pattern.at('Regex')}: {error}") from None
+    return split
 
 
 PRETOKENIZERS: dict[str, Callable[[Section], Split]] = {"ByteLevel": _byte_level, "Sequence": _sequence}

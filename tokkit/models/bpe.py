@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.bpe import BPEEncoder
+from tokkit._core.pattern import SplitPattern
 from tokkit.definition import BPE
 from tokkit.errors import VocabError
 from tokkit.vocab import Vocab
@@ -21,13 +22,13 @@ CACHE_WORDS = 1 << 19
 
 
 def encoder(
-    vocab: Vocab, model: BPE, special_ids: Collection[int], family: int, *, cache_words: int = CACHE_WORDS
+    vocab: Vocab, model: BPE, special_ids: Collection[int], split: int | SplitPattern, *, cache_words: int = CACHE_WORDS
 ) -> BPEEncoder:
     """Build the encoder; a vocabulary that BPE cannot work with raises VocabError.
 
-    `family` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`).
+    `split` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`), or is a compiled pattern.
     """
-    made = _model(vocab, model, special_ids, family, cache_words)
+    made = _model(vocab, model, special_ids, split, cache_words)
     try:
         made.prepare()
     except ValueError:
@@ -55,12 +56,14 @@ def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> t
     return made.merges(), made.unreachable
 
 
-def _model(vocab: Vocab, model: BPE, special_ids: Collection[int], family: int, cache_words: int) -> BPEEncoder:
+def _model(
+    vocab: Vocab, model: BPE, special_ids: Collection[int], split: int | SplitPattern, cache_words: int
+) -> BPEEncoder:
     special = np.zeros(vocab.n_ids, dtype=np.uint8)
     if special_ids:
         special[list(special_ids)] = 1
     merges = None if model.merges is None else np.ascontiguousarray(model.merges, dtype=np.uint32)
     try:
-        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, family, cache_words)
+        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, split, cache_words)
     except (ValueError, OverflowError) as error:
         raise VocabError(str(error)) from None

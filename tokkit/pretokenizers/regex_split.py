@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +17,41 @@ if TYPE_CHECKING:
 SECONDS_PER_MEGABYTE = 20.0
 """How long a pattern may take: some hundred times what a sound one does. At least two seconds."""
 
+# An escape, the name of a POSIX class, the start of a class (a bracket that follows at once is a member), anything.
+_PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
+
 
 @functools.lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """Compile a split pattern; PatternError where `regex` refuses it."""
+    """Compile a split pattern, with `$` as `end_only` has it; PatternError where `regex` refuses it."""
     import regex
 
     try:
-        return regex.compile(pattern)
+        regex.compile(pattern)  # so that a message speaks of the pattern as it was given
+        return regex.compile(end_only(pattern))
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
+
+
+def end_only(pattern: str) -> str:
+    r"""Return the pattern with `\Z` for each `$`: the end of the text, as in tiktoken, not also before a last newline.
+
+    With (?m), `$` is the end of a line, and stays.
+
+    >>> end_only(r"\s+$|[$]|\$")
+    '\\s+\\Z|[$]|\\$'
+    """
+    if re.search(r"\(\?[A-Za-z0-9]*m", pattern):
+        return pattern
+    nested = "(?V1)" in pattern
+    parts, depth = [], 0
+    for part in _PARTS.findall(pattern):
+        if part[0] == "[" and (not depth or nested) and part[1:2] != ":":
+            depth += 1
+        elif part in ("]", "[]", "[^]") and depth:
+            depth -= 1
+        parts.append(r"\Z" if part == "$" and not depth else part)
+    return "".join(parts)
 
 
 def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, int]]:

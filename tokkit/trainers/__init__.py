@@ -9,7 +9,8 @@ from typing import overload
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.engine import thread_count
 from tokkit.errors import CorpusError, OptionError
-from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.choice import choose
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers.bpe import check_special_tokens, train_bpe
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
@@ -96,8 +97,7 @@ def train(
     if pattern is not None and not isinstance(pattern, str):
         raise OptionError(f"pattern is {type(pattern).__name__}; it must be str or None")
     split = patterns.resolve(pattern)
-    if split not in patterns.SCANNERS:
-        regex_split.compile_pattern(split or "")
+    choose(split, keep_unmatched=True)  # PatternError comes before anything is read
     workers, report = thread_count(threads), Reporter(progress)
     if isinstance(source, Mapping):
         counts = words_of(source)

@@ -11,6 +11,7 @@ from tokkit._core.bpe_train import WordCounts
 from tokkit.corpus.readers import Block, Corpus
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers.choice import choose
 
 Progress = Callable[[str, int, int], object]
 
@@ -55,7 +56,7 @@ class _Shared:
 def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Reporter) -> WordCounts:
     """Count the pieces that `pattern` cuts the documents into; the text between its matches is pieces too.
 
-    Each thread counts into a table of its own, outside the GIL where the pattern has a scanner; the sums are the
+    Each thread counts into a table of its own, outside the GIL unless the `regex` package has to cut; the sums are the
     same whatever the number of threads. Raises CorpusError for text that cannot be read or a corpus without any.
     """
     blocks = _Shared(iter(corpus))
@@ -93,8 +94,8 @@ def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Re
 
 def count_block(table: WordCounts, block: Block, pattern: str | None, errors: str = "strict") -> None:
     """Add the pieces of one block to `table`."""
-    scanner = patterns.SCANNERS.get(pattern)
-    if scanner is None:
+    split = choose(pattern, keep_unmatched=True).split
+    if split is None:
         for text in block.documents(errors):
             if table.cancelled:
                 return
@@ -103,9 +104,9 @@ def count_block(table: WordCounts, block: Block, pattern: str | None, errors: st
                 table.add_text(pieces, patterns.WHOLE, ends.tobytes())
         return
     # Counting validates on its way; a block with errors is cleaned, which is rare, and counted then.
-    if table.add_text(block.data, scanner, block.packed_ends()) >= 0:
+    if table.add_text(block.data, split, block.packed_ends()) >= 0:
         block = block.validated(errors)
-        table.add_text(block.data, scanner, block.packed_ends())
+        table.add_text(block.data, split, block.packed_ends())
 
 
 def words_of(counts: Mapping[str | bytes, int]) -> WordCounts:

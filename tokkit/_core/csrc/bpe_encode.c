@@ -6,7 +6,6 @@
 #include "bpe_encode.h"
 
 #include "bpe_backtrack.h"
-#include "scan.h"
 #include "utf8.h"
 
 enum {
@@ -24,6 +23,7 @@ int tk_worker_init(tk_worker *w, const tk_bpe *model, size_t max_words) {
 void tk_worker_free(tk_worker *w) {
     tk_cache_free(&w->cache);
     tk_merger_free(&w->merger);
+    tk_dfa_memo_free(&w->memo);
     free(w->ids);
     free(w->text);
     memset(w, 0, sizeof *w);
@@ -182,8 +182,10 @@ static int encode_kept(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t 
 
 int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
               size_t stop) {
+    tk_split mine = *split;
     size_t ends[CHUNK], start = *at, count;
-    while (start < stop && (count = tk_scan(split, text, n, at, ends, CHUNK))) {
+    mine.memo = &w->memo;
+    while (start < stop && (count = tk_scan(&mine, text, n, at, ends, CHUNK))) {
         int status = split->dfa ? encode_kept(model, w, text, n, start, ends, count)
                                 : encode_chunk(model, w, text, n, start, ends, count);
         if (status != TK_OK) return status;

@@ -3,12 +3,13 @@
 #define TK_BPE_ENCODE_H
 #include "bpe_merge.h"
 #include "bpe_model.h"
-#include "scan.h"
+#include "dfa.h"
 #include "word_cache.h"
 
 typedef struct {
     tk_cache cache;
     tk_merger merger;
+    tk_dfa_memo memo;
     size_t long_bytes; /* of long pieces that were merged so far */
     uint32_t *ids; /* the result: n_ids of them */
     size_t n_ids, ids_capacity;

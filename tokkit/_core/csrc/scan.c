@@ -5,6 +5,8 @@
 #include "isa.h"
 #include "scan_family.h"
 
+#include "dfa.h"
+
 unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)]; }
 
 TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) {
@@ -139,6 +141,7 @@ size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos
 
 size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                   size_t limit) {
+    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
     const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : scanners_of(isa);
     return scanners[split->family](split->cuts, text, n, pos, ends, limit);
 }

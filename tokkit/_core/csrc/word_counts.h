@@ -39,7 +39,7 @@ void tk_word_counts_seal(tk_word_counts *t);
 /* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words or bytes a word. */
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
-/* Count the pieces of about `budget` bytes of documents, cut by tk_scan; d->done is set behind the last. */
+/* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
 int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 
 /* Add all words of `from`. */

@@ -1,0 +1,47 @@
+"""A pattern and a text in, stretches out: pieces, and what no match covers, as the `regex` package finds them.
+
+`regex` follows a newer Unicode than we do. So each character that 16.0 does not assign is replaced by one that no
+version does, and U+0295, whose category has changed since, by a letter of its old category.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import regex
+
+from tokkit._core.text import category
+
+CN, UNASSIGNED = 29, "\U0003ffff"
+TOKEN = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)  # an escape, a class, or what we look for
+
+
+@cache
+def stand_in(character: str) -> str:
+    if character == "\u0295":
+        return "\u0296"
+    return UNASSIGNED if category(ord(character)) == CN else character
+
+
+def without_dollar(found: regex.Match[str]) -> str:
+    return r"\Z" if found.group() == "$" else found.group()
+
+
+def stretches(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, bool]]:
+    """Return (end in bytes, dropped) of each stretch. `$` is the end of the text (encoding.md, 4b)."""
+    found: list[tuple[int, bool]] = []
+    last = 0
+    for match in regex.finditer(TOKEN.sub(without_dollar, pattern), "".join(map(stand_in, text))):
+        start, end = match.span()
+        if start > last:
+            found.append((start, not keep_unmatched))
+        if end > start:
+            found.append((end, False))
+        last = end
+    if last < len(text):
+        found.append((len(text), not keep_unmatched))
+    widths = [len(character.encode()) for character in text]
+    ends = [0]
+    for width in widths:
+        ends.append(ends[-1] + width)
+    return [(ends[end], dropped) for end, dropped in found]

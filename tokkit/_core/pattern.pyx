@@ -1,0 +1,90 @@
+# Tables of a split pattern in, an object that cuts text out: what pretokenizers/pattern.py compiles patterns to.
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.string cimport memset
+
+from tokkit._core.text cimport (
+    TK_DFA_CODE_BLOCKS, TK_DROPPED, TK_SCAN_FAMILIES, tk_dfa_memo, tk_dfa_memo_free, tk_dfa_scan, tk_split,
+)
+
+from tokkit._core.text import to_utf8
+
+import numpy as np
+
+
+cdef class SplitPattern:
+    """The automaton of one split pattern (csrc/dfa.h says what its tables hold). Immutable: threads may share it.
+
+    `next` (uint32) and `action` (uint8) are of shape (rows, classes), `index` (uint16, 17,408) and `blocks` (uint8,
+    (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text is
+    kept as pieces of its own, or dropped. ValueError: tables that do not fit each other.
+    """
+
+    def __cinit__(self, next, action, index, blocks, *, uint32_t start, uint32_t gap, uint32_t unsure,
+                  bint keep_unmatched):
+        next, action = np.asarray(next, dtype=np.uint32), np.asarray(action, dtype=np.uint8)
+        index, blocks = np.asarray(index, dtype=np.uint16), np.asarray(blocks, dtype=np.uint8)
+        if next.ndim != 2 or next.shape != action.shape or not 2 <= next.shape[1] <= 256 or next.size >= 1 << 31:
+            raise ValueError(f"tables have shapes {next.shape} and {action.shape}; both must be (rows, 2 to 256)")
+        rows, classes = next.shape
+        if index.shape != (TK_DFA_CODE_BLOCKS,) or blocks.ndim != 2 or blocks.shape[1] != 64 or blocks.size == 0:
+            raise ValueError(f"classes have shapes {index.shape} and {blocks.shape}; (17408,) and (n, 64) are right")
+        if max(start, gap) >= rows or next.max() >= rows or index.max() >= len(blocks) or blocks.max() >= classes - 1:
+            raise ValueError("a row, block or class lies beyond its table")
+        ascii = blocks[index[:2]].tobytes()
+        cells = (next * np.uint32(classes)).tobytes()
+        self.owners = cells, action.tobytes(), index.tobytes(), blocks.tobytes()
+        self.dfa.next = <const uint32_t *> <const char *> (<bytes> self.owners[0])
+        self.dfa.action = <const uint8_t *> <const char *> (<bytes> self.owners[1])
+        self.dfa.index = <const uint16_t *> <const char *> (<bytes> self.owners[2])
+        self.dfa.blocks = <const uint8_t *> <const char *> (<bytes> self.owners[3])
+        self.dfa.n_classes = classes
+        self.dfa.start, self.dfa.gap, self.dfa.unsure = start * classes, gap * classes, unsure * classes
+        self.dfa.dropped = 0 if keep_unmatched else TK_DROPPED
+        cdef size_t k
+        for k in range(128):
+            self.dfa.ascii[k] = (<const uint8_t *> <const char *> (<bytes> ascii))[k]
+
+    @property
+    def shape(self) -> tuple:
+        """How many rows and classes the automaton has."""
+        return len(self.owners[1]) // self.dfa.n_classes, self.dfa.n_classes
+
+    def scan(self, text, size_t limit=256):
+        """Return (ends, dropped) of the stretches of a text: int64 byte offsets into `to_utf8(text)`, and bools.
+
+        `limit` (1 to 256) is how many are asked for at a time, which changes nothing.
+        """
+        cdef bytes utf8 = to_utf8(text)
+        cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+        cdef size_t n = len(utf8), at = 0, count = 0, got, k
+        cdef size_t ends[256]
+        cdef tk_dfa_memo memo
+        if not 1 <= limit <= 256:
+            raise ValueError(f"limit is {limit}; it must be from 1 to 256")
+        result, dropped = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.bool_)
+        cdef int64_t[::1] out = result
+        cdef uint8_t[::1] out_dropped = dropped.view(np.uint8)
+        memset(&memo, 0, sizeof(memo))
+        while True:
+            with nogil:
+                got = tk_dfa_scan(&self.dfa, &memo, p, n, &at, ends, limit)
+            if got == 0:
+                tk_dfa_memo_free(&memo)
+                return result[:count].copy(), dropped[:count].copy()
+            for k in range(got):
+                out[count + k] = <int64_t> (ends[k] & ~TK_DROPPED)
+                out_dropped[count + k] = ends[k] & TK_DROPPED != 0
+            count += got
+
+
+cdef tk_split split_of(object split) except *:
+    # What cuts a text, of a scanner's number or a SplitPattern; whoever uses it keeps the object.
+    cdef tk_split made
+    made.family, made.cuts, made.dfa, made.memo = 0, NULL, NULL, NULL
+    if isinstance(split, SplitPattern):
+        made.dfa = &(<SplitPattern> split).dfa
+    elif isinstance(split, int) and 0 <= split < TK_SCAN_FAMILIES:
+        made.family = split
+    else:
+        raise ValueError(f"no scanner has the number {split!r}; they are numbered 0 to {TK_SCAN_FAMILIES - 1}")
+    return made

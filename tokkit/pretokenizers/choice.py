@@ -1,0 +1,48 @@
+"""A split pattern in, the fastest thing that cuts exactly as it says out: one of three, all equal by test."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from tokkit._core.pattern import SplitPattern
+from tokkit.errors import OptionError
+from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers.pattern import compile_pattern
+from tokkit.pretokenizers.pattern_tree import NotRegular
+
+ENGINES = ("scanner", "compiled", "regex")
+
+
+class Choice(NamedTuple):
+    """`engine` is "scanner" (written for the pattern), "compiled" (an automaton) or "regex" (the `regex` package).
+
+    `split` is what the core runs, None for "regex"; `reason` says why it is that.
+    """
+
+    engine: str
+    split: int | SplitPattern | None
+    reason: str = ""
+
+
+def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
+    r"""Return what is to cut text; PatternError where the pattern has no meaning.
+
+    TOKKIT_SPLIT in the environment names one of `ENGINES` to do without those before it, for tests and benchmarks.
+
+    >>> choose(r"\w+", keep_unmatched=False).engine, choose(r"\bx", keep_unmatched=False).engine
+    ('compiled', 'regex')
+    """
+    forced = os.environ.get("TOKKIT_SPLIT") or ENGINES[0]
+    if forced not in ENGINES:
+        raise OptionError(f"TOKKIT_SPLIT is {forced!r}; it must be one of {', '.join(ENGINES)}")
+    if pattern is None or (forced == "scanner" and pattern in patterns.SCANNERS):
+        return Choice("scanner", patterns.SCANNERS[pattern])
+    reason = "TOKKIT_SPLIT asks for it"
+    if forced != "regex":
+        try:
+            return Choice("compiled", compile_pattern(pattern, keep_unmatched=keep_unmatched))
+        except NotRegular as error:
+            reason = str(error)
+    regex_split.compile_pattern(pattern)
+    return Choice("regex", None, reason)
