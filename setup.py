@@ -17,7 +17,7 @@ BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
-    "batch": [],
+    "batch": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
     "detokenize": [],
     "rank_file": [],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 Special = str | Collection[str]
 
-CHARACTERS_A_THREAD = 4 << 20
-"""Text in a batch for each thread beyond the first: what one encodes while another sets up (bench_encode, batch)."""
+CHARACTERS_A_THREAD = 1 << 20
+"""Text for each thread beyond the first: with less, setting up its cache costs more than it gains (bench_encode,
+batch); a tokenizer that has the cache already gains from half of this on."""
 
 
 def thread_count(threads: int | None) -> int:
@@ -42,6 +43,35 @@ def thread_count(threads: int | None) -> int:
     return threads
 
 
+def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
+    """Run `work` in this thread and `threads - 1` others until all have returned; on an error, `stop` makes them."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    others: list[threading.Thread] = []
+    try:
+        for _ in range(threads - 1):
+            thread = threading.Thread(target=run)
+            thread.start()
+            others.append(thread)
+        work()
+        for thread in others:
+            thread.join()
+    except BaseException:
+        stop()
+        raise
+    finally:
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[0]
+
+
 class Engine:
     """Runs one definition: a scanner of the core where its pattern has one, else the `regex` package."""
 
@@ -49,6 +79,7 @@ class Engine:
         split = definition.pretokenizer
         self._split = split
         self._scans = split.pattern in patterns.SCANNERS
+        self._cuts = split.pattern in patterns.CUTTABLE
         family = patterns.SCANNERS[split.pattern] if self._scans else patterns.WHOLE
         if not self._scans:
             regex_split.compile_pattern(split.pattern or "")
@@ -108,9 +139,11 @@ class Engine:
         ids: list[int] = self.encode_array(text, special).tolist()
         return ids
 
-    def encode_array(self, text: Text, special: Special = "text") -> NDArray[np.uint32]:
-        """Return ids as a uint32 array."""
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
         matcher = self.matcher(special, text)
+        if threads > 1 and self._cuts and isinstance(text, (str, bytes)) and len(text) >= CHARACTERS_A_THREAD:
+            return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
         if self._scans:
             return self._encoder.encode_array(text, matcher)
         parts = [
@@ -157,33 +190,16 @@ class Engine:
             offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
             np.cumsum([len(a) for a in arrays], out=offsets[1:])
             return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
-        batch = Batch(self._encoder, texts, matcher)
-        errors: list[BaseException] = []
+        return self._run(Batch(self._encoder, list(texts), matcher, self._cuts), threads)
 
-        def run() -> None:
-            try:
-                batch.run()
-            except BaseException as error:
-                errors.append(error)
-
-        # Each further thread brings a cache of its own, which pays only where there is much to encode.
-        useful = 1 + sum(map(len, texts)) // CHARACTERS_A_THREAD
-        others = [threading.Thread(target=run) for _ in range(min(threads, useful) - 1)]
-        started = []
+    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
         try:
-            for thread in others:
-                thread.start()
-                started.append(thread)
-            batch.run()
-        except BaseException:
-            batch.stop()
-            raise
+            # Each further thread brings a cache of its own, which pays only where there is much to encode.
+            together(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            return batch.result()
         finally:
-            for thread in started:
-                thread.join()
-        if errors:
-            raise errors[0]
-        return batch.result()
+            batch.close()
 
     def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         """Return (utf8, ids, byte spans (n, 2)) for a text."""

@@ -82,9 +82,14 @@ class Tokenizer:
         """Return the ids of `text`, special tokens read as ordinary text, as a list."""
         return self._engine.encode(text)
 
-    def encode_to_numpy(self, text: Text, *, special: Special = "text") -> NDArray[np.uint32]:
-        """Return the ids of `text` as a uint32 array: the fast way for long texts."""
-        return self._engine.encode_array(text, special)
+    def encode_to_numpy(self, text: Text, *, special: Special = "text", threads: int | None = 1) -> NDArray[np.uint32]:
+        """Return the ids of `text` as a uint32 array: the fast way for long texts.
+
+        Megabytes of text are shared among `threads` (None: the CPUs this process may use) with the same ids.
+        """
+        if threads == 1:
+            return self._engine.encode_array(text, special)
+        return self._engine.encode_array(text, special, thread_count(threads))
 
     def encode_batch(
         self, texts: Sequence[Text], *, special: Special = "text", threads: int | None = None
