@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
+from tokkit._core.blocks import BlockEncoder
 from tokkit._core.detokenize import Detokenizer
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
@@ -52,6 +53,7 @@ def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -
             work()
         except BaseException as error:
             errors.append(error)
+            stop()
 
     others: list[threading.Thread] = []
     try:
@@ -79,7 +81,8 @@ class Engine:
         split = definition.pretokenizer
         self._split = split
         self._scans = split.pattern in patterns.SCANNERS
-        self._cuts = split.pattern in patterns.CUTTABLE
+        self.cuts = split.pattern in patterns.CUTTABLE
+        """Whether text may be cut at split points (csrc/split_points.h), for threads and blocks."""
         family = patterns.SCANNERS[split.pattern] if self._scans else patterns.WHOLE
         if not self._scans:
             regex_split.compile_pattern(split.pattern or "")
@@ -119,7 +122,7 @@ class Engine:
                     f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
                 )
             if self._all is not None and text is not None and (found := self._all.find(to_utf8(text))):
-                name = next(t for t, i in self._special_ids.items() if i == found[2])
+                name = self.special_name(found[2])
                 raise SpecialTokenError(
                     f"the text holds the special token {name!r} at byte {found[0]}; "
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
@@ -132,6 +135,10 @@ class Engine:
             )
         return self._matcher(allowed) if allowed else None
 
+    def special_name(self, id_: int) -> str:
+        """Return the text of a special token."""
+        return next(text for text, i in self._special_ids.items() if i == id_)
+
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
         if self._scans:
@@ -142,7 +149,7 @@ class Engine:
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
         matcher = self.matcher(special, text)
-        if threads > 1 and self._cuts and isinstance(text, (str, bytes)) and len(text) >= CHARACTERS_A_THREAD:
+        if threads > 1 and self.cuts and isinstance(text, (str, bytes)) and len(text) >= CHARACTERS_A_THREAD:
             return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
         if self._scans:
             return self._encoder.encode_array(text, matcher)
@@ -190,7 +197,7 @@ class Engine:
             offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
             np.cumsum([len(a) for a in arrays], out=offsets[1:])
             return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
-        return self._run(Batch(self._encoder, list(texts), matcher, self._cuts), threads)
+        return self._run(Batch(self._encoder, list(texts), matcher, self.cuts), threads)
 
     def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
@@ -200,6 +207,14 @@ class Engine:
             return batch.result()
         finally:
             batch.close()
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | _WholeEncoder:
+        """Return what encodes the blocks of a file, one thread's: `encode(buffer, n)` and `close()`."""
+        refuses = special == "raise"
+        matcher = self.matcher("all" if refuses else special)
+        if self._scans:
+            return BlockEncoder(self._encoder, matcher, refuses, narrow)
+        return _WholeEncoder(self, special, narrow)
 
     def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         """Return (utf8, ids, byte spans (n, 2)) for a text."""
@@ -246,3 +261,22 @@ class Engine:
     def unreachable(self) -> int:
         """How many tokens no merge makes: only whole pieces can be these."""
         return self._encoder.unreachable
+
+
+class _WholeEncoder:
+    """The face of BlockEncoder over an engine without a scanner: its blocks are whole texts."""
+
+    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
+        self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
+
+    def encode(self, text: bytearray, n: int) -> NDArray[Any]:
+        """Return the ids of text[:n]."""
+        utf8 = bytes(memoryview(text)[:n])
+        try:
+            utf8.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError("not UTF-8", error.start) from None
+        return self._engine.encode_array(utf8, self._special).astype(self._dtype)
+
+    def close(self) -> None:
+        """Do nothing: no thread's cache is held."""
