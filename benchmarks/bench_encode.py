@@ -1,7 +1,8 @@
 """Vocabularies and corpora in, tables of encoding speed out: tokkit beside its rivals in one run, ids checked first.
 
-Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads),
-file (a file of text to one of ids, beside the same in memory), long (a megabyte of one character against normal text). Exit status 1 if tokkit's ids are wrong anywhere.
+Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads), file
+(a text file to a file of ids, beside the same in memory), long (a megabyte of one character against normal text). Exit
+status 1 if tokkit's ids are wrong anywhere.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ def block_end(const uint8_t[::1] text, size_t n, SpecialMatcher matcher=None) ->
     document.width = 0
     document.special = &matcher.special if matcher is not None else NULL
     limit = n - min(n, <size_t> matcher.special.longest if matcher is not None else 0)
+    start = limit
     with nogil:
-        while last == 0 and back // 2 < limit:  # twice as far each time: in linear time, whatever is there
+        while last == 0 and start > 0:  # twice as far each time: in linear time, whatever is there
             start = limit - min(limit, back)
             found = tk_split_point(&document, start, limit)
             while found < limit:
