@@ -1,7 +1,8 @@
 """Vocabularies and corpora in, tables of encoding speed out: tokkit beside its rivals in one run, ids checked first.
 
-Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads),
-long (a megabyte of one character against normal text). Exit status 1 if tokkit's ids are wrong anywhere.
+Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads), file
+(a text file to a file of ids, beside the same in memory), long (a megabyte of one character against normal text). Exit
+status 1 if tokkit's ids are wrong anywhere.
 """
 
 from __future__ import annotations
@@ -10,10 +11,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import corpora, encode_batch, encode_latency, encode_long, encode_throughput, harness, rivals
+from benchmarks import (
+    corpora,
+    encode_batch,
+    encode_file,
+    encode_latency,
+    encode_long,
+    encode_throughput,
+    harness,
+    rivals,
+)
 from benchmarks.encode_throughput import Makers
 
-PARTS = ("throughput", "latency", "batch", "long")
+PARTS = ("throughput", "latency", "batch", "file", "long")
 CORPORA = ("english-technical", "code", "de", "fr", "zh", "ja", "ko")
 
 
@@ -86,6 +96,8 @@ def measure(args: Any, path: Path, makers: Makers, texts: list[corpora.Corpus]) 
     if "batch" in args.parts:
         job_of_batch = {**job, "contenders": [*makers], "mb": args.mb, "size": size, "passes": args.passes}
         fine &= encode_batch.run(job_of_batch, threads=args.threads)
+    if "file" in args.parts and "tokkit" in makers:
+        fine &= encode_file.run({**job, "mb": args.mb, "passes": args.passes}, threads=args.threads)
     if "long" in args.parts:
         fine &= encode_long.run({**job, "mb": args.long_mb}, [*makers], timeout=args.long_timeout)
     return fine

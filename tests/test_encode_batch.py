@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
+import threading
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,3 +111,66 @@ def test_a_batch_gives_the_same_arrays_every_time(tok: tokkit.Tokenizer) -> None
         again = tok.encode_batch(TEXTS, threads=2)
         assert np.array_equal(first[0], again[0])
         assert np.array_equal(first[1], again[1])
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads for texts of any length."""
+    from tokkit import engine
+
+    monkeypatch.setattr(engine, "CHARACTERS_A_THREAD", 1000)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "none"])
+def test_a_long_text_in_threads_gives_the_ids_of_one_thread(
+    make_tokenizer: Callable[..., tokkit.Tokenizer], pattern: str
+) -> None:
+    tok = make_tokenizer("rank", pattern, {"<|endoftext|>": 2000, "<|end|>": 2001})
+    plain = adversarial(109, 400_000)
+    for text in (plain, plain.encode(), "".join(c for c in plain if c < "\x80") * 2, "word " * 100_000):
+        for special in ("text", "all"):
+            wanted = tok.encode_to_numpy(text, special=special)
+            for threads in (1, 2, 5):
+                assert np.array_equal(tok.encode_to_numpy(text, special=special, threads=threads), wanted)
+                ids, offsets = tok.encode_batch(["a", text, "b"], special=special, threads=threads)
+                assert np.array_equal(ids[offsets[1] : offsets[2]], wanted)
+
+
+@pytest.mark.usefixtures("eager")
+def test_more_ids_than_the_first_texts_let_expect_are_all_there(tok: tokkit.Tokenizer) -> None:
+    texts = ["and " * 40_000] * 5 + ["\U000e0001" * 40_000] * 5 + ["a"] * 5
+    wanted = [tok.encode_to_numpy(text) for text in texts]
+    for threads in (1, 2, 3):
+        ids, offsets = tok.encode_batch(texts, threads=threads)
+        assert all(np.array_equal(ids[a:b], w) for (a, b), w in zip(itertools.pairwise(offsets), wanted, strict=True))
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_first_bad_text_is_named_whatever_the_number_of_threads(tok: tokkit.Tokenizer) -> None:
+    fine, long = b"word " * 60_000, b"fine text " * 50_000
+    texts = [fine, b"", fine, long + b"\xff" + fine, fine, b"\xfe", *[fine] * 20]
+    for threads in (1, 2, 4):
+        for _ in range(5):
+            with pytest.raises(ValueError, match=r"text 3 of the batch is not UTF-8 at offset 500000 \(0xff\)"):
+                tok.encode_batch(texts, threads=threads)
+    cut = b"word " * 60_000 + "中".encode()[:2]
+    with pytest.raises(ValueError, match="offset 300000"):
+        tok.encode_batch([cut], threads=2)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.skipif(os.name != "posix", reason="signals to the process itself")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_can_be_interrupted(tok: tokkit.Tokenizer, threads: int) -> None:
+    texts = [adversarial(113, 100_000) * 10] * 300
+    before = threading.active_count()
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        tok.encode_batch(texts, threads=threads)
+    assert time.perf_counter() - start < 1
+    timer.join()
+    assert threading.active_count() == before
+    assert tok.decode(tok.encode_batch(["fine"], threads=threads)[0]) == "fine"

@@ -26,7 +26,7 @@ NAMES = {"load", "train", "Tokenizer", "Encoding", "Vocab", "Definition", "Tokki
 METHODS = {
     "encode": "(text, *, special)",
     "encode_ordinary": "(text)",
-    "encode_to_numpy": "(text, *, special)",
+    "encode_to_numpy": "(text, *, special, threads)",
     "encode_batch": "(texts, *, special, threads)",
     "__call__": "(text, *, special)",
     "count": "(text, *, special)",

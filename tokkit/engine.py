@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
+from tokkit._core.blocks import BlockEncoder
 from tokkit._core.detokenize import Detokenizer
 from tokkit._core.pattern import SplitPattern
 from tokkit._core.special import SpecialMatcher
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 Special = str | Collection[str]
 
-CHARACTERS_A_THREAD = 4 << 20
-"""Text in a batch for each thread beyond the first: what one encodes while another sets up (bench_encode, batch)."""
+CHARACTERS_A_THREAD = 1 << 20
+"""Text for each thread beyond the first: with less, setting up its cache costs more than it gains (bench_encode,
+batch); a tokenizer that has the cache already gains from half of this on."""
 
 
 def thread_count(threads: int | None) -> int:
@@ -44,6 +46,36 @@ def thread_count(threads: int | None) -> int:
     return threads
 
 
+def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
+    """Run `work` in this thread and `threads - 1` others until all have returned; on an error, `stop` makes them."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+            stop()
+
+    others: list[threading.Thread] = []
+    try:
+        for _ in range(threads - 1):
+            thread = threading.Thread(target=run)
+            thread.start()
+            others.append(thread)
+        work()
+        for thread in others:
+            thread.join()
+    except BaseException:
+        stop()
+        raise
+    finally:
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[0]
+
+
 class Engine:
     """Runs one definition in the core; where its pattern is not regular, the `regex` package cuts the text."""
 
@@ -52,6 +84,8 @@ class Engine:
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
         self._in_core = self._chosen.split is not None
+        self.cuts = split.pattern in patterns.CUTTABLE
+        """Whether text may be cut at split points (csrc/split_points.h), for threads and blocks."""
         self._special_ids = dict(definition.special_tokens)
         by = patterns.WHOLE if self._chosen.split is None else self._chosen.split
         self._encoder = bpe.encoder(definition.vocab, definition.model, self._special_ids.values(), by)
@@ -94,7 +128,7 @@ class Engine:
                     f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
                 )
             if self._all is not None and text is not None and (found := self._all.find(to_utf8(text))):
-                name = next(t for t, i in self._special_ids.items() if i == found[2])
+                name = self.special_name(found[2])
                 raise SpecialTokenError(
                     f"the text holds the special token {name!r} at byte {found[0]}; "
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
@@ -107,6 +141,10 @@ class Engine:
             )
         return self._matcher(allowed) if allowed else None
 
+    def special_name(self, id_: int) -> str:
+        """Return the text of a special token."""
+        return next(text for text, i in self._special_ids.items() if i == id_)
+
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
         if self._in_core:
@@ -114,9 +152,13 @@ class Engine:
         ids: list[int] = self.encode_array(text, special).tolist()
         return ids
 
-    def encode_array(self, text: Text, special: Special = "text") -> NDArray[np.uint32]:
-        """Return ids as a uint32 array."""
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
         matcher = self.matcher(special, text)
+        # A batch puts ids in place part by part, while they are in the cache: for long texts one thread gains as well.
+        enough = CHARACTERS_A_THREAD if threads > 1 else 4 * CHARACTERS_A_THREAD
+        if self.cuts and isinstance(text, (str, bytes)) and len(text) >= enough:
+            return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
         if self._in_core:
             return self._encoder.encode_array(text, matcher)
         parts = [
@@ -163,33 +205,24 @@ class Engine:
             offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
             np.cumsum([len(a) for a in arrays], out=offsets[1:])
             return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
-        batch = Batch(self._encoder, texts, matcher)
-        errors: list[BaseException] = []
+        return self._run(Batch(self._encoder, list(texts), matcher, self.cuts), threads)
 
-        def run() -> None:
-            try:
-                batch.run()
-            except BaseException as error:
-                errors.append(error)
-
-        # Each further thread brings a cache of its own, which pays only where there is much to encode.
-        useful = 1 + sum(map(len, texts)) // CHARACTERS_A_THREAD
-        others = [threading.Thread(target=run) for _ in range(min(threads, useful) - 1)]
-        started = []
+    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
         try:
-            for thread in others:
-                thread.start()
-                started.append(thread)
-            batch.run()
-        except BaseException:
-            batch.stop()
-            raise
+            # Each further thread brings a cache of its own, which pays only where there is much to encode.
+            together(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            return batch.result()
         finally:
-            for thread in started:
-                thread.join()
-        if errors:
-            raise errors[0]
-        return batch.result()
+            batch.close()
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | _WholeEncoder:
+        """Return what encodes the blocks of a file, one thread's: `encode(buffer, n)` and `close()`."""
+        refuses = special == "raise"
+        matcher = self.matcher("all" if refuses else special)
+        if self._in_core:
+            return BlockEncoder(self._encoder, matcher, refuses, narrow)
+        return _WholeEncoder(self, special, narrow)
 
     def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         """Return (utf8, ids, byte spans (n, 2)) for a text."""
@@ -249,3 +282,22 @@ class Engine:
     def unreachable(self) -> int:
         """How many tokens no merge makes: only whole pieces can be these."""
         return self._encoder.unreachable
+
+
+class _WholeEncoder:
+    """The face of BlockEncoder over an engine without a scanner: its blocks are whole texts."""
+
+    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
+        self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
+
+    def encode(self, text: bytearray, n: int) -> NDArray[Any]:
+        """Return the ids of text[:n]."""
+        utf8 = bytes(memoryview(text)[:n])
+        try:
+            utf8.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError("not UTF-8", error.start) from None
+        return self._engine.encode_array(utf8, self._special).astype(self._dtype)
+
+    def close(self) -> None:
+        """Do nothing: no thread's cache is held."""

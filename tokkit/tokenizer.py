@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import operator
 import os
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokkit import formats
+from tokkit.corpus import id_writers, readers
+from tokkit.corpus.encode_file import FileEncoder
+from tokkit.corpus.id_writers import IdWriter, Written
 from tokkit.decoders.streaming import DecodeStream
 from tokkit.definition import Definition
 from tokkit.encoding import Encoding, characters_of, code_units
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.text import Text
+    from tokkit.corpus.readers import InputErrors
 
 
 class Tokenizer:
@@ -90,9 +95,14 @@ class Tokenizer:
         """Return the ids of `text`, special tokens read as ordinary text, as a list."""
         return self._engine.encode(text)
 
-    def encode_to_numpy(self, text: Text, *, special: Special = "text") -> NDArray[np.uint32]:
-        """Return the ids of `text` as a uint32 array: the fast way for long texts."""
-        return self._engine.encode_array(text, special)
+    def encode_to_numpy(self, text: Text, *, special: Special = "text", threads: int | None = 1) -> NDArray[np.uint32]:
+        """Return the ids of `text` as a uint32 array: the fast way for long texts.
+
+        Megabytes of text are shared among `threads` (None: the CPUs this process may use) with the same ids.
+        """
+        if threads == 1:
+            return self._engine.encode_array(text, special)
+        return self._engine.encode_array(text, special, thread_count(threads))
 
     def encode_batch(
         self, texts: Sequence[Text], *, special: Special = "text", threads: int | None = None
@@ -104,6 +114,48 @@ class Tokenizer:
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"encode_batch takes a sequence of texts, not one {type(texts).__name__}")
         return self._engine.encode_batch(list(texts), special, thread_count(threads))
+
+    def encode_file(
+        self,
+        path: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        special: Special = "text",
+        threads: int | None = None,
+        input_errors: InputErrors = "strict",
+        shard_ids: int | None = None,
+        overwrite: bool = True,
+    ) -> Written:
+        """Write the ids of a UTF-8 text file to `out`, in constant memory; return what was written.
+
+        `out` is a .npy, or a .bin of little-endian integers with a .json beside it that says how wide they are:
+        uint16 where all ids of the tokenizer fit, else uint32. With `shard_ids`, `out` is files of that many ids, as
+        data-00000.npy for data.npy, and data.npy.json lists them. They take their names when all are written. The
+        file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. What is not UTF-8 is a
+        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"). A tokenizer without a
+        scanner (see `split_engine`), or that does not split, holds the whole text in memory.
+        """
+        kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
+        encoder = self.file_encoder(
+            special=special, threads=threads, input_errors=input_errors, narrow=dtype == "uint16"
+        )
+        source = readers.one(path)
+        about = self.about_ids() if kind == "bin" or shard_ids is not None else {}
+        with IdWriter(out, kind, dtype=dtype, shard_ids=shard_ids, overwrite=overwrite, about=about) as writer:
+            n_bytes = encoder.encode(source, writer)
+        return Written(writer.n_ids, n_bytes, writer.files)
+
+    def file_encoder(
+        self, *, special: Special, threads: int | None, input_errors: InputErrors, narrow: bool
+    ) -> FileEncoder:
+        """Return what writes the ids of one file after another to an `IdWriter`, as uint16 where `narrow`."""
+        return FileEncoder(
+            self._engine, special=special, threads=thread_count(threads), errors=input_errors, narrow=narrow
+        )
+
+    def about_ids(self) -> dict[str, Any]:
+        """Return what the sidecar of a file of ids says of the tokenizer: fingerprint and special tokens."""
+        return {"tokenizer": self.fingerprint(), "special_tokens": dict(self.special_tokens)}
 
     def __call__(self, text: Text, *, special: Special = "text") -> Encoding:
         """Return an `Encoding`: ids, tokens, and offsets into the original text."""
@@ -190,6 +242,10 @@ class Tokenizer:
 
         Equal fingerprints mean equal ids for every text.
         """
+        return self._fingerprint
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
         vocab = self.vocab
         merges = self._engine.merges()
         whole = self._definition.model.whole_piece and self._engine.unreachable > 0

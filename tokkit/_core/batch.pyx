@@ -1,118 +1,347 @@
-# Many texts in, one array of ids out: a batch that several threads work off together.
+# Many texts, or a long one, in, one array of ids out: a batch that several threads work off together.
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, as_array, check, convert, encode_some, tk_bpe, tk_worker
+from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, convert, encode_some, tk_reserve, tk_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special
-from tokkit._core.text cimport TextView, tk_split, view_text
+from tokkit._core.text cimport TextView, tk_utf8_invalid, view_text
 
 import threading
 
 import numpy as np
 
+cdef extern from "parts.h" nogil:
+    int TK_FINISH
+    int TK_LEAVE
+    ctypedef struct tk_part:
+        size_t first
+        size_t end
+        size_t start
+        size_t n_ids
+        size_t worker
+        size_t next
+        size_t place
+    ctypedef struct tk_parts:
+        tk_part *list
+        size_t n
+        size_t total
+    int tk_parts_add(tk_parts *parts, size_t first)
+    size_t tk_parts_claim(tk_parts *parts)
+    void tk_parts_finish(tk_parts *parts, size_t number)
+    void tk_parts_place(tk_parts *parts)
+    size_t tk_parts_placed(tk_parts *parts)
+    size_t tk_parts_room(tk_parts *parts)
+    void tk_parts_make_room(tk_parts *parts, size_t n_ids)
+    void tk_parts_end(tk_parts *parts, int why)
+    bint tk_parts_dropped(tk_parts *parts)
+
+cdef extern from "split_points.h" nogil:
+    ctypedef struct tk_document:
+        const void *units
+        size_t n
+        int width
+        const tk_special *special
+    size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
+
 cdef enum:
-    CLAIM_BYTES = 1 << 20  # about how much text a thread takes at a time
-    SLICE_BYTES = 1 << 24  # how much of one text is encoded between two looks at signals
+    PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond and more
+    REACH = 1 << 12         # how far behind the place wanted a split point is looked for
+    SLICE_BYTES = 1 << 22   # how much a thread encodes between two looks at signals: under 0.2 s
+    UNCHECKED = -1          # a width: bytes that should be UTF-8
+    NOT_UTF8 = 1            # a status besides those of base.h
+
+SPARE = 1.125  # how many times as many ids as expected the result has room for
+
+
+cdef struct Segment:  # a text, or a part of one
+    const void *units
+    size_t length
+    size_t n_ids
+    int width
+    bint begins_text
+
+
+cdef inline void see(TextView *view, SpecialMatcher matcher, tk_document *document) noexcept:
+    document.units = view.data
+    document.n = view.length
+    document.width = view.width
+    document.special = &matcher.special if matcher is not None else NULL
 
 
 cdef class Batch:
-    """Many texts to one array of ids: threads call `run` until all is claimed, then one calls `result`.
+    """Texts to one array of ids: threads call `run` till it returns, then one calls `result`, and at last `close`.
 
-    The texts are claimed in runs of about a megabyte; each claim keeps its ids, joined in order at the end.
+    The result does not depend on the number of threads. `cuts` says that texts may be cut at split points
+    (csrc/split_points.h): long ones are, and become the work of several threads.
     """
 
     cdef BPEEncoder encoder
     cdef SpecialMatcher matcher
+    cdef tk_special *specials
     cdef list owners
+    cdef list workers
     cdef object lock
-    cdef object parts       # claim number → (ids, sizes)
-    cdef size_t next_text
-    cdef size_t next_claim
-    cdef bint stopped
+    cdef object ids               # uint32, room for what is expected
+    cdef uint32_t *out            # its items
+    cdef Segment *segments
+    cdef size_t n_segments
+    cdef size_t segments_capacity
+    cdef tk_parts parts
+    cdef readonly size_t units    # of all texts
+    cdef size_t units_of_part     # of the last part
+    cdef size_t failed            # the first part that could not be encoded, their number for none; and why
+    cdef int status
+    cdef object error
 
-    def __cinit__(self, BPEEncoder encoder, texts, SpecialMatcher matcher):
+    def __cinit__(self, BPEEncoder encoder, list texts, SpecialMatcher matcher, bint cuts):
+        cdef size_t number, n = len(texts)
         self.encoder = encoder
         self.matcher = matcher
+        self.specials = &matcher.special if matcher is not None else NULL
         self.owners = list(texts)
+        self.workers = []
         self.lock = threading.Lock()
-        self.parts = {}
-        for i, text in enumerate(self.owners):
-            if not isinstance(text, (str, bytes)):
-                if not isinstance(text, (bytearray, memoryview)):
-                    raise TypeError(f"text {i} of the batch is {type(text).__name__}, not str or bytes")
-                self.owners[i] = bytes(text)
+        if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
+            raise MemoryError
+        for number in range(n):
+            self.add(number, cuts)
+        self.failed = self.parts.n
 
-    cdef tuple claim(self):
-        cdef size_t first, bytes_ = 0
-        with self.lock:
-            if self.stopped or self.next_text >= len(self.owners):
-                return None
-            first = self.next_text
-            while self.next_text < len(self.owners) and bytes_ < CLAIM_BYTES:
-                bytes_ += len(self.owners[self.next_text])
-                self.next_text += 1
-            self.next_claim += 1
-            return self.next_claim - 1, first, self.next_text
+    def __dealloc__(self):
+        free(self.segments)
+        free(self.parts.list)
+
+    cdef object add(self, size_t number, bint cuts):
+        # A text becomes a segment, or several.
+        cdef TextView view
+        cdef tk_document document
+        cdef size_t start = 0, at = PART_UNITS, end
+        text = self.owners[number]
+        if isinstance(text, str):
+            view_text(text, &view)
+        elif isinstance(text, (bytes, bytearray, memoryview)):
+            self.owners[number] = text = bytes(text)  # a copy of what may change, bytes as they are
+            view.data = <const uint8_t *> <const char *> (<bytes> text)
+            view.length = len(<bytes> text)
+            view.width = 0
+        else:
+            raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
+        see(&view, self.matcher, &document)
+        if not isinstance(text, str):
+            view.width = UNCHECKED
+        while cuts and at + REACH < view.length:
+            end = tk_split_point(&document, at, at + REACH)
+            if end < at + REACH:
+                self.append(&view, start, end)
+                start = at = end
+            at += PART_UNITS
+        self.append(&view, start, view.length)
+
+    cdef int append(self, TextView *view, size_t start, size_t end) except -1:
+        # One more segment, in the last part or in a new one.
+        cdef Segment *segment
+        if tk_reserve(&self.segments, &self.segments_capacity, self.n_segments + 1, sizeof(Segment)) != TK_OK:
+            raise MemoryError
+        segment = self.segments + self.n_segments
+        segment.units = <const uint8_t *> view.data + start * <size_t> (view.width if view.width > 0 else 1)
+        segment.length = end - start
+        segment.n_ids = 0
+        segment.width = view.width
+        segment.begins_text = start == 0
+        if self.parts.n == 0 or self.units_of_part >= PART_UNITS:
+            if tk_parts_add(&self.parts, self.n_segments) != TK_OK:
+                raise MemoryError
+            self.units_of_part = 0
+        self.n_segments += 1
+        self.units_of_part += end - start
+        self.units += end - start
+        self.parts.list[self.parts.n - 1].end = self.n_segments
+        return 0
 
     def run(self):
-        """Encode claims until none is left. Safe to call from several threads."""
+        """Encode parts until none is left. What is wrong with a text `result` says."""
         cdef Worker worker = self.encoder.take_worker()
-        try:
-            while (claimed := self.claim()) is not None:
-                number, first, last = claimed
-                self.parts[number] = self.encode_claim(worker, first, last)
-                PyErr_CheckSignals()
-        except BaseException:
-            self.stopped = True
-            raise
-        finally:
-            self.encoder.give_back(worker)
-
-    cdef tuple encode_claim(self, Worker worker, size_t first, size_t last):
-        cdef size_t count = last - first, k, at, n = 0
         cdef tk_worker *w = &worker.state
-        cdef tk_bpe *model = &self.encoder.model
-        cdef tk_special *specials = &self.matcher.special if self.matcher is not None else NULL
-        cdef const uint8_t *p = NULL
-        cdef tk_split *split = &self.encoder.split
-        cdef int status = TK_OK
-        views_buffer = bytearray(count * sizeof(TextView))
-        cdef uint8_t[::1] raw = views_buffer
-        cdef TextView *views = <TextView *> &raw[0]
-        ends_array = np.empty(count, dtype=np.int64)
-        cdef int64_t[::1] ends = ends_array
-        for k in range(count):
-            view_text(self.owners[first + k], views + k)
-        w.n_ids = 0
+        cdef bint watches = threading.current_thread() is threading.main_thread()
+        cdef size_t number = 0
+        with self.lock:
+            number = len(self.workers)
+            self.workers.append(worker)
+        try:
+            self.work(w, number, watches)
+        except BaseException:
+            self.stop()
+            raise
+
+    cdef object work(self, tk_worker *w, size_t worker, bint watches):
+        # Parts from `mine` to `last`, this thread's own, have no place yet and stand in w.ids; none does if idle.
+        cdef size_t number, mine = 0, last = 0, bytes_ = 0
+        cdef bint idle = True
+        cdef tk_part *part
         with nogil:
-            for k in range(count):
-                status = convert(views + k, w, &p, &n)
-                at = 0
-                while status == TK_OK and at < n:
-                    status = encode_some(model, w, split, specials, p, n, &at, at + SLICE_BYTES)
-                    if n > SLICE_BYTES:
+            while True:
+                number = tk_parts_claim(&self.parts)
+                if number == self.parts.n:
+                    break
+                part = self.parts.list + number
+                if idle:
+                    mine = number
+                    w.n_ids = 0
+                else:
+                    self.parts.list[last].next = number
+                idle = False
+                last = number
+                part.worker = worker
+                part.start = w.n_ids
+                if not self.encode(w, number, &bytes_, watches):
+                    break
+                part.n_ids = w.n_ids - part.start
+                if number == 0 and self.parts.n > 1:
+                    with gil:
+                        self.make_room()
+                tk_parts_finish(&self.parts, number)
+                while not idle and mine < tk_parts_placed(&self.parts):
+                    self.move(w, mine)
+                    idle = mine == last
+                    mine = self.parts.list[mine].next
+
+    cdef void move(self, tk_worker *w, size_t number) noexcept nogil:
+        cdef tk_part *part = self.parts.list + number
+        if part.n_ids:
+            memcpy(self.out + part.place, w.ids + part.start, part.n_ids * sizeof(uint32_t))
+            part.n_ids = 0  # `result` need not
+
+    cdef bint encode(self, tk_worker *w, size_t number, size_t *bytes_, bint watches) except -1 nogil:
+        # Returns whether the part could be encoded.
+        cdef tk_part *part = self.parts.list + number
+        cdef Segment *segment
+        cdef TextView view
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at, k, before
+        cdef int status = TK_OK
+        for k in range(part.first, part.end):
+            segment = self.segments + k
+            before = w.n_ids
+            view.data = segment.units
+            view.length = segment.length
+            view.width = 0 if segment.width == UNCHECKED else segment.width
+            status = convert(&view, w, &p, &n)
+            if segment.width == UNCHECKED and tk_utf8_invalid(p, n) != n:
+                status = NOT_UTF8
+            at = 0
+            while status == TK_OK and at < n:
+                bytes_[0] += min(n - at, <size_t> SLICE_BYTES)
+                status = encode_some(
+                    &self.encoder.model, w, &self.encoder.split, self.specials, p, n, &at, at + SLICE_BYTES
+                )
+                if bytes_[0] >= SLICE_BYTES:
+                    bytes_[0] = 0
+                    if tk_parts_dropped(&self.parts):
+                        return False
+                    if watches:
                         with gil:
                             PyErr_CheckSignals()
-                if status != TK_OK:
-                    break
-                ends[k] = <int64_t> w.n_ids
-        check(status)
-        return as_array(w.ids, w.n_ids), ends_array
+            if status != TK_OK:
+                with gil:
+                    self.fail(number, k, status)
+                return False
+            segment.n_ids = w.n_ids - before
+        return True
+
+    cdef object fail(self, size_t number, size_t k, int status):
+        # Parts are begun in order, and what is begun is finished: so the error is that of the first bad text.
+        cdef size_t text = 0, i, before = 0, bad
+        tk_parts_end(&self.parts, TK_FINISH)
+        with self.lock:
+            if number >= self.failed:
+                return None
+            self.failed = number
+            self.status = status
+            if status != NOT_UTF8:
+                return None
+            for i in range(1, k + 1):
+                text += self.segments[i].begins_text
+                before = 0 if self.segments[i].begins_text else before + self.segments[i - 1].length
+            bad = tk_utf8_invalid(<const uint8_t *> self.segments[k].units, self.segments[k].length)
+            value = (<const uint8_t *> self.segments[k].units)[bad]
+            self.error = ValueError(
+                f"text {text} of the batch is not UTF-8 at offset {before + bad} (0x{value:02x}): "
+                "give a str, or decode the bytes with errors="
+            )
+
+    cdef object make_room(self):
+        # For as many ids as the first part lets expect, and some more: `result` trims, or moves to a larger array.
+        cdef double expected
+        cdef uint32_t[::1] items
+        cdef size_t units = 0, k
+        for k in range(self.parts.list[0].end):
+            units += self.segments[k].length
+        expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
+        self.ids = np.empty(<size_t> (expected * SPARE) + 1, dtype=np.uint32)
+        items = self.ids
+        self.out = &items[0]
+        tk_parts_make_room(&self.parts, items.shape[0])
 
     def stop(self):
-        """Claim nothing more; `result` is an error then."""
-        self.stopped = True
+        """Let all threads leave as soon as they can; no result comes."""
+        tk_parts_end(&self.parts, TK_LEAVE)
 
     def result(self):
-        """Return (ids, offsets): uint32 ids of all texts, int64 offsets of shape (texts + 1,)."""
-        if self.stopped:
-            raise RuntimeError("the batch was stopped by an error in another thread")
-        offsets = np.zeros(len(self.owners) + 1, dtype=np.int64)
-        ids, done, total = [], 0, 0
-        for number in range(len(self.parts)):
-            part, ends = self.parts[number]
-            offsets[done + 1 : done + 1 + len(ends)] = ends + total
-            ids.append(part)
-            done += len(ends)
-            total += len(part)
-        return np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32), offsets
+        """Return (ids, offsets): uint32 ids of all texts, int64 offsets (texts + 1,). The error of a text is raised.
+
+        Call it when no thread is in `run`.
+        """
+        cdef Worker worker
+        cdef uint32_t[::1] items
+        cdef int64_t[::1] ends
+        cdef size_t text = 0, total = 0, k
+        if self.failed < self.parts.n:
+            if self.error is not None:
+                raise self.error
+            check(self.status)
+        offsets = np.empty(len(self.owners) + 1, dtype=np.int64)
+        ends = offsets
+        for k in range(self.n_segments):
+            if self.segments[k].begins_text:
+                ends[text] = total
+                text += 1
+            total += self.segments[k].n_ids
+        ends[text] = total
+        if self.ids is None or total > tk_parts_room(&self.parts):
+            moved = np.empty(total, dtype=np.uint32)
+            if self.ids is not None:
+                moved[: self.parts.total] = self.ids[: self.parts.total]
+            self.ids = moved
+        else:
+            self.ids.resize(total, refcheck=False)
+        if total:
+            items = self.ids
+            self.out = &items[0]
+        tk_parts_make_room(&self.parts, total)
+        tk_parts_place(&self.parts)
+        for k in range(self.parts.n):
+            worker = self.workers[self.parts.list[k].worker]
+            self.move(&worker.state, k)
+        return self.ids, offsets
+
+    def close(self):
+        """Give back what the threads worked with. Call it when no thread is in `run`."""
+        while self.workers:
+            self.encoder.give_back(self.workers.pop())
+
+
+def split_points(text, SpecialMatcher matcher=None):
+    """Return all split points of a text, int64: in bytes for bytes, in characters for a str."""
+    cdef TextView view
+    cdef tk_document document
+    cdef size_t at = 0
+    _owner = view_text(text, &view)  # holds the memory that the view shows
+    see(&view, matcher, &document)
+    found = []
+    while True:
+        at = tk_split_point(&document, at + 1, view.length)
+        if at >= view.length:
+            return np.array(found, dtype=np.int64)
+        found.append(at)

@@ -53,7 +53,10 @@ cdef object check(int status):
 cdef class Worker:
     # Cache and scratch for one thread at a time.
     def __cinit__(self, BPEEncoder encoder):
-        check_build(tk_worker_init(&self.state, &encoder.model, encoder.max_words), 0)
+        cdef int status
+        with nogil:  # it takes milliseconds: threads set up theirs side by side
+            status = tk_worker_init(&self.state, &encoder.model, encoder.max_words)
+        check_build(status, 0)
 
     def __dealloc__(self):
         tk_worker_free(&self.state)

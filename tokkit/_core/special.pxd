@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from "special.h" nogil:
     ctypedef struct tk_special:
-        pass
+        size_t longest
     int tk_special_init(tk_special *special)
     void tk_special_free(tk_special *special)
     int tk_special_add(tk_special *special, const uint8_t *bytes, size_t n, uint32_t id)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from tokkit.cli import output
 from tokkit.cli.inputs import Reading, expand, total_bytes
 from tokkit.cli.pieces import readable
+from tokkit.corpus import readers
+from tokkit.corpus.id_writers import IdWriter
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -55,6 +57,25 @@ class Source:
                 given = texts if whole else [text.removesuffix("\n") for text in texts]
                 yield *self.tok.encode_batch(given, special=self.special, threads=self.threads), texts, lines
             before += read
+
+    def is_text_by_file(self) -> bool:
+        """Tell whether each file is one text, with no records in it."""
+        return self.reading.unit == "file" and not any(map(readers.holds_records, expand(self.files)))
+
+    def write_files(self, writer: IdWriter, *, narrow: bool) -> None:
+        """Write the ids of each file while it is read, in constant memory."""
+        paths = expand(self.files)
+        total, before = total_bytes(paths), 0
+        encoder = self.tok.file_encoder(
+            special=self.special, threads=self.threads, input_errors=self.reading.input_errors, narrow=narrow
+        )
+        for path in paths:
+
+            def tick(done: int, before: int = before) -> None:
+                self.progress("encode", before + done, total)
+
+            encoder.encode(path, writer, tick)
+            before += readers.size_of(path)
 
 
 def check_stdout(path: str, kind: str, dtype: str) -> None:
@@ -107,35 +128,34 @@ def width(tok: Tokenizer, dtype: str) -> str:
 
 
 def write_binary(source: Source, path: str, kind: str, dtype: str, *, force: bool) -> None:
-    """Write all ids one after another; .bin as they come, .npy from memory, since its head says how many there are."""
-    kept, count, documents = [], 0, 0
+    """Write all ids one after another, as they come; only a .npy on a stream from memory: its head says how many."""
     dtype = width(source.tok, dtype)
     sidecar = sidecar_of(path)
-    if kind == "bin" and sidecar is not None:
+    if sidecar is None:
+        _write_stream(source, path, kind, dtype, force=force)
+        return
+    if kind == "bin":
         output.check(sidecar, force=force)
-    with output.writing(path, force=force) as file:
+    with IdWriter(path, kind, dtype=dtype, overwrite=force, about=source.tok.about_ids()) as writer:
+        if source.is_text_by_file():
+            source.write_files(writer, narrow=dtype == "uint16")
+            return
         for ids, offsets, _, _ in source.batches(with_line_ends=True):
+            writer.write(ids.astype(dtype))
+            writer.documents += len(offsets) - 1
+
+
+def _write_stream(source: Source, path: str, kind: str, dtype: str, *, force: bool) -> None:
+    kept = []
+    with output.writing(path, force=force) as file:
+        for ids, *_ in source.batches(with_line_ends=True):
             narrow = ids.astype("<u2" if dtype == "uint16" else "<u4")
-            count += len(narrow)
-            documents += len(offsets) - 1
             if kind == "bin":
                 file.write(narrow.tobytes())
             else:
                 kept.append(narrow)
         if kind == "npy":
             np.save(file, np.concatenate(kept) if kept else np.empty(0, dtype=dtype), allow_pickle=False)
-    if kind == "bin" and sidecar is not None:
-        about = {
-            "format": "tokkit ids",
-            "tokenizer": source.tok.fingerprint(),
-            "dtype": dtype,
-            "byteorder": "little",
-            "count": count,
-            "documents": documents,
-            "special_tokens": dict(source.tok.special_tokens),
-        }
-        with output.writing(sidecar, force=True) as file:
-            file.write(json.dumps(about, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 def sidecar_of(path: str) -> str | None:

@@ -116,7 +116,7 @@ class Corpus:
         else:
             raise TypeError(f"a corpus is a path, a list of paths or an iterator of str, not {type(source).__name__}")
         if self._paths is not None:
-            sizes = [_size(path) for path in self._paths]
+            sizes = [size_of(path) for path in self._paths]
             self.total = sum(sizes) if all(sizes) else 0
 
     def __iter__(self) -> Iterator[Block]:
@@ -125,16 +125,16 @@ class Corpus:
         return itertools.chain.from_iterable(map(self._file, self._paths))
 
     def _file(self, path: str) -> Iterator[Block]:
-        name, kind = _shown(path), _COMPRESSION.sub("", path.lower())
+        name = shown(path)
         before = self.done
-        with _opened(path, name) as (stream, position):
+        with opened(path, name) as (stream, position):
 
             def chunks() -> Iterator[bytes]:
                 while chunk := _read(stream, name):
                     self.done = before + position()
                     yield chunk
 
-            if kind.endswith((".jsonl", ".ndjson")):
+            if holds_records(path):
                 lines = (line for data, _ in _cut(chunks(), "line") for line in data.removesuffix(b"\n").split(b"\n"))
                 yield from self._items(self._records(lines, name), name, ", line")
             else:
@@ -216,33 +216,46 @@ def expand(paths: Iterable[Path]) -> list[str]:
         elif matches := sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p)):
             found += matches
         else:
-            raise CorpusError(f"no file matches {_shown(path):.200}")
+            raise CorpusError(f"no file matches {shown(path):.200}")
     if not found:
         raise CorpusError("no file was given")
     for path in found:
         if path == "-":
             continue
         if os.path.isdir(path):
-            files = os.path.join(_shown(path), "*.txt")
-            raise CorpusError(f"{_shown(path)} is a directory; name its files, as in {files}")
+            files = os.path.join(shown(path), "*.txt")
+            raise CorpusError(f"{shown(path)} is a directory; name its files, as in {files}")
         if not os.path.exists(path):
             hint = "; texts themselves are given as an iterator, iter(texts)" if len(path) > 80 or "\n" in path else ""
-            raise CorpusError(f"{_shown(path):.200} does not exist{hint}")
+            raise CorpusError(f"{shown(path):.200} does not exist{hint}")
     return found
+
+
+def one(path: Path) -> str:
+    """Return the one file that a path or a glob names; OptionError for several."""
+    found = expand([path])
+    if len(found) > 1:
+        raise OptionError(f"{shown(os.fsdecode(path))} names {len(found)} files, where one was expected")
+    return found[0]
 
 
 def _is_pattern(path: str) -> bool:
     return re.search("[*?[]", path) is not None
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """Return a path as it can be printed, also where its bytes are not UTF-8."""
     if path == "-":
         return "standard input"
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _size(path: str) -> int:
+def holds_records(path: str) -> bool:
+    """Tell by its name whether a file holds records, JSON lines, and no plain text."""
+    return _COMPRESSION.sub("", path.lower()).endswith((".jsonl", ".ndjson"))
+
+
+def size_of(path: str) -> int:
     """Return the bytes of a regular file, 0 where reading alone would tell."""
     with contextlib.suppress(OSError):
         status = os.stat(path)
@@ -251,7 +264,7 @@ def _size(path: str) -> int:
 
 
 @contextlib.contextmanager
-def _opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+def opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it

@@ -97,14 +97,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bo
         if overwrite:
             os.replace(temporary, target)
         else:
-            _put_new(temporary, target)
+            put_new(temporary, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
     _sync_directory(os.path.dirname(target))
 
 
-def _put_new(temporary: str, target: str) -> None:
+def put_new(temporary: str, target: str) -> None:
     """Give a file a name that no file has yet; its old name may stay."""
     try:
         os.link(temporary, target)

@@ -33,6 +33,9 @@ WHOLE = 0
 SCANNERS: dict[str | None, int] = {None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5}
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one piece."""
 
+CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2))
+"""Patterns that cut text at every split point: proved in csrc/split_points.c, which a new one needs too."""
+
 NAMES = {"gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2}
 """What `pattern=` and `--split` accept besides a pattern of the user's own and "none"."""
 

@@ -46,6 +46,7 @@ int tk_special_add(tk_special *s, const uint8_t *bytes, size_t n, uint32_t id) {
         node = child;
     }
     s->nodes[node].id = id;
+    if (n > s->longest) s->longest = n;
     return TK_OK;
 }
 
@@ -64,6 +65,17 @@ int tk_special_find(const tk_special *s, const uint8_t *text, size_t n, size_t f
             node = k < n ? child_of(s, node, text[k]) : 0;
         }
         if (found != UINT32_MAX) return *start = i, *id = found, 1;
+    }
+    return 0;
+}
+
+int tk_special_spans(const tk_special *s, const uint8_t *text, size_t n, size_t at) {
+    for (size_t i = at > s->longest ? at - s->longest : 0; i < at; i++) {
+        uint32_t node = s->first[text[i]];
+        for (size_t k = i + 1; node; k++) {
+            if (k > at && s->nodes[node].id != UINT32_MAX) return 1;
+            node = k < n ? child_of(s, node, text[k]) : 0;
+        }
     }
     return 0;
 }

@@ -14,6 +14,7 @@ typedef struct {
     size_t n_nodes, capacity;
     uint32_t first[256];    /* the root's children by their byte, 0 where there is none */
     int n_first, only;      /* how many of them, and the byte of the last one */
+    size_t longest;         /* bytes of the longest token */
 } tk_special;
 
 int tk_special_init(tk_special *special);
@@ -23,5 +24,8 @@ int tk_special_add(tk_special *special, const uint8_t *bytes, size_t n, uint32_t
 /* The first special token at or behind `from`: 1 with its place and id, else 0. */
 int tk_special_find(const tk_special *special, const uint8_t *text, size_t n, size_t from, size_t *start,
                     size_t *end, uint32_t *id);
+
+/* Does the text of any special token stand across `at`, some of it before and some behind? */
+int tk_special_spans(const tk_special *special, const uint8_t *text, size_t n, size_t at);
 
 #endif

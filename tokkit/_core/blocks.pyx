@@ -1,0 +1,123 @@
+# Blocks of a long text's UTF-8 in, their ids as packed integers out; and where a block may end.
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_worker
+from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
+from tokkit._core.text cimport tk_utf8_invalid
+
+cdef extern from "split_points.h" nogil:
+    ctypedef struct tk_document:
+        const void *units
+        size_t n
+        int width
+        const tk_special *special
+    size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
+
+cdef enum:
+    NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first
+    SLICE_BYTES = 1 << 22  # how much is encoded between two looks at signals: under 0.2 s
+
+
+def block_end(const uint8_t[::1] text, size_t n, SpecialMatcher matcher=None) -> int:
+    """Return the last split point (csrc/split_points.h) of text[:n], of which more follows; 0 for none."""
+    cdef tk_document document
+    cdef size_t back = NEAR_END, limit, start, found, last = 0
+    if not n <= <size_t> text.shape[0]:
+        raise ValueError("the block is longer than its buffer")
+    document.units = &text[0] if n else NULL
+    document.n = n
+    document.width = 0
+    document.special = &matcher.special if matcher is not None else NULL
+    limit = n - min(n, <size_t> matcher.special.longest if matcher is not None else 0)
+    start = limit
+    with nogil:
+        while last == 0 and start > 0:  # twice as far each time: in linear time, whatever is there
+            start = limit - min(limit, back)
+            found = tk_split_point(&document, start, limit)
+            while found < limit:
+                last = found
+                found = tk_split_point(&document, found + 1, limit)
+            back *= 2
+    return last
+
+
+cdef class BlockEncoder:
+    """Encodes blocks, one thread's; its buffer is the ids of the last block: uint16 where `narrow`, else uint32.
+
+    `matcher` finds special tokens; where `refuses`, one is an error. ValueError has (reason, offset, …).
+    """
+
+    cdef BPEEncoder encoder
+    cdef SpecialMatcher matcher
+    cdef Worker worker
+    cdef bint refuses
+    cdef bint narrow
+    cdef size_t views
+
+    def __cinit__(self, BPEEncoder encoder, SpecialMatcher matcher, bint refuses, bint narrow):
+        self.encoder = encoder
+        self.matcher = matcher
+        self.refuses = refuses
+        self.narrow = narrow
+        self.worker = encoder.take_worker()
+        self.worker.state.n_ids = 0
+        if narrow and encoder.n_ids > 1 << 16:
+            raise OverflowError(f"ids up to {encoder.n_ids - 1} do not fit in uint16")
+
+    def encode(self, const uint8_t[::1] text, size_t n):
+        """Encode text[:n], which nobody may change meanwhile, as a text of its own; return self, a buffer of ids."""
+        cdef tk_worker *w
+        cdef tk_special *specials = &self.matcher.special if self.matcher is not None else NULL
+        cdef const uint8_t *p = &text[0] if n else NULL
+        cdef size_t at = 0, bad, start = 0, end = 0
+        cdef uint32_t id_ = 0
+        cdef int status = TK_OK
+        if not n <= <size_t> text.shape[0]:
+            raise ValueError("the block is longer than its buffer")
+        if self.views or self.worker is None:
+            raise BufferError("the ids of the block before are still in use, or the encoder is closed")
+        w = &self.worker.state
+        w.n_ids = 0
+        with nogil:
+            bad = tk_utf8_invalid(p, n)
+        if bad != n:
+            raise ValueError("not UTF-8", bad)
+        if self.refuses:
+            if specials != NULL and tk_special_find(specials, p, n, 0, &start, &end, &id_):
+                raise ValueError("special token", start, id_)
+            specials = NULL
+        while at < n and status == TK_OK:
+            with nogil:
+                status = encode_some(&self.encoder.model, w, &self.encoder.split, specials, p, n, &at, at + SLICE_BYTES)
+            if n > SLICE_BYTES:
+                PyErr_CheckSignals()
+        check(status)
+        if self.narrow:
+            narrow_ids(w.ids, w.n_ids)
+        return self
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        cdef Py_ssize_t width = 2 if self.narrow else 4
+        if flags & PyBUF_WRITABLE == PyBUF_WRITABLE or self.worker is None:
+            raise BufferError("the ids of a block are to be read, before the encoder is closed")
+        PyBuffer_FillInfo(buffer, self, self.worker.state.ids, <Py_ssize_t> self.worker.state.n_ids * width, 1, flags)
+        self.views += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.views -= 1
+
+    def close(self):
+        """Give back what encoding needs; the ids of the last block are gone then."""
+        if self.worker is not None and not self.views:
+            self.encoder.give_back(self.worker)
+            self.worker = None
+
+
+cdef void narrow_ids(uint32_t *ids, size_t n) noexcept nogil:
+    # In place, from the left: what is written lies before what is still to be read.
+    cdef uint16_t *out = <uint16_t *> ids
+    cdef size_t k
+    for k in range(n):
+        out[k] = <uint16_t> ids[k]

@@ -1,0 +1,23 @@
+/* Text in, split points out: where it may be cut so that the ids of its parts, joined, are the ids of the whole.
+
+   Between two characters the rule of `may_split` (split_points.c) sees these two alone. That it is right for the
+   patterns that pretokenizers/patterns.py lists as CUTTABLE is shown there; what has no proof is not cut. Where
+   special tokens cut the text first, no token's text may stand across the point: then finding them from the left
+   comes by the point in the whole text too, and finds the same ones on both sides. */
+#ifndef TK_SPLIT_POINTS_H
+#define TK_SPLIT_POINTS_H
+#include "base.h"
+#include "special.h"
+
+typedef struct {
+    const void *units; /* UTF-8, valid or not, or code units of a str */
+    size_t n;
+    int width; /* bytes of a code unit; 0 for UTF-8 */
+    const tk_special *special; /* NULL where special tokens are ordinary text */
+} tk_document;
+
+/* The first split point at or behind `from` and before `limit`, else `limit`; `limit` is n at most. If the text
+   goes on behind n, the units from limit to n must be as many as the longest special token has bytes. */
+size_t tk_split_point(const tk_document *document, size_t from, size_t limit);
+
+#endif

@@ -1,0 +1,199 @@
+"""A text file in, its ids out while it is read: blocks that end at split points, several threads, constant memory."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO, Protocol, cast
+
+from tokkit._core.blocks import block_end
+from tokkit._core.special import SpecialMatcher
+from tokkit.corpus import readers
+from tokkit.corpus.id_writers import IdWriter
+from tokkit.engine import CHARACTERS_A_THREAD, Engine, Special, together
+from tokkit.errors import CorpusError, OptionError, SpecialTokenError
+
+BLOCK_BYTES = 1 << 20
+"""What a thread reads and encodes at once: it stays in the second-level cache, and its ids soon find their way out
+(bench_encode, file). Reading into it costs less than half of what mapping the file would save, and a file that is
+cut short while it is read is a short file, where a mapping would crash the process."""
+AHEAD = 4
+"""How many blocks for each thread may be encoded before the one that is to be written next."""
+
+
+class _Source(Protocol):
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+class _Cleaned:
+    """Reads a stream as UTF-8 that is valid: what is not is replaced or left out."""
+
+    def __init__(self, stream: BinaryIO, errors: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        self._rest = b""
+        self._ended = False
+
+    def readinto(self, buffer: memoryview) -> int:
+        while not self._rest and not self._ended:
+            raw = self._stream.read(BLOCK_BYTES)
+            self._ended = not raw
+            self._rest = self._decoder.decode(raw, final=self._ended).encode()
+        n = min(len(buffer), len(self._rest))
+        buffer[:n] = self._rest[:n]
+        self._rest = self._rest[n:]
+        return n
+
+
+class _Blocks:
+    """Cuts a stream into blocks, each a text of its own; without `cuts` it is one block."""
+
+    def __init__(self, source: _Source, name: str, matcher: SpecialMatcher | None, cuts: bool) -> None:
+        self._source, self._name, self._matcher, self._cuts = source, name, matcher, cuts
+        self._lock = threading.Lock()
+        self._carried = b""
+        self._ended = False
+        self.number = 0
+        self.offset = 0
+
+    def next(self, buffer: bytearray) -> tuple[int, int, int] | None:
+        """Put the next block into the buffer, which may grow; return its number, offset and bytes, None at the end."""
+        with self._lock:
+            n = len(self._carried)
+            buffer[:n] = self._carried
+            end = 0
+            while not end and not self._ended:
+                if n == len(buffer):  # no split point in it: as much again
+                    buffer.extend(bytes(n))
+                n = self._fill(buffer, n)
+                if not self._ended:
+                    end = block_end(buffer, n, self._matcher) if self._cuts else 0
+            end = end or n
+            self._carried = bytes(memoryview(buffer)[end:n])
+            if not end:
+                return None
+            found = self.number, self.offset, end
+            self.number += 1
+            self.offset += end
+            return found
+
+    def _fill(self, buffer: bytearray, n: int) -> int:
+        with memoryview(buffer) as view:
+            while n < len(buffer):
+                try:
+                    got = self._source.readinto(view[n:])
+                except EOFError:
+                    raise CorpusError(f"{self._name} ends early: the compressed file was cut") from None
+                if not got:
+                    self._ended = True
+                    return n
+                n += got
+        return n
+
+
+class _Turns:
+    """Hands what threads make, each in its own time, to `write` in the order of their numbers."""
+
+    def __init__(self, write: Callable[[Any], None], most_ahead: int) -> None:
+        self._write, self._most_ahead = write, most_ahead
+        self._condition = threading.Condition()
+        self._turn = 0
+        self._waiting: dict[int, bytes] = {}
+        self._stopped = False
+
+    def put(self, number: int, data: Any) -> bool:
+        """Write `data`, or leave a copy to who writes what comes before it; return whether to go on."""
+        with self._condition:
+            while number - self._turn > self._most_ahead and not self._stopped:
+                self._condition.wait()
+            if self._stopped:
+                return False
+            if number != self._turn:
+                self._waiting[number] = bytes(data)
+                return True
+        # It is this thread's turn, and no other's until the turn moves on.
+        while data is not None:
+            self._write(data)
+            with self._condition:
+                self._turn += 1
+                data = self._waiting.pop(self._turn, None)
+                self._condition.notify_all()
+        return True
+
+    def stop(self) -> None:
+        """Let all threads leave."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify_all()
+
+
+class FileEncoder:
+    """Encodes files with an engine: `special` as everywhere, `errors` as `Corpus` has them."""
+
+    def __init__(self, engine: Engine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
+        if errors not in readers.INPUT_ERRORS:
+            raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
+        self._engine, self._special, self._threads, self._errors = engine, special, threads, errors
+        self._narrow = narrow
+
+    def encode(self, path: str, writer: IdWriter, tick: Callable[[int], object] | None = None) -> int:
+        """Write the ids of a file; return its bytes of text. `tick` is told of the bytes of the file read so far.
+
+        "-" is standard input; .gz, .bz2 and .xz are decompressed.
+        """
+        name = readers.shown(path)
+        if readers.holds_records(path):
+            raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
+        with readers.opened(path, name) as (stream, position):
+            source = cast(_Source, stream) if self._errors == "strict" else _Cleaned(stream, self._errors)
+            engine = self._engine
+            blocks = _Blocks(
+                source, name, engine.matcher("all" if self._special == "raise" else self._special), engine.cuts
+            )
+            size = readers.size_of(path)
+            threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
+
+            def write(data: Any) -> None:
+                writer.write(data)
+                if tick is not None:
+                    tick(position())
+
+            turns = _Turns(write, AHEAD * threads)
+            failed: dict[int, Exception] = {}
+
+            def work() -> None:
+                buffer = bytearray(BLOCK_BYTES)
+                with contextlib.closing(self._engine.block_encoder(self._special, narrow=self._narrow)) as encoder:
+                    while not failed and (block := blocks.next(buffer)) is not None:
+                        number, offset, n = block
+                        try:
+                            ids = encoder.encode(buffer, n)
+                        except ValueError as error:
+                            failed[number] = self._explained(error, name, offset, buffer)
+                            turns.stop()
+                            return
+                        if not turns.put(number, ids):
+                            return
+
+            together(work, threads, turns.stop)
+            if failed:  # blocks are begun in order, and those begun are finished: the first is always the same
+                raise failed[min(failed)]
+            writer.documents += 1
+            return blocks.offset
+
+    def _explained(self, error: ValueError, name: str, offset: int, buffer: bytearray) -> Exception:
+        """Return the error of a block as one of the file."""
+        match error.args:
+            case "not UTF-8", int(at):
+                return CorpusError(
+                    f"{name}: byte {offset + at} (0x{buffer[at]:02x}) is not UTF-8; "
+                    'input_errors="replace" or "ignore" would read on'
+                )
+            case "special token", int(at), int(id_):
+                return SpecialTokenError(
+                    f"{name} holds the special token {self._engine.special_name(id_)!r} at byte {offset + at}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
+        return error
