@@ -129,6 +129,14 @@ TK_INLINE size_t emit_word(uint32_t *out, const tk_word *word) {
     return first >> TK_ID_BITS;
 }
 
+/* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
+TK_INLINE size_t unforeseen(size_t number) {
+#if defined(__GNUC__)
+    __asm__("" : "+r"(number));
+#endif
+    return number;
+}
+
 /* The keys of pieces that lie `from` and end at ends[]; their cache lines are on their way. */
 TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t from, const size_t *ends,
                          size_t count, tk_key *keys) {
@@ -152,8 +160,9 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
         const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
         uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
         uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
-        if (TK_LIKELY(!other_0 | !other_1)) {
-            out += emit_word(out, words + (other_0 != 0));
+        size_t not_first = unforeseen(other_0 != 0), not_second = unforeseen(other_1 != 0);
+        if (TK_LIKELY(!(not_first & not_second))) {
+            out += emit_word(out, words + not_first);
         } else {
             size_t at = k ? ends[k - 1] : start;
             w->n_ids = (size_t)(out - w->ids);

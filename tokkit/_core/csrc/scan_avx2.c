@@ -47,6 +47,13 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->slash = equal_to(low, high, '/');
 }
 
+TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high) {
+    const __m256i first = _mm256_set1_epi8((char)low), span = _mm256_set1_epi8((char)(high - low));
+    __m256i a = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)p), first);
+    __m256i b = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)(p + 32)), first);
+    return mask_of(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
+}
+
 TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
     __m256i low = _mm256_loadu_si256((const __m256i *)p), high = _mm256_loadu_si256((const __m256i *)(p + 32));
     const __m256i bound = _mm256_set1_epi8(-64);

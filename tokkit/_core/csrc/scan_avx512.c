@@ -29,6 +29,11 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->slash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('/'));
 }
 
+TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high) {
+    __m512i above = _mm512_sub_epi8(_mm512_loadu_si512(p), _mm512_set1_epi8((char)low));
+    return _mm512_cmple_epu8_mask(above, _mm512_set1_epi8((char)(high - low)));
+}
+
 TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
     return _mm512_cmplt_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(-64));
 }

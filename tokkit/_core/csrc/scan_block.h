@@ -17,6 +17,7 @@ typedef struct {
     uint64_t cuts;  /* safe cuts between letters */
 } tk_masks;
 
+TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high);
 TK_INLINE void classify(const uint8_t *p, tk_masks *masks); /* the masks of ASCII, and `other` */
 TK_INLINE uint64_t inner_bytes(const uint8_t *p);           /* bytes 0x80 to 0xBF */
 /* Write from + the number of each bit that is set, and up to seven words of waste behind them. */
@@ -46,12 +47,25 @@ TK_INLINE uint64_t below(unsigned n) { return n < 64 ? (UINT64_C(1) << n) - 1 : 
 /* The scripts whose words stand without spaces, or whose characters are many: all have three bytes. */
 TK_INLINE int is_dense(uint8_t first) { return first >= 0xE3 && first <= DENSE_LAST; }
 
+/* Put the letters from U+00C0 to U+00FF into the masks; between them stand two signs. What is left of them to no
+   class is punctuation, as are quotes and dashes, U+2010 to U+2027. Returns the first bytes of all these. */
+TK_INLINE uint64_t take_latin(const uint8_t *p, tk_masks *m) {
+    uint64_t inside = UINT64_MAX >> 1; /* the next byte is in the block */
+    uint64_t first = bytes_between(p, 0xC3, 0xC3) & inside, second = behind(first);
+    uint64_t sign = bytes_between(p, 0x97, 0x97) | bytes_between(p, 0xB7, 0xB7);
+    uint64_t letter = second & ~sign, lower = letter & bytes_between(p, 0x9F, 0xBF), upper = letter & ~lower;
+    m->lower |= lower | lower >> 1;
+    m->upper |= upper | upper >> 1;
+    uint64_t quotes = bytes_between(p, 0xE2, 0xE2) & bytes_between(p, 0x80, 0x80) >> 1;
+    return first | (quotes & bytes_between(p, 0x90, 0xA7) >> 2);
+}
+
 /* Put the characters beyond ASCII into the masks of their classes, on all their bytes; punctuation is what is in
    none. Returns where a character stands that the block leaves to the scalar scanner, BLOCK where none does. */
 TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, tk_masks *m) {
     uint32_t left = 0; /* half the hash of the dense letter that ends at `dense_end` */
     unsigned dense_end = 0;
-    for (uint64_t rest = m->other & ~m->inner; rest; rest &= rest - 1) {
+    for (uint64_t rest = m->other & ~m->inner & ~take_latin(p, m); rest; rest &= rest - 1) {
         unsigned at = lowest(rest), length = tk_utf8_length(p[at]);
         if (at + length > BLOCK) return at;
         uint32_t c = tk_utf8_decode(p + at, &length), category = UINT32_C(1) << tk_cat_block[category_place(c)];

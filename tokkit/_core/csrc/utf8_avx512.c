@@ -72,15 +72,20 @@ static size_t from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
 }
 
 static size_t from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surrogates) {
+    const __m512i beyond_ascii = _mm512_set1_epi16((short)0xFF80);
     uint8_t *o = out;
     for (size_t i = 0; i < n;) {
+        /* 64 at a time, not 32: whether these are all ASCII is easier to foresee in most languages. */
+        for (; n - i >= 64; i += 64, o += 64) {
+            __m512i low = _mm512_loadu_si512(units + i), high = _mm512_loadu_si512(units + i + 32);
+            if (_mm512_test_epi16_mask(_mm512_or_si512(low, high), beyond_ascii)) break;
+            _mm256_storeu_si256((__m256i *)o, _mm512_cvtepi16_epi8(low));
+            _mm256_storeu_si256((__m256i *)(o + 32), _mm512_cvtepi16_epi8(high));
+        }
         size_t count = n - i < 32 ? n - i : 32;
         __mmask32 taken = first_32(count);
         __m512i some = _mm512_maskz_loadu_epi16(taken, units + i);
-        if (!_mm512_test_epi16_mask(some, _mm512_set1_epi16((short)0xFF80))) {
-            _mm256_storeu_si256((__m256i *)o, _mm512_cvtepi16_epi8(some));
-            o += count;
-        } else if (!_mm512_test_epi16_mask(some, _mm512_set1_epi16((short)0xF800))) {
+        if (!_mm512_test_epi16_mask(some, _mm512_set1_epi16((short)0xF800))) {
             o = put_two(o, some, taken);
         } else if (TK_UNLIKELY(_mm512_cmpeq_epi16_mask(_mm512_and_si512(some, _mm512_set1_epi16((short)0xF800)),
                                                        _mm512_set1_epi16((short)0xD800)))) {

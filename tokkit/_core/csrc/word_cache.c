@@ -68,9 +68,16 @@ static tk_word *locate(const tk_cache *c, const tk_key *key) {
     }
 }
 
-size_t tk_cache_find(const tk_cache *c, const tk_key *key, const uint32_t **ids) {
-    const tk_word *w = locate(c, key);
+size_t tk_cache_find(tk_cache *c, const tk_key *key, const uint32_t **ids) {
+    tk_word *w = locate(c, key), *home = tk_cache_line(c, key->hash);
     if (!w->high) return 0;
+    if (w != home && w != home + 1) { /* all slots from there to here are taken, so two may change places */
+        home += c->turn ^= 1;
+        tk_word here = *home;
+        *home = *w;
+        *w = here;
+        w = home;
+    }
     if (w->high & TK_MANY_IDS) return *ids = c->many.ids + w->ids[0], w->ids[1];
     return *ids = w->ids, w->ids[0] >> TK_ID_BITS;
 }

@@ -45,6 +45,7 @@ typedef struct {
     tk_id_arena long_ids;
     int learns, learns_long; /* 0: only the vocabulary's own words */
     uint64_t misses;
+    unsigned turn; /* which word of a line gives way next */
 } tk_cache;
 
 typedef struct {
@@ -57,8 +58,9 @@ int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words);
 void tk_cache_free(tk_cache *cache);
 size_t tk_cache_memory(const tk_cache *cache);
 
-/* Find a word behind the first line; *ids gets its ids, the count is returned, 0 where it is not there. */
-size_t tk_cache_find(const tk_cache *cache, const tk_key *key, const uint32_t **ids);
+/* Find a word; *ids gets its ids, the count is returned, 0 where it is not there. One that lies behind its first
+   line moves there, in place of another: words that come again and again end up where they are found at once. */
+size_t tk_cache_find(tk_cache *cache, const tk_key *key, const uint32_t **ids);
 size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n, const uint32_t **ids);
 
 /* Learn a word. Forgetting it instead (no memory, or learning is off) is no error: the answer stands. */
