@@ -7,11 +7,13 @@ import pytest
 
 import tokkit
 from strategies import adversarial
-from tokkit._core.stages import STAGES, StageTimer, clock_hertz
-from tokkit._core.text import isa, isas
+from tokkit._core.stages import STAGES, StageTimer, clock_hertz, scan_seconds
+from tokkit._core.text import isa, isas, scan
 from tokkit.cli import stages
 from tokkit.engine import Engine
+from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
+from tokkit.pretokenizers.pattern import compile_pattern
 
 PATTERNS = ("cl100k", "gpt2", r"\p{L}+|\p{N}", r"[a-z]+| [a-z]+")
 
@@ -33,6 +35,21 @@ def test_the_last_stage_gives_the_ids_and_no_stage_before_it_more(make_tokenizer
     assert counts["scan"][0] == counts["keys"][0] == counts["probe"][0] == counts["emit"][0] > 0
     assert counts["scan"][1] == counts["keys"][1] == 0
     assert 0 < counts["probe"][1] == counts["emit"][1] <= counts["all"][1]
+
+
+@pytest.mark.parametrize("name", isas())
+def test_scanning_alone_counts_the_pieces_of_the_scanner(name: str) -> None:
+    texts = [adversarial(seed, 3000) for seed in range(4)] + [""]
+    pattern = patterns.NAMES["cl100k"]
+    family = patterns.SCANNERS[pattern]
+    pieces = sum(len(scan(text, family, name)) for text in texts)
+    compiled = compile_pattern(pattern, keep_unmatched=True)
+    for split in (family, compiled):
+        seconds, counted = scan_seconds(split, texts, isa=name)
+        assert seconds > 0
+        assert counted == pieces
+    with pytest.raises(ValueError, match="scanner"):
+        scan_seconds(99, texts)
 
 
 def test_where_every_piece_is_a_token_nothing_misses(make_tokenizer) -> None:

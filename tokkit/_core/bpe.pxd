@@ -50,6 +50,7 @@ cdef extern from "bpe_encode.h" nogil:
     int tk_encode_pieces(
         tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
     )
+    int TK_STAGE_SCAN
     int tk_encode_stage(
         tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, int stage,
         size_t *pieces

@@ -1,8 +1,11 @@
 # An encoder and texts in, seconds of encoding them up to one stage out; and the clock: both for benchmarks.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memset
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_stage, tk_worker, use_isa
+from tokkit._core.bpe cimport BPEEncoder, TK_OK, TK_STAGE_SCAN, Worker, check, encode_stage, tk_worker, use_isa
+from tokkit._core.pattern cimport split_of
+from tokkit._core.text cimport tk_dfa_memo_free, tk_split
 
 import threading
 import time
@@ -31,6 +34,33 @@ def clock_hertz() -> float:
     return TK_CHAIN_CYCLES * steps / best
 
 
+def scan_seconds(split, texts, *, isa=None) -> tuple:
+    """Return (seconds, pieces) of cutting texts, no array made of the ends; `split` numbers a scanner or is compiled.
+
+    Dropped stretches count as pieces. `isa` is as in `StageTimer.run`.
+    """
+    cdef tk_split by = split_of(split)
+    cdef tk_worker scratch
+    cdef size_t pieces = 0, n
+    cdef const uint8_t *p
+    cdef bytes text
+    cdef list ready = list(map(to_utf8, texts))
+    memset(&scratch, 0, sizeof(scratch))  # a scan needs neither a vocabulary nor a cache
+    use_isa(isa)
+    try:
+        start = time.perf_counter()
+        for text in ready:
+            p = <const uint8_t *> <const char *> text
+            n = len(text)
+            with nogil:
+                encode_stage(NULL, &scratch, &by, p, n, TK_STAGE_SCAN, &pieces)
+            PyErr_CheckSignals()
+        return time.perf_counter() - start, pieces
+    finally:
+        tk_dfa_memo_free(&scratch.memo)
+        use_isa(None)
+
+
 cdef class StageTimer:
     """The stages of encoding, timed one upon another: what one costs is the difference to the stage before it.
 
@@ -46,7 +76,7 @@ cdef class StageTimer:
 
     def __init__(self, BPEEncoder encoder not None, texts):
         self.encoder = encoder
-        self.texts = [to_utf8(text) for text in texts]
+        self.texts = list(map(to_utf8, texts))
         self.warm = Worker(encoder)
         self.lock = threading.Lock()
         self.run("all")
