@@ -18,6 +18,7 @@ SOURCES = {
     "text": TEXT,
     "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
+    "stages": ["dfa.c"],
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],

@@ -1,8 +1,8 @@
 """Vocabularies and corpora in, tables of encoding speed out: tokkit beside its rivals in one run, ids checked first.
 
 Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads), file
-(a text file to a file of ids, beside the same in memory), long (a megabyte of one character against normal text). Exit
-status 1 if tokkit's ids are wrong anywhere.
+(a text file to a file of ids, beside the same in memory), long (a megabyte of one character against normal text),
+stages (cycles a byte of tokkit's own, per tier and instruction set). Exit status 1 if tokkit's ids are wrong anywhere.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from benchmarks import (
     encode_file,
     encode_latency,
     encode_long,
+    encode_stages,
     encode_throughput,
     harness,
     rivals,
 )
 from benchmarks.encode_throughput import Makers
 
-PARTS = ("throughput", "latency", "batch", "file", "long")
+PARTS = ("throughput", "latency", "batch", "file", "long", "stages")
 CORPORA = ("english-technical", "code", "de", "fr", "zh", "ja", "ko")
 
 
@@ -100,6 +101,9 @@ def measure(args: Any, path: Path, makers: Makers, texts: list[corpora.Corpus]) 
         fine &= encode_file.run({**job, "mb": args.mb, "passes": args.passes}, threads=args.threads)
     if "long" in args.parts:
         fine &= encode_long.run({**job, "mb": args.long_mb}, [*makers], timeout=args.long_timeout)
+    if "stages" in args.parts and "tokkit" in makers:
+        for text in texts:
+            fine &= encode_stages.run(path, text, size=size, runs=rounds * args.passes)
     return fine
 
 

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks import corpora, encode_throughput, harness, rivals
 from tokkit._core import text
+from tokkit._core.stages import clock_hertz, scan_seconds
+from tokkit.cli.stages import LIMIT
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.pattern import compile_pattern
 
@@ -52,13 +54,24 @@ def engines(pattern: str) -> dict[str, Cut]:
     return found
 
 
+def cores(pattern: str) -> dict[str, Callable[[list[bytes]], tuple[float, int]]]:
+    """Return name → what gives (seconds, pieces) of splitting documents in the core, for the engines that are there."""
+    found: dict[str, Callable[[list[bytes]], tuple[float, int]]] = {}
+    if family := patterns.SCANNERS.get(pattern):
+        found = {f"scanner, {isa}": partial(scan_seconds, family, isa=isa) for isa in text.isas()}
+    found["compiled"] = partial(scan_seconds, compile_pattern(pattern, keep_unmatched=True))
+    return found
+
+
 def split(name: str, pattern: str, corpus: corpora.Corpus, *, size: int, rounds: int) -> bool:
     """Print the table of one pattern and corpus; return whether all engines cut alike."""
     documents = [document.encode() for document in corpus.documents(size)]
     few = documents[: max(1, REGEX_BYTES // size)]
     cuts = engines(pattern)
     expected = [cuts["compiled"](document) for document in documents]
+    alone = cores(pattern)
     seconds: dict[str, list[float]] = {engine: [] for engine in cuts}
+    core: dict[str, list[float]] = {engine: [] for engine in cuts}
     wrong = {
         engine: harness.differing([cut(document) for document in (few if engine == "regex" else documents)], right)
         for engine, cut in cuts.items()
@@ -71,11 +84,15 @@ def split(name: str, pattern: str, corpus: corpora.Corpus, *, size: int, rounds:
             for document in texts:
                 cut(document)
             seconds[engine].append((time.perf_counter() - start) / sum(map(len, texts)))
+            if engine in alone:
+                core[engine].append(alone[engine](documents)[0] / sum(map(len, documents)))
+    hertz = clock_hertz()
     rows = [
         {
             "": engine,
             "MB/s": f"{1e-6 / median(taken):.1f}",
             "ns/byte": f"{median(taken) * 1e9:.2f}",
+            "core cycles/byte": f"{median(core[engine]) * hertz:.2f}" if core[engine] else "-",
             "compiled ×": f"{harness.ratio(seconds['compiled'], taken):.2f}",
             "±": harness.spread(taken),
             "differing documents": wrong[engine],
@@ -83,8 +100,15 @@ def split(name: str, pattern: str, corpus: corpora.Corpus, *, size: int, rounds:
         for engine, taken in seconds.items()
     ]
     pieces = sum(map(len, expected))
-    print(f"\n## {name}, {corpus.name}: {corpus.megabytes:.1f} MB, {corpus.megabytes * 1e6 / pieces:.1f} bytes a piece")
-    print(harness.table(rows), flush=True)
+    print(
+        f"\n## {name}, {corpus.name}: {corpus.megabytes:.1f} MB, {corpus.megabytes * 1e6 / pieces:.1f} bytes a piece, "
+        f"at {hertz / 1e9:.2f} GHz (measured)"
+    )
+    print(harness.table(rows))
+    print(
+        f"# core: no array of the ends is made; a trial, AVX-512 on English: {LIMIT['scan']} cycles/byte",
+        flush=True,
+    )
     # `regex` knows letters of a newer Unicode: documents that hold one may differ, which is no fault of ours.
     return not any(count for engine, count in wrong.items() if engine != "regex")
 

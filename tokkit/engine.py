@@ -23,6 +23,7 @@ from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 
 if TYPE_CHECKING:
+    from tokkit._core.bpe import BPEEncoder
     from tokkit._core.text import Text
 
 Special = str | Collection[str]
@@ -102,6 +103,11 @@ class Engine:
     def split_reason(self) -> str:
         """Why it is the `regex` package that cuts text; "" where it does not."""
         return self._chosen.reason
+
+    @property
+    def encoder(self) -> BPEEncoder | None:
+        """What encodes in the core, for measuring its stages; None where the `regex` package cuts text."""
+        return self._encoder if self._in_core else None
 
     def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher:
         matcher = self._matchers.get(tokens)

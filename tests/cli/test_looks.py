@@ -192,6 +192,28 @@ def test_bench_measures_the_start_of_a_large_file_and_says_so(run, tokenizer) ->
     assert run("bench", tokenizer, "a.txt", "--mb", 0).exit_code == 2
 
 
+def test_bench_measures_the_stages_of_encoding_where_asked(run, tokenizer) -> None:
+    from tokkit._core.text import isas
+    from tokkit.cli.stages import STAGES
+
+    Path("a.txt").write_text("low lower lowest café\n" * 2000)
+    args = ("bench", tokenizer, "a.txt", "--against", "none", "--runs", 1)
+    found = json.loads(run(*args, "--stages", "--json").stdout)
+    assert found["stages"]["ghz"] > 0
+    assert found["stages"]["limit"]["warm"] == [4.3, 6.3]
+    assert [row["isa"] for row in found["stages"]["isas"]] == isas()
+    for row in found["stages"]["isas"]:
+        assert row["ids"] == found["tokens"]
+        assert min(row[name] for name in ("scan", "warm", "cold", "warm_mb_s", "cold_mb_s")) > 0
+        assert abs(sum(row[name] for name in STAGES) - row["warm"]) < 0.05, "stages add up"
+    out = run(*args, "--stages").stdout
+    assert "GHz (measured)" in out
+    assert "limit of exact cl100k" in out
+    assert all(f"\n{isa} " in out for isa in isas())
+    assert "GHz" not in run(*args).stdout
+    assert "stages" not in json.loads(run(*args, "--json").stdout)
+
+
 def test_bench_gives_a_slow_encoder_one_pass_of_either_kind_and_says_so(run, tokenizer, monkeypatch) -> None:
     from tokkit.cli import measure
 

@@ -50,6 +50,11 @@ cdef extern from "bpe_encode.h" nogil:
     int tk_encode_pieces(
         tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
     )
+    int TK_STAGE_SCAN
+    int tk_encode_stage(
+        tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, int stage,
+        size_t *pieces
+    )
     int tk_append_id(tk_worker *worker, uint32_t id)
 
 cdef extern from "base.h" nogil:
@@ -88,3 +93,7 @@ cdef int encode_some(
     tk_bpe *model, tk_worker *w, const tk_split *split, const tk_special *specials, const uint8_t *p, size_t n,
     size_t *at, size_t stop
 ) noexcept nogil
+cdef int encode_stage(
+    tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *p, size_t n, int stage, size_t *pieces
+) noexcept nogil
+cdef int use_isa(object name) except -1

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
-    TextView, chosen_isa, tk_dfa_memo_free, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
+    TextView, chosen_isa, isa_number, tk_dfa_memo_free, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
 )
 
 import numpy as np
@@ -340,3 +340,17 @@ cdef int encode_some(
                 return status
             at[0] = end
     return TK_OK
+
+
+# for stages.pyx, which has neither the code of this extension nor its instruction set
+
+cdef int encode_stage(
+    tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *p, size_t n, int stage, size_t *pieces
+) noexcept nogil:
+    return tk_encode_stage(model, w, split, p, n, stage, pieces)
+
+
+cdef int use_isa(object name) except -1:
+    # From now on, all threads encode with this instruction set; None is the one that the process has chosen.
+    tk_isa_use(isa_number(name))
+    return 0

@@ -41,17 +41,26 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     metavar="N",
     help="Measure the first N million bytes of FILE, to the end of a line.",
 )
+@click.option("--stages", is_flag=True, help="Measure also what each stage of encoding costs, in cycles a byte.")
 @options.field
 @options.input_errors
 @options.progress
 @options.as_json
 def command(
-    tokenizer: str, file: str | None, against: list[str], threads: int, runs: int, mb: float, **chosen: Any
+    tokenizer: str,
+    file: str | None,
+    against: list[str],
+    threads: int,
+    runs: int,
+    mb: float,
+    stages: bool,
+    **chosen: Any,
 ) -> None:
     """Encode FILE (or the bundled corpus) with TOKENIZER and with rivals that load the same vocabulary.
 
     Every rival's ids are first compared with ours. "cold" is the first pass of a new encoder, "warm" a later pass.
-    A slow rival gets fewer passes than --runs; the table says how many.
+    A slow rival gets fewer passes than --runs; the table says how many. The stages of --stages are: find the pieces
+    (scan), make their keys, probe the cache, emit ids, and miss: what the cache's first line does not have.
     """
     import os
 
@@ -66,6 +75,8 @@ def command(
     name, text = _text(file, Reading("line", chosen["field"], chosen["input_errors"]), int(mb * 1e6))
     with Progress(chosen["progress"]) as progress:
         found = measured(tok, text, against, threads=threads, runs=runs, progress=progress)
+        if stages:
+            found["stages"] = of_stages(tok, text, runs, progress)
     found = {"conditions": conditions(tokenizer, name, text, threads, runs), **found}
     if chosen["json"]:
         say_json(found)
@@ -160,6 +171,13 @@ def measured(
     return {"tokens": sum(map(len, ids["text"])), "encoders": figures, "skipped": skipped}
 
 
+def of_stages(tok: Tokenizer, text: str, runs: int, progress: Any) -> dict[str, Any]:
+    """Return what the stages of encoding cost, in one thread."""
+    from tokkit.cli import measure, stages
+
+    return stages.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))
+
+
 def show(found: dict[str, Any]) -> None:
     """Print conditions, the table, and a line for each rival that is not in it."""
     from tokkit.cli.output import counted, say, table
@@ -185,3 +203,16 @@ def show(found: dict[str, Any]) -> None:
     table([head, *rows], left=(0, 1))
     for name, reason in found["skipped"].items():
         say(f"{name}: not measured: {reason}")
+    if "stages" in found:
+        show_stages(found["stages"])
+
+
+def show_stages(found: dict[str, Any]) -> None:
+    """Print the table of stages and the limit below it, or why there is none."""
+    from tokkit.cli import stages
+    from tokkit.cli.output import say, table
+
+    say("\n" + stages.title(found))
+    if found["isas"]:
+        table(stages.rows(found))
+        say(stages.LIMIT_LINE)

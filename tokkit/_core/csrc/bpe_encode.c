@@ -214,3 +214,61 @@ int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int
     }
     return TK_OK;
 }
+
+/* Benchmarks only: the phases above up to one of them, in loops of their own, so that what is measured stays as it is.
+   The probe is that of encode_chunk, but what misses the first line of the cache gets no ids. */
+
+TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, size_t n, size_t start,
+                          const size_t *ends, size_t count) {
+    tk_key keys[CHUNK];
+    int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + (ends[count - 1] - start) + TK_INLINE_IDS,
+                            sizeof *w->ids);
+    if (status != TK_OK) return status;
+    make_keys(&w->cache, text, n, start, ends, count, keys);
+    uint32_t *out = w->ids + w->n_ids;
+    size_t found = 0;
+    if (stage == TK_STAGE_KEYS) { /* keys that nobody reads would not be made */
+        *out = (uint32_t)(keys[count - 1].low ^ keys[count - 1].high ^ keys[count - 1].hash);
+        return TK_OK;
+    }
+    for (size_t k = 0; k < count; k++) {
+        const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
+        uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
+        uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
+        if (TK_LIKELY(!other_0 | !other_1)) {
+            const tk_word *word = words + (other_0 != 0);
+            found += stage == TK_STAGE_EMIT ? emit_word(out + found, word) : word->ids[0] >> TK_ID_BITS;
+        }
+    }
+    w->n_ids += found;
+    return TK_OK;
+}
+
+TK_INLINE int stage_text(const int stage, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n,
+                         size_t *pieces) {
+    tk_split mine = *split;
+    size_t ends[CHUNK], at = 0, start = 0, count;
+    mine.memo = &w->memo;
+    for (; (count = tk_scan(&mine, text, n, &at, ends, CHUNK)); start = at) {
+        *pieces += count;
+        if (stage == TK_STAGE_SCAN) continue;
+        for (size_t k = split->dfa ? 0 : count, first = 0; k <= count; k++) { /* as encode_kept */
+            if (k < count && !(ends[k] & TK_DROPPED)) continue;
+            int status = first < k ? stage_chunk(stage, w, text, n, start, ends + first, k - first) : TK_OK;
+            if (status != TK_OK) return status;
+            if (k < count) start = ends[k] & ~TK_DROPPED;
+            first = k + 1;
+        }
+    }
+    return TK_OK;
+}
+
+int tk_encode_stage(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, int stage,
+                    size_t *pieces) {
+    size_t at = 0;
+    if (stage == TK_STAGE_SCAN) return stage_text(TK_STAGE_SCAN, w, split, text, n, pieces);
+    if (stage == TK_STAGE_KEYS) return stage_text(TK_STAGE_KEYS, w, split, text, n, pieces);
+    if (stage == TK_STAGE_PROBE) return stage_text(TK_STAGE_PROBE, w, split, text, n, pieces);
+    if (stage == TK_STAGE_EMIT) return stage_text(TK_STAGE_EMIT, w, split, text, n, pieces);
+    return tk_encode(model, w, split, text, n, &at, n);
+}

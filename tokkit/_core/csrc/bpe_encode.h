@@ -28,6 +28,15 @@ int tk_encode(tk_bpe *model, tk_worker *worker, const tk_split *split, const uin
 /* The same for text that is cut already: piece k ends at ends[k], the first starts at 0. */
 int tk_encode_pieces(tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count);
 
+/* How far benchmarks encode: each stage has those before it in it. */
+enum { TK_STAGE_SCAN, TK_STAGE_KEYS, TK_STAGE_PROBE, TK_STAGE_EMIT, TK_STAGE_ALL };
+
+/* A whole text up to a stage. Up to TK_STAGE_EMIT, *pieces grows by the pieces there are (those dropped counted), and
+   what the first line of the cache does not have is left out; n_ids grows from TK_STAGE_PROBE on, but only
+   TK_STAGE_EMIT and TK_STAGE_ALL, which is tk_encode, write ids. */
+int tk_encode_stage(tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, int stage,
+                    size_t *pieces);
+
 int tk_append_id(tk_worker *worker, uint32_t id);
 
 #endif
