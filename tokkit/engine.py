@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tokkit._core.batch import Batch
 from tokkit._core.blocks import BlockEncoder
 from tokkit._core.detokenize import Detokenizer
-from tokkit._core.pattern import SplitPattern
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
@@ -256,8 +255,9 @@ class Engine:
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
-        if isinstance(self._chosen.split, SplitPattern):
-            ends, dropped = self._chosen.split.scan(part)
+        split = self._chosen.split
+        if split is not None and not isinstance(split, int):
+            ends, dropped = split.scan(part)
             starts = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
             return starts[~dropped], ends[~dropped]
         text = part.decode()

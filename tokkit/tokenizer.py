@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokkit import formats
-from tokkit.corpus import id_writers, readers
-from tokkit.corpus.encode_file import FileEncoder
-from tokkit.corpus.id_writers import IdWriter, Written
 from tokkit.decoders.streaming import DecodeStream
 from tokkit.definition import Definition
 from tokkit.encoding import Encoding, characters_of, code_units
@@ -27,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.text import Text
+    from tokkit.corpus.encode_file import FileEncoder
+    from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
 
 
@@ -135,20 +133,27 @@ class Tokenizer:
         CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"). A tokenizer without a
         scanner (see `split_engine`), or that does not split, holds the whole text in memory.
         """
+        # What only files need is imported with the first one: loading a tokenizer stays quick.
+        from tokkit.corpus import id_writers, readers
+
         kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
         encoder = self.file_encoder(
             special=special, threads=threads, input_errors=input_errors, narrow=dtype == "uint16"
         )
         source = readers.one(path)
         about = self.about_ids() if kind == "bin" or shard_ids is not None else {}
-        with IdWriter(out, kind, dtype=dtype, shard_ids=shard_ids, overwrite=overwrite, about=about) as writer:
+        with id_writers.IdWriter(
+            out, kind, dtype=dtype, shard_ids=shard_ids, overwrite=overwrite, about=about
+        ) as writer:
             n_bytes = encoder.encode(source, writer)
-        return Written(writer.n_ids, n_bytes, writer.files)
+        return id_writers.Written(writer.n_ids, n_bytes, writer.files)
 
     def file_encoder(
         self, *, special: Special, threads: int | None, input_errors: InputErrors, narrow: bool
     ) -> FileEncoder:
         """Return what writes the ids of one file after another to an `IdWriter`, as uint16 where `narrow`."""
+        from tokkit.corpus.encode_file import FileEncoder
+
         return FileEncoder(
             self._engine, special=special, threads=thread_count(threads), errors=input_errors, narrow=narrow
         )
@@ -251,6 +256,8 @@ class Tokenizer:
         whole = self._definition.model.whole_piece and self._engine.unreachable > 0
         split = self._definition.pretokenizer
         family = patterns.SCANNERS.get(split.pattern)
+        import hashlib
+
         digest = hashlib.sha256()
         digest.update(repr(("bpe", len(merges), whole, sorted(self.special_tokens.items()))).encode())
         digest.update(repr(family if family is not None else (split.pattern, split.keep_unmatched)).encode())

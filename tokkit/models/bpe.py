@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.bpe import BPEEncoder
-from tokkit._core.pattern import SplitPattern
 from tokkit.definition import BPE
 from tokkit.errors import VocabError
 from tokkit.vocab import Vocab
+
+if TYPE_CHECKING:
+    from tokkit._core.pattern import SplitPattern
 
 WHOLE = 0
 """The scanner that does not cut."""

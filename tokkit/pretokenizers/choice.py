@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tokkit._core.pattern import SplitPattern
 from tokkit.errors import OptionError
-from tokkit.pretokenizers import patterns, regex_split
-from tokkit.pretokenizers.pattern import compile_pattern
-from tokkit.pretokenizers.pattern_tree import NotRegular
+from tokkit.pretokenizers import patterns
+
+if TYPE_CHECKING:
+    from tokkit._core.pattern import SplitPattern
 
 ENGINES = ("scanner", "compiled", "regex")
 
@@ -38,6 +38,11 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
         raise OptionError(f"TOKKIT_SPLIT is {forced!r}; it must be one of {', '.join(ENGINES)}")
     if pattern is None or (forced == "scanner" and pattern in patterns.SCANNERS):
         return Choice("scanner", patterns.SCANNERS[pattern])
+    # Most tokenizers have a scanner, and load without the compiler.
+    from tokkit.pretokenizers import regex_split
+    from tokkit.pretokenizers.pattern import compile_pattern
+    from tokkit.pretokenizers.pattern_tree import NotRegular
+
     reason = "TOKKIT_SPLIT asks for it"
     if forced != "regex":
         try:

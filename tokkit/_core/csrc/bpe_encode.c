@@ -137,6 +137,15 @@ TK_INLINE size_t unforeseen(size_t number) {
     return number;
 }
 
+/* The entry of a key in its first line, or NULL. */
+TK_INLINE const tk_word *probe(const tk_cache *cache, const tk_key *key) {
+    const tk_word *words = tk_cache_line(cache, key->hash);
+    uint64_t other_0 = (words[0].low ^ key->low) | (words[0].high ^ key->high);
+    uint64_t other_1 = (words[1].low ^ key->low) | (words[1].high ^ key->high);
+    size_t not_first = unforeseen(other_0 != 0), not_second = unforeseen(other_1 != 0);
+    return not_first & not_second ? NULL : words + not_first;
+}
+
 /* The keys of pieces that lie `from` and end at ends[]; their cache lines are on their way. */
 TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t from, const size_t *ends,
                          size_t count, tk_key *keys) {
@@ -157,12 +166,9 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
     make_keys(&w->cache, text, n, start, ends, count, keys);
     uint32_t *out = w->ids + w->n_ids;
     for (size_t k = 0; k < count; k++) {
-        const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
-        uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
-        uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
-        size_t not_first = unforeseen(other_0 != 0), not_second = unforeseen(other_1 != 0);
-        if (TK_LIKELY(!(not_first & not_second))) {
-            out += emit_word(out, words + not_first);
+        const tk_word *word = probe(&w->cache, keys + k);
+        if (TK_LIKELY(word != NULL)) {
+            out += emit_word(out, word);
         } else {
             size_t at = k ? ends[k - 1] : start;
             w->n_ids = (size_t)(out - w->ids);
@@ -216,7 +222,7 @@ int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int
 }
 
 /* Benchmarks only: the phases above up to one of them, in loops of their own, so that what is measured stays as it is.
-   The probe is that of encode_chunk, but what misses the first line of the cache gets no ids. */
+   What misses the first line of the cache gets no ids. */
 
 TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, size_t n, size_t start,
                           const size_t *ends, size_t count) {
@@ -232,13 +238,9 @@ TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, si
         return TK_OK;
     }
     for (size_t k = 0; k < count; k++) {
-        const tk_word *words = tk_cache_line(&w->cache, keys[k].hash);
-        uint64_t other_0 = (words[0].low ^ keys[k].low) | (words[0].high ^ keys[k].high);
-        uint64_t other_1 = (words[1].low ^ keys[k].low) | (words[1].high ^ keys[k].high);
-        if (TK_LIKELY(!other_0 | !other_1)) {
-            const tk_word *word = words + (other_0 != 0);
+        const tk_word *word = probe(&w->cache, keys + k);
+        if (TK_LIKELY(word != NULL))
             found += stage == TK_STAGE_EMIT ? emit_word(out + found, word) : word->ids[0] >> TK_ID_BITS;
-        }
     }
     w->n_ids += found;
     return TK_OK;
