@@ -70,3 +70,4 @@ cdef struct TextView:
 
 cdef object view_text(object text, TextView *view)
 cdef int chosen_isa() except -1  # each extension that links isa.c passes it to tk_isa_use
+cdef int isa_number(object name) except -1
