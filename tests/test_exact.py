@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokkit
-from conftest import LONG, PUBLISHED, Small
+from conftest import LONG, PUBLISHED, Small, slice_of
 from reference.bpe_encode import rank_bpe
 from reference.split import split
 from reference.stretches import stand_in
@@ -25,6 +26,7 @@ from reference.utf8 import without_surrogates
 from strategies import CONTEXTS, adversarial, texts
 from tokkit._core.text import isas, scan, to_utf8
 from tokkit.definition import BPE, Definition, Split
+from tokkit.models import bpe
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.vocab import Vocab
@@ -177,3 +179,25 @@ def test_megabytes_of_adversarial_text_give_tiktokens_ids(
             assert np.array_equal(found, wanted), (seed, isa)
         done += len(utf8)
         seed += 1
+
+
+@pytest.mark.parametrize("words", [0, 1 << 9, 1 << 16])
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+def test_what_a_small_cache_forgets_changes_no_id(
+    load_shared: Callable[[str], tokkit.Tokenizer],
+    load_tiktoken: Callable[[str], tiktoken.Encoding],
+    corpora: dict[str, Path],
+    name: str,
+    words: int,
+) -> None:
+    definition = load_shared(name).definition
+    split_number = patterns.SCANNERS[definition.pretokenizer.pattern]
+    special = definition.special_tokens.values()
+    encoder = bpe.encoder(definition.vocab, definition.model, special, split_number, cache_words=words)
+    for path in corpora.values():
+        text = slice_of(path, 40_000)
+        for start in range(0, len(text), 200_000):
+            part = text[start : start + 200_000]
+            wanted = load_tiktoken(name).encode_to_numpy(part, disallowed_special=())
+            for _ in range(2):
+                assert np.array_equal(encoder.encode_array(part), wanted), (path.name, start)
