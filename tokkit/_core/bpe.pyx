@@ -6,15 +6,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
-    TextView, chosen_isa, isa_number, tk_dfa_memo_free, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
+    TK_DROPPED, TextView, chosen_isa, isa_number, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
+    tk_utf8_bound, tk_utf8_from_units, view_text,
 )
 
 import numpy as np
+
+from tokkit._core.text import to_utf8
 
 cdef extern from "Python.h":
     void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
@@ -263,6 +266,32 @@ cdef class BPEEncoder:
             return as_array(worker.state.ids, worker.state.n_ids)
         finally:
             self.give_back(worker)
+
+    def units(self, text, isa=None):
+        """Return the ends of what is looked up and merged on its own, int64 byte offsets into `to_utf8(text)`.
+
+        Those are pieces, parts of pieces between safe cuts where the scanner of `isa` makes them, and dropped text.
+        """
+        cdef int by = isa_number(isa)
+        cdef bytes utf8 = to_utf8(text)
+        cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+        cdef size_t n = len(utf8), at = 0, count = 0, got, k
+        cdef size_t ends[256]
+        cdef tk_dfa_memo memo
+        cdef tk_split split = self.split
+        memset(&memo, 0, sizeof(memo))
+        split.memo = &memo
+        result = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] out = result
+        while True:
+            with nogil:
+                got = tk_scan_by(by, &split, p, n, &at, ends, 256)
+            if got == 0:
+                tk_dfa_memo_free(&memo)
+                return result[:count].copy()
+            for k in range(got):
+                out[count + k] = <int64_t> (ends[k] & ~TK_DROPPED)
+            count += got
 
     def cache_info(self) -> dict:
         """Return sizes and counts of the idle workers' caches, added up."""
