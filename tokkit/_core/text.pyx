@@ -117,6 +117,13 @@ def category(int code_point) -> int:
     return tk_category(code_point)
 
 
+def is_han(int code_point) -> bool:
+    """Return whether the script of a code point is Han."""
+    if not 0 <= code_point < 0x110000:
+        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+    return bool(tk_is_han(code_point))
+
+
 def category_runs():
     """Return (starts, numbers): where runs of one category begin among all code points (int32), and which (uint8)."""
     starts, numbers = np.empty(0x110000, dtype=np.int32), np.empty(0x110000, dtype=np.uint8)

@@ -28,15 +28,28 @@ LLAMA3 = (
     r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+QWEN3_5 = (
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"""
+    r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace(r"\p{N}{1,3}", r"\p{N}")
+KIMI_K2_UNMARKED = r"[\p{Han}]+|" + O200K.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*")
+"""As it is published, for engines that take && for the intersection of sets without being told."""
+KIMI_K2 = "(?V1)" + KIMI_K2_UNMARKED
 
 WHOLE = 0
-SCANNERS: dict[str | None, int] = {None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5}
+SCANNERS: dict[str | None, int] = {
+    None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5, QWEN3_5: 6, TEKKEN: 7, KIMI_K2: 8
+}  # fmt: skip
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one piece."""
 
-CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2))
+CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2))
 """Patterns that cut text at every split point: proved in csrc/split_points.c, which a new one needs too."""
 
-NAMES = {"gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2}
+NAMES = {
+    "gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2,
+    "qwen3.5": QWEN3_5, "tekken": TEKKEN, "kimi-k2": KIMI_K2,
+}  # fmt: skip
 """What `pattern=` and `--split` accept besides a pattern of the user's own and "none"."""
 
 

@@ -7,7 +7,9 @@
 
 #include "dfa.h"
 
-unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)]; }
+unsigned tk_category(uint32_t c) { return tk_cat_block[category_place(c)] & TK_CAT_MASK; }
+
+int tk_is_han(uint32_t c) { return (tk_cat_block[category_place(c)] & TK_HAN) != 0; }
 
 TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) {
     unsigned length;
@@ -18,14 +20,17 @@ TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) 
 /* Letters of o200k from i: upper* lower+, else upper+ lower*, where caseless letters and marks are both.
    Greedy upper* takes all it can; if no lower case letter follows, lower+ needs a character that is both, so
    the match ends behind the last one there was. *has_lower says that the first form matched. */
-TK_INLINE size_t cased_letters_end(const uint8_t *text, size_t i, size_t n, int *has_lower) {
+TK_INLINE size_t cased_letters_end(const tk_family *f, const uint8_t *text, size_t i, size_t n, int *has_lower) {
     size_t end = i, behind_both = i;
     unsigned length;
     uint32_t c = 0;
-    for (; end < n && (c = class_at(text + end, &length)) & (UPPER | CASELESS | MARK); end += length)
+    for (; end < n && (c = letter_class_at(f, text + end, &length)) & (UPPER | CASELESS | MARK); end += length)
         if (c & (CASELESS | MARK)) behind_both = end + length;
     *has_lower = 1;
-    if (end < n && c & LOWER) return skip(text, end, n, LOWER | CASELESS | MARK);
+    if (end < n && c & LOWER) {
+        while (end < n && letter_class_at(f, text + end, &length) & (LOWER | CASELESS | MARK)) end += length;
+        return end;
+    }
     if (behind_both > i) return behind_both;
     *has_lower = 0;
     return end;
@@ -48,9 +53,14 @@ TK_INLINE size_t white_end(const tk_family *f, const uint8_t *text, size_t i, si
 
 TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, size_t n) {
     unsigned length;
-    uint32_t c = class_at(text + i, &length);
+    const uint32_t letters = letters_of(f), punctuation = punctuation_of(f);
     size_t end;
 
+    if (f->han_apart && han_at(text + i, &length)) {
+        for (end = i + length; end < n && han_at(text + end, &length);) end += length;
+        return end;
+    }
+    uint32_t c = class_at(text + i, &length);
     if (text[i] == '\'' && (f->contractions == LOWER_CONTRACTIONS || f->contractions == ANY_CASE_CONTRACTIONS)) {
         end = contraction_end(text, i + 1, n, f->contractions == ANY_CASE_CONTRACTIONS);
         if (end > i + 1) return end;
@@ -58,24 +68,25 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
     size_t behind = i + length;
     uint32_t next = 0; /* class of the second character, where the first may lead it */
     unsigned next_length = 0;
-    if (!(c & (LETTER | NUMBER | ENDS_LINE)) && (f->any_prefix || text[i] == ' ') && behind < n)
+    if (!(c & (letters | NUMBER | ENDS_LINE)) && (f->any_prefix || text[i] == ' ') && behind < n)
         next = class_at(text + behind, &next_length);
 
     if (f->case_split) {
-        if (c & (LETTER | MARK) || next & (LETTER | MARK)) {
+        uint32_t led = next && f->han_apart ? letter_class_at(f, text + behind, &next_length) : next;
+        if (c & (LETTER | MARK) || led & (LETTER | MARK)) {
             int has_lower;
-            end = cased_letters_end(text, c & LETTER ? i : behind, n, &has_lower);
+            end = cased_letters_end(f, text, c & LETTER ? i : behind, n, &has_lower);
             /* A leading mark is prefix first; where upper* lower+ then fails, it is the letter, alone. */
             if (c & MARK && !has_lower) end = behind;
-            if (end + 1 < n && text[end] == '\'') {
+            if (f->contractions == SUFFIX_CONTRACTIONS && end + 1 < n && text[end] == '\'') {
                 size_t suffix = contraction_end(text, end + 1, n, 1);
                 if (suffix > end + 1) end = suffix;
             }
             return end;
         }
     } else {
-        if (c & LETTER) return skip(text, behind, n, LETTER);
-        if (next & LETTER) return skip(text, behind + next_length, n, LETTER);
+        if (c & letters) return skip(text, behind, n, letters);
+        if (next & letters) return skip(text, behind + next_length, n, letters);
     }
 
     if (f->digits == 0) {
@@ -87,8 +98,8 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
         return end;
     }
 
-    if (c & PUNCTUATION || (text[i] == ' ' && next & PUNCTUATION)) {
-        end = skip(text, behind, n, PUNCTUATION);
+    if (c & punctuation || (text[i] == ' ' && next & punctuation)) {
+        end = skip(text, behind, n, punctuation);
         if (f->punctuation_tail == NO_TAIL) return end;
         while (end < n && (text[end] == '\n' || text[end] == '\r' ||
                            (f->punctuation_tail == LINE_END_OR_SLASH_TAIL && text[end] == '/')))
@@ -113,6 +124,9 @@ SCAN(scan_cl100k, CL100K)
 SCAN(scan_o200k, O200K)
 SCAN(scan_llama3, LLAMA3)
 SCAN(scan_qwen2, QWEN2)
+SCAN(scan_qwen3_5, QWEN3_5)
+SCAN(scan_tekken, TEKKEN)
+SCAN(scan_kimi_k2, KIMI_K2)
 
 static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                          size_t limit) {
@@ -123,8 +137,9 @@ static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, siz
     return 1;
 }
 
-const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,   scan_cl100k,
-                                                         scan_o200k, scan_llama3, scan_qwen2};
+const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,    scan_cl100k,
+                                                         scan_o200k, scan_llama3,  scan_qwen2,
+                                                         scan_qwen3_5, scan_tekken, scan_kimi_k2};
 
 static const tk_scanner *scanners_of(int isa) {
 #if TK_X86

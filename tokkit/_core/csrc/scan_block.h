@@ -14,6 +14,7 @@ typedef struct {
     uint64_t other; /* bytes beyond ASCII; take_others() tells them apart */
     uint64_t inner; /* of these, all but the first of each character; 0 unless `other` */
     uint64_t both;  /* letters that are upper and lower case at once (o200k) */
+    uint64_t han;   /* runs of Han (kimi-k2), which are in no other mask */
     uint64_t cuts;  /* safe cuts between letters */
 } tk_masks;
 
@@ -54,10 +55,15 @@ TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cu
     for (uint64_t rest = m->other & ~m->inner; rest; rest &= rest - 1) {
         unsigned at = lowest(rest), length = tk_utf8_length(p[at]);
         if (at + length > BLOCK) return at;
-        uint32_t c = tk_utf8_decode(p + at, &length), category = UINT32_C(1) << tk_cat_block[category_place(c)];
+        uint32_t c = tk_utf8_decode(p + at, &length), found = tk_cat_block[category_place(c)];
+        uint32_t category = UINT32_C(1) << (found & TK_CAT_MASK);
         uint64_t bits = below(length) << at;
-        if (TK_LIKELY(category & LETTER)) {
-            if (!f->case_split || category & LOWER) m->lower |= bits;
+        int han = f->han_apart && found & TK_HAN;
+        /* Han numbers, marks and symbols are Han at the start of a piece and behind Han, and themselves elsewhere. */
+        if (han && !(category & LETTER) && at && !(m->han >> (at - 1) & 1)) return at;
+        if (TK_LIKELY(han || category & letters_of(f))) {
+            if (han) m->han |= bits;
+            else if (!f->case_split || category & LOWER) m->lower |= bits;
             else if (category & UPPER) m->upper |= bits;
             else m->both |= bits;
             if (cuts && is_dense(p[at])) {
@@ -153,13 +159,13 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_c
     tk_masks m;
     unsigned length = BLOCK;
     classify(p, &m);
-    m.inner = m.both = m.cuts = 0;
+    m.inner = m.both = m.han = m.cuts = 0;
     if (m.other) {
         m.inner = inner_bytes(p);
         length = take_others(f, p, cuts, &m);
     }
     uint64_t known = below(length), letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
-    uint64_t punctuation = ~(letter | m.digit | white) & known;
+    uint64_t punctuation = ~(letter | m.digit | white | m.han) & known;
     *trusted = length;
     if (length && white >> (length - 1) & 1) { /* how a run of white space is cut shows only at its end */
         uint64_t not_white = ~white & known;
@@ -173,8 +179,8 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_c
     uint64_t starts = letter & ~behind(letter | leads);
     starts |= marks | white_starts(f, &m, white & ~tail, tail) | digit_starts(f, &m);
     if (f->case_split) starts |= case_starts(&m, trusted);
-    starts |= m.cuts;
-    uint64_t quotes = m.apostrophe & marks;
+    starts |= (m.han & ~behind(m.han)) | m.cuts;
+    uint64_t quotes = f->contractions == NO_CONTRACTIONS ? 0 : m.apostrophe & marks;
     if (f->contractions == SUFFIX_CONTRACTIONS) quotes &= behind(letter);
     for (uint64_t done = 0; quotes; quotes &= quotes - 1) {
         unsigned at = lowest(quotes);
@@ -235,4 +241,8 @@ static size_t whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *
     SCANNER(o200k, O200K, TK_SCAN_O200K)                                                                     \
     SCANNER(llama3, LLAMA3, TK_SCAN_LLAMA3)                                                                  \
     SCANNER(qwen2, QWEN2, TK_SCAN_QWEN2)                                                                     \
-    const tk_scanner tk_scanners_##isa[TK_SCAN_FAMILIES] = {whole, r50k, cl100k, o200k, llama3, qwen2};
+    SCANNER(qwen3_5, QWEN3_5, TK_SCAN_QWEN3_5)                                                               \
+    SCANNER(tekken, TEKKEN, TK_SCAN_TEKKEN)                                                                  \
+    SCANNER(kimi_k2, KIMI_K2, TK_SCAN_KIMI_K2)                                                               \
+    const tk_scanner tk_scanners_##isa[TK_SCAN_FAMILIES] = {whole, r50k,    cl100k, o200k,  llama3,          \
+                                                            qwen2, qwen3_5, tekken, kimi_k2};

@@ -6,9 +6,10 @@
 
    1. q is white space and no line end, p is no white space. A pattern has such a q as the first character of a
       piece (what may lead letters, digits or punctuation) or in a piece of white space alone, and p is neither.
-   2. p is a letter or a digit; q is no letter, digit or mark, and no apostrophe. What may follow p within a piece
-      is more letters, marks (o200k) or digits, or an apostrophe with s, t, re … (o200k). Line ends and slashes
-      follow punctuation or white space within a piece; p is neither.
+   2. p is a letter or a digit; q is no letter, digit or mark, no apostrophe, and not Han. What may follow p within
+      a piece is more letters, marks (o200k, qwen3.5), digits or Han (kimi-k2, where a run of Han may hold symbols
+      too), or an apostrophe with s, t, re … (o200k). Line ends and slashes follow punctuation or white space within
+      a piece; p is neither.
 
    So every attempt from before c ends at c or before, with or without q, and looks ahead, if at all, from a run of
    white space that ends before p or earlier, where the text is the same. Thus the text up to c, matched alone, has
@@ -36,7 +37,7 @@ enum {
 static int may_split(uint32_t p, uint32_t q) {
     uint32_t before = UINT32_C(1) << tk_category(p), after = UINT32_C(1) << tk_category(q);
     if (after & BLANK) return !(before & WHITE);
-    return before & (LETTER | NUMBER) && !(after & (LETTER | NUMBER | MARK)) && q != '\'';
+    return before & (LETTER | NUMBER) && !(after & (LETTER | NUMBER | MARK)) && q != '\'' && !tk_is_han(q);
 }
 
 /* The characters on both sides of byte `at`; 0 where that is inside one, or either is cut or not UTF-8. */
