@@ -72,12 +72,7 @@ def long_text(rng: random.Random) -> str:
 PUBLISHED = {
     **patterns.NAMES,
     "r50k": patterns.R50K,
-    "deepseek-v3, 1": r"\p{N}{1,3}",
-    "deepseek-v3, 2": "[一-龥\u3040-ゟ゠-ヿ]+",
-    "deepseek-v3, 3": (
-        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
-        r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
+    **{f"deepseek-v3, {turn}": text for turn, text in enumerate(patterns.DEEPSEEK_V3_IN_TURN, 1)},
     "stablelm": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
     ),

@@ -16,7 +16,7 @@ REPRESENTATIVES = (
     ("Cn", "\U0003ffff"), ("white control", "\t"), ("line end", "\n"),
 )  # fmt: skip
 # The same for characters of the script Han; the two that are alone of their kind stand for themselves.
-HAN = {"Lm": "々", "Lo": "中", "Mc": "\U00016ff0", "Nl": "〇", "Po": "\U00016fe2", "So": "⺀"}
+HAN = {"Lm": "々", "Lo": "㐀", "Mc": "\U00016ff0", "Nl": "〇", "Po": "\U00016fe2", "So": "⺀"}
 THEMSELVES = frozenset(map(chr, [*range(0x80), 0x17F])) - frozenset("\x1c\x1d\x1e\x1f")
 
 
@@ -44,7 +44,9 @@ def is_han(character: str) -> bool:
 @cache
 def representative(character: str) -> str:
     """A character that every pattern here takes for the same."""
-    if character in THEMSELVES:
+    if character in THEMSELVES or "\u3040" <= character <= "\u30ff":
         return character
+    if "一" <= character <= "龥":
+        return "中"
     name, stand_in = REPRESENTATIVES[category(character)]
     return HAN[name] if is_han(character) else stand_in

@@ -45,10 +45,51 @@ TK_INLINE size_t white_end(const tk_family *f, const uint8_t *text, size_t i, si
         last = end;
         if (c & ENDS_LINE) behind_line_end = end + length;
     }
-    if (f->end_first && end == n) return n;                          /* \s++$ */
+    int at_end = end == n;
+    if (f->in_turn && !at_end) at_end = !(stretch_class_at(0, text + end, &length) & ~NUMBER); /* of a stretch */
+    if (f->end_first && at_end) return n;                            /* \s++$ */
     if (f->line_end_rule && behind_line_end > i) return behind_line_end; /* \s*[\r\n]+ */
-    if (end == n || last == i) return end;                           /* \s+(?!\S) at the end; \s */
+    if (at_end || last == i) return end;                             /* \s+(?!\S) at the end; \s */
     return last;                                                     /* \s+(?!\S) */
+}
+
+TK_INLINE size_t skip_in_stretch(int cjk, const uint8_t *text, size_t i, size_t n, uint32_t wanted) {
+    unsigned length;
+    while (i < n && stretch_class_at(cjk, text + i, &length) & wanted) i += length;
+    return i;
+}
+
+TK_INLINE int is_ascii_letter(uint8_t byte) { return (uint8_t)((byte | 0x20) - 'a') < 26; }
+
+/* piece_end() of deepseek-v3. The third split sees each stretch alone: digits, of which it matches none, CJK, or the
+   rest. So one pass will do, in which characters of another stretch are of no class. */
+TK_INLINE size_t end_in_turn(const tk_family *f, const uint8_t *text, size_t i, size_t n) {
+    const uint32_t letters = LETTER | MARK, unmatched = ~(letters | NUMBER | PUNCTUATION_OR_SYMBOL | WHITE);
+    unsigned length, next_length = 0;
+    uint32_t c = class_at(text + i, &length), next = 0;
+    const int cjk = !stretch_class_at(0, text + i, &length);
+    size_t behind = i + length, end = behind;
+    if (c & letters) return skip_in_stretch(cjk, text, behind, n, letters);
+    if (c & NUMBER) {
+        for (unsigned k = 1; k < f->digits && end < n && class_at(text + end, &length) & NUMBER; k++) end += length;
+        return end;
+    }
+    if (behind < n) next = stretch_class_at(cjk, text + behind, &next_length);
+    if (text[i] < 0x80 && c & PUNCTUATION_OR_SYMBOL && behind < n && is_ascii_letter(text[behind])) {
+        while (end < n && is_ascii_letter(text[end])) end++; /* [!"#…][A-Za-z]+ */
+        return end;
+    }
+    if (!(c & (PUNCTUATION_OR_SYMBOL | ENDS_LINE)) && next & letters)
+        return skip_in_stretch(cjk, text, behind + next_length, n, letters);
+    if (c & PUNCTUATION_OR_SYMBOL || (text[i] == ' ' && next & PUNCTUATION_OR_SYMBOL)) {
+        end = skip_in_stretch(cjk, text, behind, n, PUNCTUATION_OR_SYMBOL);
+        while (!cjk && end < n && (text[end] == '\n' || text[end] == '\r')) end++;
+        return end;
+    }
+    if (c & WHITE) return white_end(f, text, i, n);
+    size_t last = i; /* what the third split does not match is kept, up to a character that leads letters */
+    for (; end < n && (c = stretch_class_at(cjk, text + end, &length)) & unmatched; end += length) last = end;
+    return end < n && c & letters ? last : end;
 }
 
 TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, size_t n) {
@@ -56,6 +97,7 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
     const uint32_t letters = letters_of(f), punctuation = punctuation_of(f);
     size_t end;
 
+    if (f->in_turn) return end_in_turn(f, text, i, n);
     if (f->han_apart && han_at(text + i, &length)) {
         for (end = i + length; end < n && han_at(text + end, &length);) end += length;
         return end;
@@ -127,6 +169,7 @@ SCAN(scan_qwen2, QWEN2)
 SCAN(scan_qwen3_5, QWEN3_5)
 SCAN(scan_tekken, TEKKEN)
 SCAN(scan_kimi_k2, KIMI_K2)
+SCAN(scan_deepseek_v3, DEEPSEEK_V3)
 
 static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                          size_t limit) {
@@ -139,7 +182,8 @@ static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, siz
 
 const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,    scan_cl100k,
                                                          scan_o200k, scan_llama3,  scan_qwen2,
-                                                         scan_qwen3_5, scan_tekken, scan_kimi_k2};
+                                                         scan_qwen3_5, scan_tekken, scan_kimi_k2,
+                                                         scan_deepseek_v3};
 
 static const tk_scanner *scanners_of(int isa) {
 #if TK_X86

@@ -14,7 +14,8 @@ enum {
     TK_SCAN_QWEN3_5 = 6,
     TK_SCAN_TEKKEN = 7,
     TK_SCAN_KIMI_K2 = 8,
-    TK_SCAN_FAMILIES = 9
+    TK_SCAN_DEEPSEEK_V3 = 9,
+    TK_SCAN_FAMILIES = 10
 };
 
 struct tk_dfa;

@@ -18,6 +18,7 @@ typedef struct {
     int line_end_rule;    /* \s*[\r\n] */
     int marks_are_letters; /* letters are [\p{L}\p{M}], and punctuation holds no marks (qwen3.5) */
     int han_apart;        /* \p{Han}+ comes first, and letters hold no Han (kimi-k2) */
+    int in_turn;          /* three splits in turn: digits, CJK, then each stretch on its own (deepseek-v3) */
 } tk_family;
 
 static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0};
@@ -28,6 +29,8 @@ static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0
 static const tk_family QWEN3_5 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1, .marks_are_letters = 1};
 static const tk_family TEKKEN = {NO_CONTRACTIONS, 1, 1, 1, LINE_END_OR_SLASH_TAIL, 0, 1};
 static const tk_family KIMI_K2 = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_TAIL, 0, 1, .han_apart = 1};
+static const tk_family DEEPSEEK_V3 = {NO_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1,
+                                      .marks_are_letters = 1, .in_turn = 1};
 
 #define BIT(name) (UINT32_C(1) << TK_CAT_##name)
 #define UPPER (BIT(LU) | BIT(LT))
@@ -38,6 +41,12 @@ static const tk_family KIMI_K2 = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_TAIL, 0
 #define NUMBER (BIT(ND) | BIT(NL) | BIT(NO))
 #define ENDS_LINE BIT(LINE_END)
 #define WHITE (BIT(ZS) | BIT(ZL) | BIT(ZP) | BIT(WHITE_CONTROL) | ENDS_LINE)
+/* \p{P} and \p{S} */
+#define PUNCTUATION_OR_SYMBOL                                                                                  \
+    (BIT(PC) | BIT(PD) | BIT(PS) | BIT(PE) | BIT(PI) | BIT(PF) | BIT(PO) | BIT(SM) | BIT(SC) | BIT(SK) | BIT(SO))
+
+/* [一-龥぀-ゟ゠-ヿ], which deepseek-v3 takes for CJK, whatever their categories */
+TK_INLINE int is_cjk(uint32_t c) { return c - 0x3040 < 0xC0 || c - 0x4E00 <= 0x9FA5 - 0x4E00; }
 
 /* What runs of letters hold, but for o200k's, which cased_letters_end() reads; and [^\s\p{L}\p{N}]. */
 TK_INLINE uint32_t letters_of(const tk_family *f) { return f->marks_are_letters ? LETTER | MARK : LETTER; }
@@ -63,6 +72,13 @@ TK_INLINE int han_at(const uint8_t *p, unsigned *length) {
 /* class_at() as letters see it: 0 for Han where the family keeps Han apart. */
 TK_INLINE uint32_t letter_class_at(const tk_family *f, const uint8_t *p, unsigned *length) {
     return f->han_apart && han_at(p, length) ? 0 : class_at(p, length);
+}
+
+/* class_at() in a stretch of CJK, or of other characters: 0 for what is none of its own. */
+TK_INLINE uint32_t stretch_class_at(int cjk, const uint8_t *p, unsigned *length) {
+    if (TK_LIKELY(*p < 0x80)) return *length = 1, cjk ? 0 : UINT32_C(1) << tk_cat_block[*p];
+    uint32_t c = tk_utf8_decode(p, length);
+    return is_cjk(c) == cjk ? UINT32_C(1) << (tk_cat_block[category_place(c)] & TK_CAT_MASK) : 0;
 }
 
 /* End of (?:[sdmt]|ll|ve|re) at i, or i. In any case, "s" has the third form U+017F. */
