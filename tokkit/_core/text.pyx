@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-ISAS = ("scalar", "avx2", "avx512")  # by the numbers of csrc/scan.h
+ISAS = ("scalar", "avx2", "avx512", "neon")  # by the numbers of csrc/isa.h
 
 
 def isas() -> list:
@@ -35,7 +35,7 @@ tk_isa_use(chosen_isa())
 
 
 def isa() -> str:
-    """Return the instruction set that this process scans text with: "scalar", "avx2" or "avx512"."""
+    """Return the instruction set that this process scans text with: "scalar", "avx2", "avx512" or "neon"."""
     return ISAS[chosen_isa()]
 
 

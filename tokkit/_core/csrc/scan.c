@@ -190,6 +190,9 @@ static const tk_scanner *scanners_of(int isa) {
     if (isa == TK_ISA_AVX512) return tk_scanners_avx512;
     if (isa == TK_ISA_AVX2) return tk_scanners_avx2;
 #endif
+#if TK_NEON
+    if (isa == TK_ISA_NEON) return tk_scanners_neon;
+#endif
     (void)isa;
     return tk_scanners_scalar;
 }

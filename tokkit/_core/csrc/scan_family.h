@@ -98,6 +98,6 @@ typedef size_t (*tk_scanner)(const tk_cuts *cuts, const uint8_t *text, size_t n,
                              size_t limit);
 
 extern const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES], tk_scanners_avx2[TK_SCAN_FAMILIES],
-    tk_scanners_avx512[TK_SCAN_FAMILIES];
+    tk_scanners_avx512[TK_SCAN_FAMILIES], tk_scanners_neon[TK_SCAN_FAMILIES];
 
 #endif
