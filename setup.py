@@ -13,6 +13,7 @@ C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
 TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
+TEXT += ["scan_neon.c"]  # UTF-8 has no NEON of its own
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 SOURCES = {
     "text": TEXT,

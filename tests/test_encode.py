@@ -73,7 +73,7 @@ def test_strings_of_every_width_in_memory_encode_alike(tok: tokkit.Tokenizer, ri
         assert tok.encode(text) == rival.encode_ordinary(text) == tok.encode(text.encode())
 
 
-@pytest.mark.parametrize("pattern", ["gpt2", "r50k", "cl100k", "o200k", "llama3", "qwen2", "none"])
+@pytest.mark.parametrize("pattern", [*patterns.NAMES, "none"])
 @pytest.mark.parametrize("kind", ["rank", "merges"])
 def test_ids_equal_those_of_the_naive_twin(
     make_tokenizer: Callable[..., tokkit.Tokenizer], small: Small, kind: str, pattern: str
@@ -238,10 +238,19 @@ def test_the_core_knows_the_categories_of_unicode_16() -> None:
     unicodedata2 = pytest.importorskip("unicodedata2")
     if unicodedata2.unidata_version != "16.0.0":
         pytest.skip(f"unicodedata2 {unicodedata2.unidata_version} is not Unicode 16.0.0")
-    from reference.split import REPRESENTATIVES
+    from reference.stand_ins import REPRESENTATIVES
     from tokkit._core.text import category
 
     names = [name for name, _ in REPRESENTATIVES]
     special = {0x0A: 31, 0x0D: 31, 0x09: 30, 0x0B: 30, 0x0C: 30, 0x85: 30}
     for cp in range(0x110000):
         assert category(cp) == special.get(cp, names.index(unicodedata2.category(chr(cp)))), hex(cp)
+
+
+def test_the_core_knows_the_script_han_of_unicode_16() -> None:
+    from reference.stand_ins import is_han
+    from tokkit._core.text import is_han as of_core
+
+    wrong = [hex(cp) for cp in range(0x110000) if not 0xD800 <= cp < 0xE000 and of_core(cp) != is_han(chr(cp))]
+    assert not wrong
+    assert sum(map(of_core, range(0x110000))) == 99_030  # the total that Scripts.txt 16.0.0 gives

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from strategies import adversarial, documents
+from tokkit.pretokenizers import patterns
 
 if TYPE_CHECKING:
     import tokkit
@@ -122,7 +123,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "none"])
+@pytest.mark.parametrize("pattern", [*patterns.NAMES, "none"])
 def test_a_long_text_in_threads_gives_the_ids_of_one_thread(
     make_tokenizer: Callable[..., tokkit.Tokenizer], pattern: str
 ) -> None:

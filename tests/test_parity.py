@@ -92,12 +92,12 @@ def test_ids_of_bundled_and_adversarial_texts_equal_tiktokens_on_a_small_vocabul
     assert not differing(tok, rival, [*cut(bundled), *documents(617, 3000), *cut(adversarial(619, 100_000))])
 
 
-@pytest.mark.parametrize("pattern", ["r50k", "gpt2", "cl100k", "o200k", "llama3", "qwen2"])
+@pytest.mark.parametrize("pattern", [*patterns.NAMES])
 def test_ids_equal_tiktokens_with_any_published_pattern(
     make_tokenizer: Callable[..., tokkit.Tokenizer], small: Small, bundled: str, pattern: str
 ) -> None:
     tiktoken = pytest.importorskip("tiktoken")
-    text = patterns.resolve(pattern)
+    text = (patterns.resolve(pattern) or "").removeprefix("(?V1)")  # which tells `regex` of &&; tiktoken knows
     theirs = tiktoken.Encoding(pattern, pat_str=text, mergeable_ranks=small.ids, special_tokens={})
     ours = make_tokenizer("rank", pattern)
     assert not differing(ours, theirs, [*cut(bundled), *documents(631, 3000)])

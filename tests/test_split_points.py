@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MATCHER = SpecialMatcher({token.encode(): id_ for token, id_ in SPECIALS.items()})
 # Few characters, so that each pair and triple of kinds comes soon.
-KINDS = "aAé中ʰ1²\u0301'’.!/ \t\u3000\n\rs\u017fЖ🙂\ue000"
+KINDS = "aAé中⺀〇カ・\u3040\x01ʰ1²\u0301'’.!/ \t\u3000\n\rs\u017fЖ🙂\ue000"
 
 
 def short_texts(seed: int, n: int) -> list[str]:

@@ -112,7 +112,7 @@ def test_what_the_engines_may_read_differently_is_refused_with_its_place(pattern
             direction(pattern)
 
 
-@pytest.mark.parametrize("pattern", [p for p in patterns.SCANNERS if p is not None])
+@pytest.mark.parametrize("pattern", [p for p in patterns.SCANNERS if p not in (None, patterns.DEEPSEEK_V3)])
 def test_published_patterns_are_known_again(pattern: str) -> None:
     assert patterns.SCANNERS[oniguruma.from_file(oniguruma.to_file(pattern))] == patterns.SCANNERS[pattern]
 

@@ -126,7 +126,7 @@ def test_tokenizers_gives_the_ids_of_tiktoken_from_our_file_of_its_ranks(
 
 
 @pytest.mark.parametrize("kind", ["rank", "merges"])
-@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "none", r"\p{L}+|\s+|[^\s\p{L}]"])
+@pytest.mark.parametrize("pattern", [*patterns.NAMES, "none", r"\p{L}+|\s+|[^\s\p{L}]"])
 def test_tokenizers_gives_our_ids_from_our_file(
     kind: str, pattern: str, tmp_path: Path, bundled: str, make_tokenizer: Callable[..., Any]
 ) -> None:

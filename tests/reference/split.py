@@ -13,37 +13,7 @@ from functools import cache
 
 import regex
 
-# One character, old and without ties to ASCII, for each number of data/make_unicode_tables.py: the 30 general
-# categories in their order, then white space among the controls, then line ends.
-REPRESENTATIVES = (
-    ("Lu", "É"), ("Ll", "é"), ("Lt", "ǅ"), ("Lm", "ʰ"), ("Lo", "中"), ("Mn", "\u0301"), ("Mc", "\u0903"),
-    ("Me", "\u20dd"), ("Nd", "٣"), ("Nl", "Ⅷ"), ("No", "²"), ("Pc", "‿"), ("Pd", "—"), ("Ps", "༺"), ("Pe", "༻"),
-    ("Pi", "«"), ("Pf", "»"), ("Po", "¿"), ("Sm", "±"), ("Sc", "¢"), ("Sk", "¨"), ("So", "©"), ("Zs", "\u3000"),
-    ("Zl", "\u2028"), ("Zp", "\u2029"), ("Cc", "\x01"), ("Cf", "\u2060"), ("Cs", "\ufffd"), ("Co", "\ue000"),
-    ("Cn", "\U0003ffff"), ("white control", "\t"), ("line end", "\n"),
-)  # fmt: skip
-THEMSELVES = frozenset(map(chr, [*range(0x80), 0x17F])) - frozenset("\x1c\x1d\x1e\x1f")
-
-
-def category(character: str) -> int:
-    """The number of a character's category in Unicode 16.0.0: from the core, or without it from unicodedata2."""
-    try:
-        from tokkit._core.text import category as of_core
-    except ImportError:
-        import unicodedata2
-
-        if character in "\n\r":
-            return 31
-        if character in "\t\v\f\x85":
-            return 30
-        return [name for name, _ in REPRESENTATIVES].index(unicodedata2.category(character))
-    return of_core(ord(character))
-
-
-@cache
-def representative(character: str) -> str:
-    """A character that every pattern here takes for the same."""
-    return character if character in THEMSELVES else REPRESENTATIVES[category(character)][1]
+from reference.stand_ins import representative
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from reference.split import REPRESENTATIVES, category
+from reference.stand_ins import REPRESENTATIVES, category, is_han
 
 LETTER = ("Lu", "Ll", "Lt", "Lm", "Lo")
 NUMBER = ("Nd", "Nl", "No")
@@ -17,7 +17,7 @@ def may_split(p: str, q: str) -> bool:
     before, after = (REPRESENTATIVES[category(c)][0] for c in (p, q))
     if after in BLANK:
         return before not in (*BLANK, "line end")
-    return before in LETTER + NUMBER and after not in LETTER + NUMBER + MARK and q != "'"
+    return before in LETTER + NUMBER and after not in LETTER + NUMBER + MARK and q != "'" and not is_han(q)
 
 
 def is_spanned(text: str, at: int, special_tokens: Collection[str]) -> bool:

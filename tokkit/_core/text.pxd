@@ -42,6 +42,7 @@ cdef extern from "scan.h" nogil:
         int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )
     unsigned tk_category(uint32_t code_point)
+    int tk_is_han(uint32_t code_point)
 
 cdef extern from "isa.h" nogil:
     int tk_isa_supported(int isa)

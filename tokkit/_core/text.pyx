@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-ISAS = ("scalar", "avx2", "avx512")  # by the numbers of csrc/scan.h
+ISAS = ("scalar", "avx2", "avx512", "neon")  # by the numbers of csrc/isa.h
 
 
 def isas() -> list:
@@ -35,7 +35,7 @@ tk_isa_use(chosen_isa())
 
 
 def isa() -> str:
-    """Return the instruction set that this process scans text with: "scalar", "avx2" or "avx512"."""
+    """Return the instruction set that this process scans text with: "scalar", "avx2", "avx512" or "neon"."""
     return ISAS[chosen_isa()]
 
 
@@ -115,6 +115,13 @@ def category(int code_point) -> int:
     if not 0 <= code_point < 0x110000:
         raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
     return tk_category(code_point)
+
+
+def is_han(int code_point) -> bool:
+    """Return whether the script of a code point is Han."""
+    if not 0 <= code_point < 0x110000:
+        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+    return bool(tk_is_han(code_point))
 
 
 def category_runs():

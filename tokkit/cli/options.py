@@ -116,7 +116,7 @@ pattern_of_file = click.option(
     callback=not_empty,
     metavar="NAME|REGEX",
     help="Split pattern, for a .tiktoken file that is no published one: gpt2, r50k, cl100k, o200k, llama3, qwen2, "
-    "none, or a pattern.",
+    "qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...")
 as_json = click.option("--json", is_flag=True, help="Print the answer as one JSON object.")

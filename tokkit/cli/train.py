@@ -52,8 +52,8 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     default="gpt2",
     callback=options.not_empty,
     metavar="NAME|REGEX",
-    help="What cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, a pattern of "
-    "your own, or none.",
+    help="What cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
+    "tekken, kimi-k2, deepseek-v3, a pattern of your own, or none.",
 )
 @click.option(
     "--special-token", "special_token", multiple=True, metavar="TEXT", help="A special token; repeat for more."

@@ -22,6 +22,9 @@ _FAMILIES = {
     patterns.O200K: patterns.O200K,
     patterns.LLAMA3: patterns.LLAMA3,
     patterns.QWEN2: patterns.QWEN2,
+    patterns.QWEN3_5: patterns.QWEN3_5,
+    patterns.TEKKEN: patterns.TEKKEN,
+    patterns.KIMI_K2_UNMARKED: patterns.KIMI_K2,
     patterns.BYTE_LEVEL: patterns.BYTE_LEVEL,
     patterns.R50K: patterns.R50K,
 }

@@ -78,9 +78,11 @@ def _byte_level(component: Section) -> Split:
 
 
 def _sequence(component: Section) -> Split:
-    """ByteLevel alone, or a Split by a pattern and then a ByteLevel that does not split."""
+    """ByteLevel alone, or a Split by a pattern (or DeepSeek's three) and then a ByteLevel that does not split."""
     path = component.at("pretokenizers")
     parts = component.take("pretokenizers", list)
+    if len(parts) == 1 + len(patterns.DEEPSEEK_V3_IN_TURN):
+        return _in_turn(parts, path)
     readers = [{"ByteLevel": _byte_level}] if len(parts) == 1 else [{"Split": _split}, {"ByteLevel": _byte_level}]
     if len(parts) != len(readers):
         raise FormatError(
@@ -90,6 +92,26 @@ def _sequence(component: Section) -> Split:
     if len(splits) == 2 and splits[1].pattern is not None:
         strict_json.refuse(f"{path}[1].use_regex", True, [False], "a second split behind a Split")
     return splits[0]
+
+
+def _in_turn(parts: list[Any], path: str) -> Split:
+    for i, pattern in enumerate(patterns.DEEPSEEK_V3_IN_TURN):
+        split = Section(parts[i], f"{path}[{i}]")
+        split.expect("type", "Split", optional=False)
+        text = Section(split.take("pattern", dict), split.at("pattern"))
+        regex = text.take("Regex", str)
+        text.finish()
+        if regex.replace("\r", r"\r").replace("\n", r"\n") != pattern:
+            raise FormatError(
+                f"{text.at('Regex')}: several splits are supported as in DeepSeek V3 only: {pattern!r} here"
+            )
+        split.expect("behavior", "Isolated", optional=False)
+        split.expect("invert", False, optional=False)
+        split.finish()
+    last = f"{path}[{len(parts) - 1}]"
+    if _component(parts[-1], last, {"ByteLevel": _byte_level}).pattern is not None:
+        strict_json.refuse(f"{last}.use_regex", True, [False], "a split behind DeepSeek's")
+    return Split(patterns.DEEPSEEK_V3)
 
 
 def _split(component: Section) -> Split:
@@ -232,13 +254,11 @@ def _pretokenizer(split: Split) -> dict[str, Any]:
     if split.pattern is None or splits:
         return byte_level
     keep = split.keep_unmatched or family is not None
-    by_pattern = {
-        "type": "Split",
-        "pattern": {"Regex": oniguruma.to_file(split.pattern)},
-        "behavior": "Isolated" if keep else "Removed",
-        "invert": not keep,
-    }
-    return {"type": "Sequence", "pretokenizers": [by_pattern, byte_level]}
+    in_turn = split.pattern == patterns.DEEPSEEK_V3
+    texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [oniguruma.to_file(split.pattern)]
+    behavior = {"behavior": "Isolated" if keep else "Removed", "invert": not keep}
+    by_pattern = [{"type": "Split", "pattern": {"Regex": text}, **behavior} for text in texts]
+    return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
 
 
 def _dump(value: object, depth: int = 0) -> str:

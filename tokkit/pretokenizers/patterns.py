@@ -28,15 +28,59 @@ LLAMA3 = (
     r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+QWEN3_5 = (
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"""
+    r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace(r"\p{N}{1,3}", r"\p{N}")
+KIMI_K2_UNMARKED = r"[\p{Han}]+|" + O200K.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*")
+"""As it is published, for engines that take && for the intersection of sets without being told."""
+KIMI_K2 = "(?V1)" + KIMI_K2_UNMARKED
+
+DEEPSEEK_V3_IN_TURN = (
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"""
+    r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
+)
+"""As it is published: each cuts all that the one before leaves, its matches too, and what none matches is kept."""
+_CJK = "一-龥\u3040-ヿ"
+_UNMATCHED = r"[^\s\p{L}\p{M}\p{N}\p{P}\p{S}]"
+DEEPSEEK_V3 = "|".join(
+    (
+        r"(?V1)\p{N}{1,3}",
+        rf"[{_UNMATCHED}&&[{_CJK}]]?[\p{{L}}\p{{M}}&&[{_CJK}]]+",
+        rf"[\p{{P}}\p{{S}}&&[{_CJK}]]+",
+        rf"[{_UNMATCHED}&&[{_CJK}]]+(?![\p{{L}}\p{{M}}&&[{_CJK}]])",
+        r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+""",
+        rf"[^\r\n\p{{L}}\p{{N}}\p{{P}}\p{{S}}{_CJK}]?[\p{{L}}\p{{M}}&&[^{_CJK}]]+",
+        rf" ?[\p{{P}}\p{{S}}&&[^{_CJK}]]+[\r\n]*",
+        r"\s*[\r\n]+",
+        rf"\s+(?![^\s\p{{N}}{_CJK}])",
+        r"\s+",
+        rf"[{_UNMATCHED}&&[^{_CJK}]]+(?![\p{{L}}\p{{M}}&&[^{_CJK}]])",
+    )
+)
+"""The same in one. The third split sees stretches of digits, of which it matches none, of CJK, or of neither; so its
+branches stand here for the two, with classes that leave out the other and digits. Where it looks ahead, a stretch
+ends before these too. What it does not match are runs that end before a character that leads letters
+(tests/formats/test_deepseek.py runs the three in turn)."""
 
 WHOLE = 0
-SCANNERS: dict[str | None, int] = {None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5}
+SCANNERS: dict[str | None, int] = {
+    None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5, QWEN3_5: 6, TEKKEN: 7, KIMI_K2: 8,
+    DEEPSEEK_V3: 9,
+}  # fmt: skip
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one piece."""
 
-CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2))
+CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2, DEEPSEEK_V3))
 """Patterns that cut text at every split point: proved in csrc/split_points.c, which a new one needs too."""
 
-NAMES = {"gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2}
+NAMES = {
+    "gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2,
+    "qwen3.5": QWEN3_5, "tekken": TEKKEN, "kimi-k2": KIMI_K2,
+    "deepseek-v3": DEEPSEEK_V3,
+}  # fmt: skip
 """What `pattern=` and `--split` accept besides a pattern of the user's own and "none"."""
 
 

@@ -14,5 +14,6 @@ int tk_isa_supported(int isa) {
         return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512vbmi2");
 #endif
+    if (isa == TK_ISA_NEON) return TK_NEON; /* every such CPU has it */
     return isa == TK_ISA_SCALAR;
 }

@@ -2,12 +2,17 @@
 #ifndef TK_ISA_H
 #define TK_ISA_H
 
-enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISAS = 3 };
+enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISA_NEON = 3, TK_ISAS = 4 };
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TK_X86 1
 #else
 #define TK_X86 0
+#endif
+#if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
+#define TK_NEON 1
+#else
+#define TK_NEON 0
 #endif
 
 int tk_isa_supported(int isa);

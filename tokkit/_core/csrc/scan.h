@@ -11,7 +11,11 @@ enum {
     TK_SCAN_O200K = 3,
     TK_SCAN_LLAMA3 = 4,
     TK_SCAN_QWEN2 = 5,
-    TK_SCAN_FAMILIES = 6
+    TK_SCAN_QWEN3_5 = 6,
+    TK_SCAN_TEKKEN = 7,
+    TK_SCAN_KIMI_K2 = 8,
+    TK_SCAN_DEEPSEEK_V3 = 9,
+    TK_SCAN_FAMILIES = 10
 };
 
 struct tk_dfa;
@@ -46,5 +50,8 @@ size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n,
 
 /* The category number of a code point (unicode_tables.h), for tests of the tables. */
 unsigned tk_category(uint32_t code_point);
+
+/* Is its script Han? */
+int tk_is_han(uint32_t code_point);
 
 #endif

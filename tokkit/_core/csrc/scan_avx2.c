@@ -45,6 +45,7 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->blank = with_any(a, b, CONTROL_BIT) | m->space;
     m->apostrophe = equal_to(low, high, '\'');
     m->slash = equal_to(low, high, '/');
+    m->control = with_any(a, b, LOW_BIT) | equal_to(low, high, 0x7F);
 }
 
 TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high) {

@@ -27,6 +27,8 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->blank = _mm512_test_epi8_mask(classes, _mm512_set1_epi8(CONTROL_BIT)) | m->space;
     m->apostrophe = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\''));
     m->slash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('/'));
+    m->control = _mm512_test_epi8_mask(classes, _mm512_set1_epi8((char)LOW_BIT)) |
+                 _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(0x7F));
 }
 
 TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high) {

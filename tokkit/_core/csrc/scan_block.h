@@ -14,6 +14,8 @@ typedef struct {
     uint64_t other; /* bytes beyond ASCII; take_others() tells them apart */
     uint64_t inner; /* of these, all but the first of each character; 0 unless `other` */
     uint64_t both;  /* letters that are upper and lower case at once (o200k) */
+    uint64_t han;   /* runs of Han (kimi-k2) or of CJK letters (deepseek-v3), which are in no other mask */
+    uint64_t control; /* ASCII that is no letter, digit, punctuation or symbol; white space may be among it */
     uint64_t cuts;  /* safe cuts between letters */
 } tk_masks;
 
@@ -24,13 +26,13 @@ TK_INLINE uint64_t inner_bytes(const uint8_t *p);           /* bytes 0x80 to 0xB
 TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out);
 
 /* The class bits of a byte below 0x80 are BY_LOW_NIBBLE[byte & 15] & BY_HIGH_NIBBLE[byte >> 4]. */
-enum { UPPER_BITS = 1 | 4, LOWER_BITS = 2 | 8, DIGIT_BIT = 16, LINE_END_BIT = 32, CONTROL_BIT = 64 };
+enum { UPPER_BITS = 1 | 4, LOWER_BITS = 2 | 8, DIGIT_BIT = 16, LINE_END_BIT = 32, CONTROL_BIT = 64, LOW_BIT = 128 };
 static const uint8_t BY_LOW_NIBBLE[16] = {
-    4 | 8 | 16,         1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16,
-    1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16,
-    1 | 2 | 4 | 8 | 16, 1 | 2 | 4 | 8 | 16 | 64, 1 | 2 | 4 | 8 | 32, 1 | 2 | 64,
-    1 | 2 | 64,         1 | 2 | 32,         1 | 2,              1 | 2};
-static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64, 0, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
+    4 | 8 | 16 | 128,         1 | 2 | 4 | 8 | 16 | 128,      1 | 2 | 4 | 8 | 16 | 128, 1 | 2 | 4 | 8 | 16 | 128,
+    1 | 2 | 4 | 8 | 16 | 128, 1 | 2 | 4 | 8 | 16 | 128,      1 | 2 | 4 | 8 | 16 | 128, 1 | 2 | 4 | 8 | 16 | 128,
+    1 | 2 | 4 | 8 | 16 | 128, 1 | 2 | 4 | 8 | 16 | 64 | 128, 1 | 2 | 4 | 8 | 32 | 128, 1 | 2 | 64 | 128,
+    1 | 2 | 64 | 128,         1 | 2 | 32 | 128,              1 | 2 | 128,              1 | 2 | 128};
+static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64 | 128, 128, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
 
 enum { BLOCK = 64, SCALAR_PIECES = 16 };
 
@@ -68,10 +70,16 @@ TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cu
     for (uint64_t rest = m->other & ~m->inner & ~take_latin(p, m); rest; rest &= rest - 1) {
         unsigned at = lowest(rest), length = tk_utf8_length(p[at]);
         if (at + length > BLOCK) return at;
-        uint32_t c = tk_utf8_decode(p + at, &length), category = UINT32_C(1) << tk_cat_block[category_place(c)];
+        uint32_t c = tk_utf8_decode(p + at, &length), found = tk_cat_block[category_place(c)];
+        uint32_t category = UINT32_C(1) << (found & TK_CAT_MASK);
         uint64_t bits = below(length) << at;
-        if (TK_LIKELY(category & LETTER)) {
-            if (!f->case_split || category & LOWER) m->lower |= bits;
+        int han = f->in_turn ? is_cjk(c) : f->han_apart && found & TK_HAN;
+        /* Han numbers, marks and symbols are Han at the start of a piece and behind Han, and themselves elsewhere. */
+        if (f->in_turn && han && !(category & letters_of(f))) return at;
+        if (f->han_apart && han && !(category & LETTER) && at && !(m->han >> (at - 1) & 1)) return at;
+        if (TK_LIKELY(han || category & letters_of(f))) {
+            if (han) m->han |= bits;
+            else if (!f->case_split || category & LOWER) m->lower |= bits;
             else if (category & UPPER) m->upper |= bits;
             else m->both |= bits;
             if (cuts && is_dense(p[at])) {
@@ -88,6 +96,8 @@ TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cu
         } else if (f->case_split && category & MARK) {
             if (!at || !((m->upper | m->lower | m->both) >> (at - 1) & 1)) return at; /* it leads: see piece_end() */
             m->both |= bits;
+        } else if (f->in_turn && !(category & PUNCTUATION_OR_SYMBOL)) {
+            return at;
         }
     }
     return BLOCK;
@@ -109,6 +119,7 @@ TK_INLINE uint64_t tails(const tk_family *f, const tk_masks *m, uint64_t punctua
 TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t white, uint64_t tail) {
     uint64_t all = m->blank | m->line_end, starts = white & ~behind(white);
     uint64_t last = all & ~(all >> 1); /* of a run, and then a character by itself: its last byte, then its first */
+    if (f->in_turn) last &= ~((m->digit | m->han) >> 1); /* there the stretch ends */
     if (m->inner) {
         last |= (last & m->inner) >> 1;
         last |= (last & m->inner) >> 1;
@@ -162,18 +173,27 @@ TK_INLINE uint64_t case_starts(tk_masks *m, unsigned *trusted) {
     return starts;
 }
 
+/* Starts of runs of letters, where ASCII letters alone follow ASCII punctuation in its piece (deepseek-v3). */
+TK_INLINE uint64_t starts_in_turn(const tk_masks *m, uint64_t letter, uint64_t marks) {
+    uint64_t ascii = letter & ~m->other, led = ascii & behind(marks & ~m->other);
+    uint64_t led_end = (ascii + led) & ~ascii; /* the carry runs through each run that is led */
+    return (letter & ~behind(letter | m->blank) & ~led) | (led_end & letter);
+}
+
 /* The starts in the 64 bytes at p, of which bits below *trusted are sure. */
 TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, unsigned *trusted) {
     tk_masks m;
     unsigned length = BLOCK;
     classify(p, &m);
-    m.inner = m.both = m.cuts = 0;
+    m.inner = m.both = m.han = m.cuts = 0;
     if (m.other) {
         m.inner = inner_bytes(p);
         length = take_others(f, p, cuts, &m);
     }
-    uint64_t known = below(length), letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
-    uint64_t punctuation = ~(letter | m.digit | white) & known;
+    uint64_t letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
+    if (f->in_turn && m.control & ~white & below(length)) length = lowest(m.control & ~white);
+    uint64_t known = below(length);
+    uint64_t punctuation = ~(letter | m.digit | white | m.han) & known;
     *trusted = length;
     if (length && white >> (length - 1) & 1) { /* how a run of white space is cut shows only at its end */
         uint64_t not_white = ~white & known;
@@ -184,11 +204,11 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_c
     uint64_t marks = punctuation & ~behind(punctuation) & ~behind(m.space);
     /* what a run of letters may begin with */
     uint64_t leads = f->any_prefix ? m.blank | last_bytes(&m, marks) : m.space;
-    uint64_t starts = letter & ~behind(letter | leads);
+    uint64_t starts = f->in_turn ? starts_in_turn(&m, letter, marks) : letter & ~behind(letter | leads);
     starts |= marks | white_starts(f, &m, white & ~tail, tail) | digit_starts(f, &m);
     if (f->case_split) starts |= case_starts(&m, trusted);
-    starts |= m.cuts;
-    uint64_t quotes = m.apostrophe & marks;
+    starts |= (m.han & ~behind(m.han)) | m.cuts;
+    uint64_t quotes = f->contractions == NO_CONTRACTIONS ? 0 : m.apostrophe & marks;
     if (f->contractions == SUFFIX_CONTRACTIONS) quotes &= behind(letter);
     for (uint64_t done = 0; quotes; quotes &= quotes - 1) {
         unsigned at = lowest(quotes);
@@ -249,4 +269,9 @@ static size_t whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *
     SCANNER(o200k, O200K, TK_SCAN_O200K)                                                                     \
     SCANNER(llama3, LLAMA3, TK_SCAN_LLAMA3)                                                                  \
     SCANNER(qwen2, QWEN2, TK_SCAN_QWEN2)                                                                     \
-    const tk_scanner tk_scanners_##isa[TK_SCAN_FAMILIES] = {whole, r50k, cl100k, o200k, llama3, qwen2};
+    SCANNER(qwen3_5, QWEN3_5, TK_SCAN_QWEN3_5)                                                               \
+    SCANNER(tekken, TEKKEN, TK_SCAN_TEKKEN)                                                                  \
+    SCANNER(kimi_k2, KIMI_K2, TK_SCAN_KIMI_K2)                                                               \
+    SCANNER(deepseek_v3, DEEPSEEK_V3, TK_SCAN_DEEPSEEK_V3)                                                   \
+    const tk_scanner tk_scanners_##isa[TK_SCAN_FAMILIES] = {whole, r50k,    cl100k, o200k,  llama3,          \
+                                                            qwen2, qwen3_5, tekken, kimi_k2, deepseek_v3};

@@ -16,6 +16,9 @@ typedef struct {
     int punctuation_tail; /* what a run of punctuation takes with it */
     int end_first;        /* \s++$ stands before the line-end rule (cl100k) */
     int line_end_rule;    /* \s*[\r\n] */
+    int marks_are_letters; /* letters are [\p{L}\p{M}], and punctuation holds no marks (qwen3.5) */
+    int han_apart;        /* \p{Han}+ comes first, and letters hold no Han (kimi-k2) */
+    int in_turn;          /* three splits in turn: digits, CJK, then each stretch on its own (deepseek-v3) */
 } tk_family;
 
 static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0};
@@ -23,6 +26,11 @@ static const tk_family CL100K = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 
 static const tk_family O200K = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_OR_SLASH_TAIL, 0, 1};
 static const tk_family LLAMA3 = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1};
 static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1};
+static const tk_family QWEN3_5 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1, .marks_are_letters = 1};
+static const tk_family TEKKEN = {NO_CONTRACTIONS, 1, 1, 1, LINE_END_OR_SLASH_TAIL, 0, 1};
+static const tk_family KIMI_K2 = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_TAIL, 0, 1, .han_apart = 1};
+static const tk_family DEEPSEEK_V3 = {NO_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1,
+                                      .marks_are_letters = 1, .in_turn = 1};
 
 #define BIT(name) (UINT32_C(1) << TK_CAT_##name)
 #define UPPER (BIT(LU) | BIT(LT))
@@ -33,9 +41,18 @@ static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0
 #define NUMBER (BIT(ND) | BIT(NL) | BIT(NO))
 #define ENDS_LINE BIT(LINE_END)
 #define WHITE (BIT(ZS) | BIT(ZL) | BIT(ZP) | BIT(WHITE_CONTROL) | ENDS_LINE)
-#define PUNCTUATION (~(LETTER | NUMBER | WHITE)) /* [^\s\p{L}\p{N}] */
+/* \p{P} and \p{S} */
+#define PUNCTUATION_OR_SYMBOL                                                                                  \
+    (BIT(PC) | BIT(PD) | BIT(PS) | BIT(PE) | BIT(PI) | BIT(PF) | BIT(PO) | BIT(SM) | BIT(SC) | BIT(SK) | BIT(SO))
 
-/* Where tk_cat_block has the category of a code point. The first block is ASCII. */
+/* [一-龥぀-ゟ゠-ヿ], which deepseek-v3 takes for CJK, whatever their categories */
+TK_INLINE int is_cjk(uint32_t c) { return c - 0x3040 < 0xC0 || c - 0x4E00 <= 0x9FA5 - 0x4E00; }
+
+/* What runs of letters hold, but for o200k's, which cased_letters_end() reads; and [^\s\p{L}\p{N}]. */
+TK_INLINE uint32_t letters_of(const tk_family *f) { return f->marks_are_letters ? LETTER | MARK : LETTER; }
+TK_INLINE uint32_t punctuation_of(const tk_family *f) { return ~(letters_of(f) | NUMBER | WHITE); }
+
+/* Where tk_cat_block has the category of a code point, and TK_HAN. The first block is ASCII. */
 TK_INLINE size_t category_place(uint32_t c) {
     return (size_t)tk_cat_index[c >> TK_CAT_BLOCK_BITS] << TK_CAT_BLOCK_BITS | (c & ((1u << TK_CAT_BLOCK_BITS) - 1));
 }
@@ -43,7 +60,25 @@ TK_INLINE size_t category_place(uint32_t c) {
 /* The category bit of the character at p, whose bytes go to *length. */
 TK_INLINE uint32_t class_at(const uint8_t *p, unsigned *length) {
     if (TK_LIKELY(*p < 0x80)) return *length = 1, UINT32_C(1) << tk_cat_block[*p];
-    return UINT32_C(1) << tk_cat_block[category_place(tk_utf8_decode(p, length))];
+    return UINT32_C(1) << (tk_cat_block[category_place(tk_utf8_decode(p, length))] & TK_CAT_MASK);
+}
+
+/* Is the character at p of the script Han? */
+TK_INLINE int han_at(const uint8_t *p, unsigned *length) {
+    if (TK_LIKELY(*p < 0x80)) return *length = 1, 0;
+    return (tk_cat_block[category_place(tk_utf8_decode(p, length))] & TK_HAN) != 0;
+}
+
+/* class_at() as letters see it: 0 for Han where the family keeps Han apart. */
+TK_INLINE uint32_t letter_class_at(const tk_family *f, const uint8_t *p, unsigned *length) {
+    return f->han_apart && han_at(p, length) ? 0 : class_at(p, length);
+}
+
+/* class_at() in a stretch of CJK, or of other characters: 0 for what is none of its own. */
+TK_INLINE uint32_t stretch_class_at(int cjk, const uint8_t *p, unsigned *length) {
+    if (TK_LIKELY(*p < 0x80)) return *length = 1, cjk ? 0 : UINT32_C(1) << tk_cat_block[*p];
+    uint32_t c = tk_utf8_decode(p, length);
+    return is_cjk(c) == cjk ? UINT32_C(1) << (tk_cat_block[category_place(c)] & TK_CAT_MASK) : 0;
 }
 
 /* End of (?:[sdmt]|ll|ve|re) at i, or i. In any case, "s" has the third form U+017F. */
@@ -63,6 +98,6 @@ typedef size_t (*tk_scanner)(const tk_cuts *cuts, const uint8_t *text, size_t n,
                              size_t limit);
 
 extern const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES], tk_scanners_avx2[TK_SCAN_FAMILIES],
-    tk_scanners_avx512[TK_SCAN_FAMILIES];
+    tk_scanners_avx512[TK_SCAN_FAMILIES], tk_scanners_neon[TK_SCAN_FAMILIES];
 
 #endif

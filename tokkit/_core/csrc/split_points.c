@@ -1,20 +1,23 @@
 /* The rule of split points, and the search for them: see split_points.h.
 
    Why the rule is right. All patterns are alternatives of runs of classes; nothing in them looks back, and they
-   look ahead only from the end of a run of white space ($, (?!\S)). Let c be a point between the characters p
-   and q, where the rule says yes. No attempt to match that begins before c can take q in:
+   look ahead only from the end of a run of white space ($, (?!\S)), and deepseek-v3 from one more kind of run. Let c
+   be a point between the characters p and q, where the rule says yes. No attempt to match that begins before c can
+   take q in:
 
    1. q is white space and no line end, p is no white space. A pattern has such a q as the first character of a
       piece (what may lead letters, digits or punctuation) or in a piece of white space alone, and p is neither.
-   2. p is a letter or a digit; q is no letter, digit or mark, and no apostrophe. What may follow p within a piece
-      is more letters, marks (o200k) or digits, or an apostrophe with s, t, re … (o200k). Line ends and slashes
-      follow punctuation or white space within a piece; p is neither.
+   2. p is a letter or a digit; q is no letter, digit or mark, no apostrophe, and not Han. What may follow p within
+      a piece is more letters, marks (o200k, qwen3.5), digits or Han (kimi-k2, where a run of Han may hold symbols
+      too), or an apostrophe with s, t, re … (o200k). Line ends and slashes follow punctuation or white space within
+      a piece; p is neither.
 
    So every attempt from before c ends at c or before, with or without q, and looks ahead, if at all, from a run of
-   white space that ends before p or earlier, where the text is the same. Thus the text up to c, matched alone, has
-   the pieces that it has in the whole, the last one ending at c; and from c on a match knows nothing of what came
-   before. Both sides may be encoded apart: tests/test_split_points.py compares the rule with its naive twin and
-   with the patterns. */
+   white space that ends before p or earlier, where the text is the same; or, deepseek-v3, from a run of characters
+   that its splits do not match, for a letter or a mark: p is no such character in case 2, and q in case 1 is as little
+   a letter as the end of the text is. Thus the text up to c, matched alone, has the pieces that it has in the whole,
+   the last one ending at c; and from c on a match knows nothing of what came before. Both sides may be encoded apart:
+   tests/test_split_points.py compares the rule with its naive twin and with the patterns. */
 #include "split_points.h"
 
 #include "scan.h"
@@ -36,7 +39,7 @@ enum {
 static int may_split(uint32_t p, uint32_t q) {
     uint32_t before = UINT32_C(1) << tk_category(p), after = UINT32_C(1) << tk_category(q);
     if (after & BLANK) return !(before & WHITE);
-    return before & (LETTER | NUMBER) && !(after & (LETTER | NUMBER | MARK)) && q != '\'';
+    return before & (LETTER | NUMBER) && !(after & (LETTER | NUMBER | MARK)) && q != '\'' && !tk_is_han(q);
 }
 
 /* The characters on both sides of byte `at`; 0 where that is inside one, or either is cut or not UTF-8. */
