@@ -117,6 +117,14 @@ def test_published_patterns_are_known_again(pattern: str) -> None:
     assert patterns.SCANNERS[oniguruma.from_file(oniguruma.to_file(pattern))] == patterns.SCANNERS[pattern]
 
 
+def test_the_text_of_kimi_k2_is_written_without_the_flag_that_regex_needs() -> None:
+    text = oniguruma.to_file(patterns.KIMI_K2)
+    assert text.startswith(r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*")
+    assert oniguruma.from_file(text) == patterns.KIMI_K2
+    pieces = ["Hello", "World", " ", "中文", "ABc", "'s"]
+    assert split(text, "".join(pieces)) == [*pieces[:4], "ABc's"]
+
+
 def test_tiktoken_s_own_text_of_cl100k_is_refused_in_a_file() -> None:
     """Oniguruma would take {1,3}+ for any number of digits."""
     with pytest.raises(FormatError, match=r"behind '\{1,3\}'"):

@@ -53,7 +53,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     callback=options.not_empty,
     metavar="NAME|REGEX",
     help="What cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, a pattern of your own, or none.",
+    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own.",
 )
 @click.option(
     "--special-token", "special_token", multiple=True, metavar="TEXT", help="A special token; repeat for more."
