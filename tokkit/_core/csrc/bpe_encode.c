@@ -66,7 +66,7 @@ static int encode_unit(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, 
     int status;
     if (!model->cuts.unconditional || n > LONG_UNIT) return merge(model, w, p, n);
     if (n > TK_SHORT_WORD) {
-        if ((count = tk_cache_find_long(&w->cache, p, n, &ids))) return emit(w, ids, count), TK_OK;
+        if ((count = tk_cache_find_long(&w->cache, p, n, tk_hash_bytes(p, n), &ids))) return emit(w, ids, count), TK_OK;
         if ((status = merge(model, w, p, n)) != TK_OK) return status;
         tk_cache_add_long(&w->cache, p, n, w->ids + before, w->n_ids - before);
         return TK_OK;
@@ -111,7 +111,7 @@ static TK_NOINLINE int encode_missed(tk_bpe *model, tk_worker *w, const uint8_t 
     const uint32_t *ids;
     size_t count, units = 1, before = w->n_ids;
     if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
-    else count = n <= w->cache.longest ? tk_cache_find_long(&w->cache, p, n, &ids) : 0;
+    else count = n <= w->cache.longest ? tk_cache_find_long(&w->cache, p, n, key->low, &ids) : 0;
     if (count) return emit(w, ids, count), TK_OK;
     w->cache.misses++;
     int status = worth_cutting(p, n) ? encode_units(model, w, p, n, readable, &units) : merge(model, w, p, n);
@@ -127,6 +127,14 @@ TK_INLINE size_t emit_word(uint32_t *out, const tk_word *word) {
     memcpy(out, word->ids, sizeof word->ids);
     out[0] = first & TK_ID_MASK;
     return first >> TK_ID_BITS;
+}
+
+/* Ids that an entry has no room for. */
+static size_t emit_many(uint32_t *out, const tk_cache *cache, const tk_word *word) {
+    const uint32_t *ids;
+    size_t count = tk_cache_ids(cache, word, &ids);
+    for (size_t k = 0; k < count; k++) out[k] = ids[k];
+    return count;
 }
 
 /* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
@@ -146,15 +154,29 @@ TK_INLINE const tk_word *probe(const tk_cache *cache, const tk_key *key) {
     return not_first & not_second ? NULL : words + not_first;
 }
 
+/* What stands for the key of a piece that is too long for an entry: no entry has it, and its low half is the hash
+   that the table of long words goes by. */
+TK_INLINE tk_key long_key(const tk_cache *cache, const uint8_t *p, size_t n) {
+    tk_key key = {0, UINT64_C(0x7F) << 56, 0};
+    if (n > cache->longest) return key;
+    key.low = tk_hash_bytes(p, n);
+    TK_PREFETCH(tk_cache_long_place(cache, key.low));
+    return key;
+}
+
 /* The keys of pieces that lie `from` and end at ends[]; their cache lines are on their way. */
 TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t from, const size_t *ends,
                          size_t count, tk_key *keys) {
     size_t k = 0, at = from;
-    for (; k < count && at + 16 <= n; at = ends[k++]) {
-        keys[k] = tk_key_of_16(text + at, ends[k] - at);
+    for (; k < count; at = ends[k++]) {
+        size_t length = ends[k] - at;
+        if (TK_UNLIKELY(length > TK_SHORT_WORD)) {
+            keys[k] = long_key(cache, text + at, length);
+            continue;
+        }
+        keys[k] = tk_key_of(text + at, length, n - at);
         TK_PREFETCH(tk_cache_line(cache, keys[k].hash));
     }
-    for (; k < count; at = ends[k++]) keys[k] = tk_key_of(text + at, ends[k] - at, n - at);
 }
 
 static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
@@ -168,7 +190,9 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
     for (size_t k = 0; k < count; k++) {
         const tk_word *word = probe(&w->cache, keys + k);
         if (TK_LIKELY(word != NULL)) {
-            out += emit_word(out, word);
+            size_t found = emit_word(out, word);
+            if (TK_UNLIKELY(found == TK_MANY_IDS)) found = emit_many(out, &w->cache, word);
+            out += found;
         } else {
             size_t at = k ? ends[k - 1] : start;
             w->n_ids = (size_t)(out - w->ids);

@@ -64,7 +64,7 @@ static tk_word *locate(const tk_cache *c, const tk_key *key) {
     size_t mask = slots(c) - 1, i = (size_t)(tk_cache_line(c, key->hash) - c->words);
     for (;; i = (i + 1) & mask) {
         tk_word *w = c->words + i;
-        if (!w->high || (w->low == key->low && (w->high & ~TK_MANY_IDS) == key->high)) return w;
+        if (!w->high || (w->low == key->low && w->high == key->high)) return w;
     }
 }
 
@@ -78,8 +78,7 @@ size_t tk_cache_find(tk_cache *c, const tk_key *key, const uint32_t **ids) {
         *w = here;
         w = home;
     }
-    if (w->high & TK_MANY_IDS) return *ids = c->many.ids + w->ids[0], w->ids[1];
-    return *ids = w->ids, w->ids[0] >> TK_ID_BITS;
+    return tk_cache_ids(c, w, ids);
 }
 
 /* 0 where the arena has no room for the ids. */
@@ -95,16 +94,16 @@ static int put(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count
     tk_word *w = locate(c, key);
     if (w->high) return TK_BAD_INPUT;
     if (count <= TK_INLINE_IDS) {
-        w->high = key->high;
         memcpy(w->ids, ids, count * sizeof *ids);
         w->ids[0] |= (uint32_t)count << TK_ID_BITS;
     } else {
         if (!keep_ids(&c->many, ids, count)) return TK_NO_MEMORY;
-        w->high = key->high | TK_MANY_IDS;
-        w->ids[0] = (uint32_t)(c->many.n - count);
-        w->ids[1] = (uint32_t)count;
+        w->ids[0] = TK_MANY_IDS << TK_ID_BITS;
+        w->ids[1] = (uint32_t)(c->many.n - count);
+        w->ids[2] = (uint32_t)count;
     }
     w->low = key->low;
+    w->high = key->high;
     c->n_words++;
     return TK_OK;
 }
@@ -119,7 +118,7 @@ static int grow(tk_cache *c) {
     set_words(c, words, c->line_bits + 1);
     for (size_t i = 0; i < n; i++) {
         if (!old[i].high) continue;
-        tk_key key = {old[i].low, old[i].high & ~TK_MANY_IDS, 0};
+        tk_key key = {old[i].low, old[i].high, 0};
         tk_key_hash(&key);
         *locate(c, &key) = old[i];
     }
@@ -134,8 +133,8 @@ static tk_long_word *locate_long(const tk_cache *c, const uint8_t *bytes, size_t
     }
 }
 
-size_t tk_cache_find_long(const tk_cache *c, const uint8_t *bytes, size_t n, const uint32_t **ids) {
-    const tk_long_word *w = locate_long(c, bytes, n, tk_hash_bytes(bytes, n));
+size_t tk_cache_find_long(const tk_cache *c, const uint8_t *bytes, size_t n, uint64_t hash, const uint32_t **ids) {
+    const tk_long_word *w = locate_long(c, bytes, n, hash);
     if (!w->length) return 0;
     return *ids = c->long_ids.ids + w->ids, w->count;
 }

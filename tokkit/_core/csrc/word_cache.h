@@ -2,8 +2,8 @@
 
    Words of up to 15 bytes stand in 32-byte entries, two in a cache line: the 16-byte key is the bytes and,
    in its last byte, their number, so a free entry (all zero) equals no word. Up to four ids stand inline,
-   their number in the top bits of the first; more go to the arena, and the key's top bit is set so that only
-   the slow path finds them. A full line overflows into the next. Longer pieces have a table of their own.
+   their number in the top bits of the first; more stand in the arena, and TK_MANY_IDS in these bits says so.
+   A full line overflows into the next. Longer pieces have a table of their own.
    After construction both hold the vocabulary's own words and nothing else. Bounded: at its greatest size a
    table is emptied and seeded again. */
 #ifndef TK_WORD_CACHE_H
@@ -13,11 +13,11 @@
 enum { TK_SHORT_WORD = 15, TK_LONGEST_LEARNT = 512, TK_INLINE_IDS = 4 };
 #define TK_ID_BITS 28
 #define TK_ID_MASK ((UINT32_C(1) << TK_ID_BITS) - 1)
-#define TK_MANY_IDS (UINT64_C(1) << 63)
+#define TK_MANY_IDS UINT32_C(15) /* in place of a number of ids */
 
 typedef struct {
     uint64_t low, high;
-    uint32_t ids[TK_INLINE_IDS]; /* count << 28 | id, id, …; or arena place and count where TK_MANY_IDS is set */
+    uint32_t ids[TK_INLINE_IDS]; /* count << 28 | id, id, …; or TK_MANY_IDS << 28, place in the arena, count */
 } tk_word;
 
 typedef struct {
@@ -61,7 +61,7 @@ size_t tk_cache_memory(const tk_cache *cache);
 /* Find a word; *ids gets its ids, the count is returned, 0 where it is not there. One that lies behind its first
    line moves there, in place of another: words that come again and again end up where they are found at once. */
 size_t tk_cache_find(tk_cache *cache, const tk_key *key, const uint32_t **ids);
-size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n, const uint32_t **ids);
+size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n, uint64_t hash, const uint32_t **ids);
 
 /* Learn a word. Forgetting it instead (no memory, or learning is off) is no error: the answer stands. */
 void tk_cache_add(tk_cache *cache, const tk_key *key, const uint32_t *ids, size_t count);
@@ -112,9 +112,21 @@ TK_INLINE tk_key tk_key_of(const uint8_t *p, size_t n, size_t readable) {
     return tk_key_of_16(bytes, n);
 }
 
+/* Where the table of long words begins to look for a hash. */
+TK_INLINE tk_long_word *tk_cache_long_place(const tk_cache *cache, uint64_t hash) {
+    return cache->long_words + (hash & cache->long_mask);
+}
+
 /* The line of a hash: its bits are the line's offset in bytes, less the six that lie inside a line. */
 TK_INLINE tk_word *tk_cache_line(const tk_cache *cache, uint64_t hash) {
     return (tk_word *)((uint8_t *)cache->words + (hash & cache->line_mask));
+}
+
+/* The ids of an entry that is taken, and their number. */
+TK_INLINE size_t tk_cache_ids(const tk_cache *cache, const tk_word *word, const uint32_t **ids) {
+    uint32_t count = word->ids[0] >> TK_ID_BITS;
+    if (count != TK_MANY_IDS) return *ids = word->ids, count;
+    return *ids = cache->many.ids + word->ids[1], word->ids[2];
 }
 
 #endif
