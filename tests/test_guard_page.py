@@ -33,12 +33,13 @@ CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
     *("isa", "dfa", "word_cache", "bpe_model", "bpe_merge", "bpe_backtrack", "bpe_cuts", "bpe_encode"),
     *(name + isa for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")),
+    "scan_neon",
 )
 TEXT, ANY_BYTES = 0, 8
 FILLS = ("a", "aB's ", "!", " ", "\n", "東", "東の's", "é", "🦜", "1", "  \r\n/", "𠀀東", "\u3000", "'ſ", "aé")
 LENGTHS = range(201) if LONG else (*range(36), *range(60, 70), *range(124, 134), 190, 191, 192, 193, 199, 200)
 DROPS = r"\p{L}+(?=a|$)|\p{N}|\s+(?!\S)"
-FAMILIES = 6
+FAMILIES = 1 + max(patterns.SCANNERS.values())
 
 
 @pytest.fixture(scope="module")
