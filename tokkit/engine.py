@@ -159,7 +159,7 @@ class Engine:
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
-        matcher = self.matcher(special, text)
+        matcher = None if special == "text" else self.matcher(special, text)
         # A batch puts ids in place part by part, while they are in the cache: for long texts one thread gains as well.
         enough = CHARACTERS_A_THREAD if threads > 1 else 4 * CHARACTERS_A_THREAD
         if self.cuts and isinstance(text, (str, bytes)) and len(text) >= enough:

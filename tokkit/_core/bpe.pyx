@@ -1,4 +1,5 @@
 # A vocabulary in, an encoder out: text → ids, one crossing of the C boundary for a text or a batch.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -37,6 +38,8 @@ cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+
+new_array, ID_TYPE = np.empty, np.dtype(np.uint32)
 
 tk_isa_use(chosen_isa())
 
@@ -335,10 +338,13 @@ cdef inline PyObject *new_int(uint32_t value) except NULL:
 
 
 cdef object as_array(const uint32_t *ids, size_t n):
-    result = np.empty(n, dtype=np.uint32)
-    cdef uint32_t[::1] out = result
+    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    cdef Py_buffer out
+    result = new_array(n, ID_TYPE)
     if n:
-        memcpy(&out[0], ids, n * sizeof(uint32_t))
+        PyObject_GetBuffer(result, &out, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        memcpy(out.buf, ids, n * sizeof(uint32_t))
+        PyBuffer_Release(&out)
     return result
 
 
