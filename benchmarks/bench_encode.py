@@ -55,10 +55,8 @@ def main() -> int:
     """Run the parts that the command line names; return the exit status."""
     parser = options()
     args = parser.parse_args()
-    if unknown := {*args.parts} - {*PARTS}:
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if unknown := {*args.contenders} - {*rivals.ALL}:
-        parser.error(f"unknown contenders {', '.join(sorted(unknown))}; there are {', '.join(rivals.ALL)}")
+    parser.known("parts", args.parts, PARTS)
+    parser.known("contenders", args.contenders, rivals.ALL)
     try:
         texts = [corpora.read(name, args.mb) for name in args.corpus]
         paths = [corpora.vocabulary(name) for name in args.vocab]

@@ -146,10 +146,8 @@ def main() -> int:
     """Run the parts that the command line names; return the exit status."""
     parser = options()
     args = parser.parse_args()
-    if unknown := {*args.parts} - {*PARTS}:
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if unknown := {*args.pattern} - {*OWN, *patterns.NAMES}:
-        parser.error(f"unknown patterns {', '.join(sorted(unknown))}; there are {', '.join([*patterns.NAMES, *OWN])}")
+    parser.known("parts", args.parts, PARTS)
+    parser.known("patterns", args.pattern, [*patterns.NAMES, *OWN])
     try:
         texts = [corpora.read(name, args.mb) for name in args.corpus]
     except FileNotFoundError as error:

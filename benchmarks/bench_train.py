@@ -102,8 +102,7 @@ def main() -> int:
     """Measure as the command line says; return the exit status."""
     parser = options()
     args = parser.parse_args()
-    if unknown := {*args.contenders} - {*TRAINERS}:
-        parser.error(f"unknown contenders {', '.join(sorted(unknown))}; there are {', '.join(TRAINERS)}")
+    parser.known("contenders", args.contenders, TRAINERS)
     try:
         corpus = corpora.read(args.corpus, args.mb)
     except FileNotFoundError as error:

@@ -207,7 +207,12 @@ def names(text: str) -> list[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows the defaults."""
+    """A parser whose help shows the defaults, and that can refuse unknown names."""
 
     def __init__(self, description: str | None) -> None:
         super().__init__(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+
+    def known(self, what: str, given: Iterable[str], there_are: Iterable[str]) -> None:
+        """End the program with status 2 where something given is not known."""
+        if unknown := sorted({*given}.difference(there_are)):
+            self.error(f"unknown {what} {', '.join(unknown)}; there are {', '.join(there_are)}")

@@ -59,6 +59,15 @@ def test_where_every_piece_is_a_token_nothing_misses(make_tokenizer) -> None:
     assert [timer.run(stage)[1:] for stage in STAGES] == [(n, 0), (n, 0), (n, n), (n, n), (0, n)]
 
 
+@pytest.mark.parametrize("name", isas())
+def test_words_of_many_ids_are_written_and_counted_whole(name: str) -> None:
+    vocab = tokkit.Vocab.from_list([bytes([byte]) for byte in range(256)])
+    tok = tokkit.Tokenizer(tokkit.Definition(vocab, tokkit.BPE(), tokkit.Split(patterns.NAMES["cl100k"])))
+    text = "".join(f" {chr(97 + i % 26)}{'wordsof14ids'[: 4 + i % 8]}" for i in range(2000))
+    timer = timer_of(tok, [text])
+    assert timer.run("probe", isa=name)[2] == timer.run("emit", isa=name)[2] == timer.run("all", isa=name)[2] > 12_000
+
+
 def test_an_unknown_stage_or_isa_is_an_error_that_leaves_all_as_it_was(make_tokenizer) -> None:
     tok = make_tokenizer("rank", "cl100k")
     timer, text, before = timer_of(tok, ["low"]), adversarial(1, 2000), isa()

@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 
 from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, convert, encode_some, tk_reserve, tk_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special
+from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport TextView, tk_utf8_invalid, view_text
 
 import threading
@@ -36,14 +37,6 @@ cdef extern from "parts.h" nogil:
     void tk_parts_make_room(tk_parts *parts, size_t n_ids)
     void tk_parts_end(tk_parts *parts, int why)
     bint tk_parts_dropped(tk_parts *parts)
-
-cdef extern from "split_points.h" nogil:
-    ctypedef struct tk_document:
-        const void *units
-        size_t n
-        int width
-        const tk_special *special
-    size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
 
 cdef enum:
     PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond and more

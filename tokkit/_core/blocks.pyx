@@ -5,15 +5,8 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
+from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport tk_utf8_invalid
-
-cdef extern from "split_points.h" nogil:
-    ctypedef struct tk_document:
-        const void *units
-        size_t n
-        int width
-        const tk_special *special
-    size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
 
 cdef enum:
     NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first

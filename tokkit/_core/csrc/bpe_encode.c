@@ -35,7 +35,12 @@ int tk_append_id(tk_worker *w, uint32_t id) {
     return status;
 }
 
-/* All below writes to w->ids, which has room: a piece of n bytes has at most n ids, plus TK_INLINE_IDS. */
+/* Room for the ids of pieces that have n bytes together: a byte has one id at most, and whole entries are written. */
+static int reserve_ids(tk_worker *w, size_t n) {
+    return tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + n + TK_INLINE_IDS, sizeof *w->ids);
+}
+
+/* All below writes to w->ids, which has that room. */
 
 static void emit(tk_worker *w, const uint32_t *ids, size_t count) {
     uint32_t *out = w->ids + w->n_ids;
@@ -121,20 +126,21 @@ static TK_NOINLINE int encode_missed(tk_bpe *model, tk_worker *w, const uint8_t 
     return TK_OK;
 }
 
-/* Ids of the first line that has the word, all four at once: the count says how many of them stay. */
-TK_INLINE size_t emit_word(uint32_t *out, const tk_word *word) {
-    uint32_t first = word->ids[0];
-    memcpy(out, word->ids, sizeof word->ids);
-    out[0] = first & TK_ID_MASK;
-    return first >> TK_ID_BITS;
-}
-
 /* Ids that an entry has no room for. */
 static size_t emit_many(uint32_t *out, const tk_cache *cache, const tk_word *word) {
     const uint32_t *ids;
     size_t count = tk_cache_ids(cache, word, &ids);
     for (size_t k = 0; k < count; k++) out[k] = ids[k];
     return count;
+}
+
+/* The ids of a word, all four that an entry may hold at once: the count says how many of them stay. */
+TK_INLINE size_t emit_word(uint32_t *out, const tk_cache *cache, const tk_word *word) {
+    uint32_t first = word->ids[0];
+    size_t count = first >> TK_ID_BITS;
+    memcpy(out, word->ids, sizeof word->ids);
+    out[0] = first & TK_ID_MASK;
+    return TK_LIKELY(count != TK_MANY_IDS) ? count : emit_many(out, cache, word);
 }
 
 /* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
@@ -182,17 +188,14 @@ TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, s
 static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
                         const size_t *ends, size_t count) {
     tk_key keys[CHUNK];
-    int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + (ends[count - 1] - start) + TK_INLINE_IDS,
-                            sizeof *w->ids);
+    int status = reserve_ids(w, ends[count - 1] - start);
     if (status != TK_OK) return status;
     make_keys(&w->cache, text, n, start, ends, count, keys);
     uint32_t *out = w->ids + w->n_ids;
     for (size_t k = 0; k < count; k++) {
         const tk_word *word = probe(&w->cache, keys + k);
         if (TK_LIKELY(word != NULL)) {
-            size_t found = emit_word(out, word);
-            if (TK_UNLIKELY(found == TK_MANY_IDS)) found = emit_many(out, &w->cache, word);
-            out += found;
+            out += emit_word(out, &w->cache, word);
         } else {
             size_t at = k ? ends[k - 1] : start;
             w->n_ids = (size_t)(out - w->ids);
@@ -204,33 +207,68 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
     return TK_OK;
 }
 
+/* Benchmarks only: a chunk up to one phase, in a loop of its own, so that what is measured stays as it is. What misses
+   the first line of the cache gets no ids. */
+TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, size_t n, size_t start,
+                          const size_t *ends, size_t count) {
+    tk_key keys[CHUNK];
+    int status = reserve_ids(w, ends[count - 1] - start);
+    if (status != TK_OK) return status;
+    make_keys(&w->cache, text, n, start, ends, count, keys);
+    uint32_t *out = w->ids + w->n_ids;
+    const uint32_t *ids;
+    size_t found = 0;
+    if (stage == TK_STAGE_KEYS) { /* keys that nobody reads would not be made */
+        *out = (uint32_t)(keys[count - 1].low ^ keys[count - 1].high ^ keys[count - 1].hash);
+        return TK_OK;
+    }
+    for (size_t k = 0; k < count; k++) {
+        const tk_word *word = probe(&w->cache, keys + k);
+        if (TK_UNLIKELY(word == NULL)) continue;
+        found += stage == TK_STAGE_EMIT ? emit_word(out + found, &w->cache, word) : tk_cache_ids(&w->cache, word, &ids);
+    }
+    w->n_ids += found;
+    return TK_OK;
+}
+
+TK_INLINE int chunk_up_to(const int stage, tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
+                          const size_t *ends, size_t count) {
+    return stage == TK_STAGE_ALL ? encode_chunk(model, w, text, n, start, ends, count)
+                                 : stage_chunk(stage, w, text, n, start, ends, count);
+}
+
 /* A chunk of stretches, some dropped: the pieces between two that are go together. */
-static int encode_kept(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start, const size_t *ends,
-                       size_t count) {
+TK_INLINE int kept_up_to(const int stage, tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
+                         const size_t *ends, size_t count) {
     for (size_t k = 0, first = 0; k <= count; k++) {
         if (k < count && !(ends[k] & TK_DROPPED)) continue;
-        if (first < k) {
-            int status = encode_chunk(model, w, text, n, start, ends + first, k - first);
-            if (status != TK_OK) return status;
-        }
+        int status = first < k ? chunk_up_to(stage, model, w, text, n, start, ends + first, k - first) : TK_OK;
+        if (status != TK_OK) return status;
         if (k < count) start = ends[k] & ~TK_DROPPED;
         first = k + 1;
     }
     return TK_OK;
 }
 
-int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
-              size_t stop) {
+TK_INLINE int encode_up_to(const int stage, tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text,
+                           size_t n, size_t *at, size_t stop, size_t *pieces) {
     tk_split mine = *split;
     size_t ends[CHUNK], start = *at, count;
     mine.memo = &w->memo;
-    while (start < stop && (count = tk_scan(&mine, text, n, at, ends, CHUNK))) {
-        int status = split->dfa ? encode_kept(model, w, text, n, start, ends, count)
-                                : encode_chunk(model, w, text, n, start, ends, count);
+    for (; start < stop && (count = tk_scan(&mine, text, n, at, ends, CHUNK)); start = *at) {
+        *pieces += count;
+        if (stage == TK_STAGE_SCAN) continue;
+        int status = split->dfa ? kept_up_to(stage, model, w, text, n, start, ends, count)
+                                : chunk_up_to(stage, model, w, text, n, start, ends, count);
         if (status != TK_OK) return status;
-        start = *at;
     }
     return TK_OK;
+}
+
+int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, size_t *at,
+              size_t stop) {
+    size_t pieces = 0;
+    return encode_up_to(TK_STAGE_ALL, model, w, split, text, n, at, stop, &pieces);
 }
 
 int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int64_t *ends, size_t count) {
@@ -245,56 +283,14 @@ int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int
     return TK_OK;
 }
 
-/* Benchmarks only: the phases above up to one of them, in loops of their own, so that what is measured stays as it is.
-   What misses the first line of the cache gets no ids. */
-
-TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, size_t n, size_t start,
-                          const size_t *ends, size_t count) {
-    tk_key keys[CHUNK];
-    int status = tk_reserve(&w->ids, &w->ids_capacity, w->n_ids + (ends[count - 1] - start) + TK_INLINE_IDS,
-                            sizeof *w->ids);
-    if (status != TK_OK) return status;
-    make_keys(&w->cache, text, n, start, ends, count, keys);
-    uint32_t *out = w->ids + w->n_ids;
-    size_t found = 0;
-    if (stage == TK_STAGE_KEYS) { /* keys that nobody reads would not be made */
-        *out = (uint32_t)(keys[count - 1].low ^ keys[count - 1].high ^ keys[count - 1].hash);
-        return TK_OK;
-    }
-    for (size_t k = 0; k < count; k++) {
-        const tk_word *word = probe(&w->cache, keys + k);
-        if (TK_LIKELY(word != NULL))
-            found += stage == TK_STAGE_EMIT ? emit_word(out + found, word) : word->ids[0] >> TK_ID_BITS;
-    }
-    w->n_ids += found;
-    return TK_OK;
-}
-
-TK_INLINE int stage_text(const int stage, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n,
-                         size_t *pieces) {
-    tk_split mine = *split;
-    size_t ends[CHUNK], at = 0, start = 0, count;
-    mine.memo = &w->memo;
-    for (; (count = tk_scan(&mine, text, n, &at, ends, CHUNK)); start = at) {
-        *pieces += count;
-        if (stage == TK_STAGE_SCAN) continue;
-        for (size_t k = split->dfa ? 0 : count, first = 0; k <= count; k++) { /* as encode_kept */
-            if (k < count && !(ends[k] & TK_DROPPED)) continue;
-            int status = first < k ? stage_chunk(stage, w, text, n, start, ends + first, k - first) : TK_OK;
-            if (status != TK_OK) return status;
-            if (k < count) start = ends[k] & ~TK_DROPPED;
-            first = k + 1;
-        }
-    }
-    return TK_OK;
-}
-
 int tk_encode_stage(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, int stage,
                     size_t *pieces) {
     size_t at = 0;
-    if (stage == TK_STAGE_SCAN) return stage_text(TK_STAGE_SCAN, w, split, text, n, pieces);
-    if (stage == TK_STAGE_KEYS) return stage_text(TK_STAGE_KEYS, w, split, text, n, pieces);
-    if (stage == TK_STAGE_PROBE) return stage_text(TK_STAGE_PROBE, w, split, text, n, pieces);
-    if (stage == TK_STAGE_EMIT) return stage_text(TK_STAGE_EMIT, w, split, text, n, pieces);
-    return tk_encode(model, w, split, text, n, &at, n);
+    switch (stage) {
+    case TK_STAGE_SCAN: return encode_up_to(TK_STAGE_SCAN, model, w, split, text, n, &at, n, pieces);
+    case TK_STAGE_KEYS: return encode_up_to(TK_STAGE_KEYS, model, w, split, text, n, &at, n, pieces);
+    case TK_STAGE_PROBE: return encode_up_to(TK_STAGE_PROBE, model, w, split, text, n, &at, n, pieces);
+    case TK_STAGE_EMIT: return encode_up_to(TK_STAGE_EMIT, model, w, split, text, n, &at, n, pieces);
+    default: return tk_encode(model, w, split, text, n, &at, n);
+    }
 }

@@ -61,15 +61,7 @@ TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
     return mask_of(_mm256_cmpgt_epi8(bound, low), _mm256_cmpgt_epi8(bound, high));
 }
 
-TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) {
-    do {
-        for (int k = 0; k < 8; k++) {
-            out[k] = from + (mask ? lowest(mask) : 0);
-            mask &= mask - 1;
-        }
-        out += 8;
-    } while (mask);
-}
+TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) { write_by_eights(mask, from, out); }
 
 SCANNERS(avx2)
 

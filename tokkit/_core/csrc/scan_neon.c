@@ -46,21 +46,20 @@ TK_INLINE void classify(const uint8_t *p, tk_masks *m) {
     m->control = with_any(classes, LOW_BIT) | equal_to(bytes, 0x7F);
 }
 
+TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high) {
+    const uint8x16_t first = vdupq_n_u8(low), span = vdupq_n_u8((uint8_t)(high - low));
+    uint8x16_t truth[4];
+    for (int k = 0; k < 4; k++) truth[k] = vcleq_u8(vsubq_u8(vld1q_u8(p + 16 * k), first), span);
+    return mask_of(truth);
+}
+
 TK_INLINE uint64_t inner_bytes(const uint8_t *p) {
     uint8x16_t truth[4];
     for (int k = 0; k < 4; k++) truth[k] = vcltq_s8(vreinterpretq_s8_u8(vld1q_u8(p + 16 * k)), vdupq_n_s8(-64));
     return mask_of(truth);
 }
 
-TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) {
-    do {
-        for (int k = 0; k < 8; k++) {
-            out[k] = from + (mask ? lowest(mask) : 0);
-            mask &= mask - 1;
-        }
-        out += 8;
-    } while (mask);
-}
+TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out) { write_by_eights(mask, from, out); }
 
 SCANNERS(neon)
 
