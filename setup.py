@@ -20,6 +20,7 @@ SOURCES = {
     "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "stages": ["dfa.c"],
+    "id_blocks": [],
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],

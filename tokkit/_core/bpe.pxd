@@ -2,6 +2,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.special cimport tk_special
 from tokkit._core.text cimport TextView, tk_cuts, tk_dfa_memo, tk_split
 
@@ -68,6 +69,7 @@ cdef extern from "base.h" nogil:
 cdef class Worker:
     # Cache and scratch for one thread at a time.
     cdef tk_worker state
+    cdef double density  # ids for each unit of text, lately
     cdef void shrink(self) noexcept
 
 
@@ -77,6 +79,7 @@ cdef class BPEEncoder:
     cdef object pattern  # owns what `split` points to
     cdef readonly size_t n_ids
     cdef size_t max_words
+    cdef readonly BlockPool pool
     cdef object owner
     cdef list idle
     cdef PyObject **ints  # [n_ids] the int objects that lists have been given so far
@@ -84,10 +87,10 @@ cdef class BPEEncoder:
     cdef object give_back(self, Worker worker)
     cdef object run(self, Worker worker, text, matcher)
     cdef list as_list(self, const uint32_t *ids, size_t n)
+    cdef object as_array(self, Worker worker)
 
 
 cdef object check(int status)
-cdef object as_array(const uint32_t *ids, size_t n)
 cdef int convert(TextView *view, tk_worker *w, const uint8_t **p, size_t *n) noexcept nogil
 cdef int encode_some(
     tk_bpe *model, tk_worker *w, const tk_split *split, const tk_special *specials, const uint8_t *p, size_t n,

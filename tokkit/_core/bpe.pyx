@@ -1,5 +1,4 @@
 # A vocabulary in, an encoder out: text → ids, one crossing of the C boundary for a text or a batch.
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -7,8 +6,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
+from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
@@ -38,8 +38,9 @@ cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+    LONG_TEXT = 1 << 13            # units of text, whose ids may become an array without a copy
 
-new_array, ID_TYPE = np.empty, np.dtype(np.uint32)
+cdef double FIRST_DENSITY = 0.25  # English has 0.23 ids a byte
 
 tk_isa_use(chosen_isa())
 
@@ -63,6 +64,7 @@ cdef class Worker:
         with nogil:  # it takes milliseconds: threads set up theirs side by side
             status = tk_worker_init(&self.state, &encoder.model, encoder.max_words)
         check_build(status, 0)
+        self.density = FIRST_DENSITY
 
     def __dealloc__(self):
         tk_worker_free(&self.state)
@@ -134,6 +136,7 @@ cdef class BPEEncoder:
         self.split = split_of(split)
         self.max_words = max_words
         self.idle = []
+        self.pool = BlockPool()
         self.n_ids = offsets.shape[0] - 1
         vocabulary.blob = <const uint8_t *> <const char *> blob
         vocabulary.offsets = &offsets[0]
@@ -185,6 +188,8 @@ cdef class BPEEncoder:
         cdef int status
         w.n_ids = 0
         text = view_text(text, &view)  # keeps the memory alive until the ids are there
+        if view.length >= LONG_TEXT:
+            self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
         if view.length < GIL_FREE_BYTES:
             status = convert(&view, w, &p, &n)
             if status == TK_OK:
@@ -201,6 +206,8 @@ cdef class BPEEncoder:
             check(status)
             if n > SLICE_BYTES:
                 PyErr_CheckSignals()
+        if view.length >= LONG_TEXT:
+            worker.density = max(0.9 * worker.density, w.n_ids / <double> view.length)
         return None
 
     cdef list as_list(self, const uint32_t *ids, size_t n):
@@ -217,6 +224,9 @@ cdef class BPEEncoder:
                 item = new_int(ids[k])
             PyList_SET_ITEM(result, k, item)
         return result
+
+    cdef object as_array(self, Worker worker):
+        return self.pool.array(&worker.state.ids, &worker.state.ids_capacity, worker.state.n_ids)
 
     def prepare(self):
         """Set up the cache of the first thread now, rather than when the first text comes."""
@@ -236,7 +246,7 @@ cdef class BPEEncoder:
         cdef Worker worker = self.take_worker()
         try:
             self.run(worker, text, matcher)
-            return as_array(worker.state.ids, worker.state.n_ids)
+            return self.as_array(worker)
         finally:
             self.give_back(worker)
 
@@ -266,7 +276,7 @@ cdef class BPEEncoder:
                 with nogil:
                     status = tk_encode_pieces(&self.model, &worker.state, p, &ends[0], count)
                 check(status)
-            return as_array(worker.state.ids, worker.state.n_ids)
+            return self.as_array(worker)
         finally:
             self.give_back(worker)
 
@@ -335,17 +345,6 @@ cdef class BPEEncoder:
 
 cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
-
-
-cdef object as_array(const uint32_t *ids, size_t n):
-    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
-    cdef Py_buffer out
-    result = new_array(n, ID_TYPE)
-    if n:
-        PyObject_GetBuffer(result, &out, PyBUF_SIMPLE | PyBUF_WRITABLE)
-        memcpy(out.buf, ids, n * sizeof(uint32_t))
-        PyBuffer_Release(&out)
-    return result
 
 
 cdef int encode_some(
