@@ -24,6 +24,7 @@ SOURCES = {
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
+    "aligned": ["aligned.c"],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],

@@ -1,0 +1,155 @@
+# UTF-8 in, `AlignedText` out: a text on its way through the stages, in pieces, aligned with the original.
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from tokkit._core.text import to_utf8
+
+cdef extern from "base.h":
+    int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE
+
+
+cdef object check_stage(int status):
+    if status == TK_NO_MEMORY:
+        raise MemoryError("not enough memory for the text and its alignment")
+    if status == TK_TOO_LARGE:
+        raise OverflowError("a text of 4 GiB or more cannot go through components one by one")
+    return None
+
+
+cdef class AlignedText:
+    """A text on its way: UTF-8 cut into pieces, each byte aligned with the bytes of the original it comes from.
+
+    Normalizers change what stands in the pieces, pretokenizers cut them further, and each leaves alone what is an
+    added token already. One of your own does the same by `rewrite` and `cut`.
+
+    >>> text = AlignedText("Straße 5")
+    >>> text.cut(lambda piece: [(0, 6), (7, 8)])
+    >>> text.rewrite(lambda piece: [("s", 0), ("s", 1)] if piece == "ß" else [(c.lower(), 0) for c in piece])
+    >>> text.pieces
+    ['straße', '5']
+    """
+
+    def __cinit__(self, text):
+        self.original = to_utf8(text)
+        check_stage(tk_aligned_init(&self.state, <const uint8_t *> <const char *> self.original, len(self.original)))
+
+    def __dealloc__(self):
+        tk_aligned_free(&self.state)
+
+    @property
+    def utf8(self):
+        """All of the text as it is now, also what stands in no piece."""
+        return (<const char *> self.state.text)[:self.state.n]
+
+    @property
+    def pieces(self):
+        """The text of each piece."""
+        cdef size_t i
+        cdef const char *text = <const char *> self.state.text
+        return [
+            text[self.state.pieces[i].start:self.state.pieces[i].end].decode("utf-8")
+            for i in range(self.state.n_pieces)
+        ]
+
+    @property
+    def ids(self):
+        """The id of each piece that is an added token, None for the others."""
+        cdef size_t i
+        return [
+            None if self.state.pieces[i].id == TK_NO_TOKEN else self.state.pieces[i].id
+            for i in range(self.state.n_pieces)
+        ]
+
+    @property
+    def bounds(self):
+        """Where each piece starts and ends in `utf8`: int64 of shape (n, 2)."""
+        cdef size_t i
+        bounds = np.empty((self.state.n_pieces, 2), dtype=np.int64)
+        cdef int64_t[:, ::1] out = bounds
+        for i in range(self.state.n_pieces):
+            out[i, 0] = self.state.pieces[i].start
+            out[i, 1] = self.state.pieces[i].end
+        return bounds
+
+    def spans(self):
+        """Return, for each byte of `utf8`, the bytes of the original it comes from: uint32 of shape (n, 2)."""
+        check_stage(tk_aligned_spell_out(&self.state))
+        spans = np.empty((self.state.n, 2), dtype=np.uint32)
+        cdef uint32_t[:, ::1] out = spans
+        if self.state.n:
+            memcpy(&out[0, 0], self.state.spans, self.state.n * sizeof(tk_span))
+        return spans
+
+    def piece_spans(self):
+        """Return the bytes of the original that each piece comes from: int64 of shape (n, 2)."""
+        cdef size_t i
+        cdef tk_span span
+        found = np.empty((self.state.n_pieces, 2), dtype=np.int64)
+        cdef int64_t[:, ::1] out = found
+        for i in range(self.state.n_pieces):
+            span = tk_aligned_span(&self.state, self.state.pieces[i].start, self.state.pieces[i].end)
+            out[i, 0] = span.start
+            out[i, 1] = span.end
+        return found
+
+    def rewrite(self, function):
+        """Put in the place of each piece what `function(piece)` returns: (character, change) for each character.
+
+        A change of 1 puts the character in; 0 puts it in the place of the next one of the piece, and -n also drops
+        the n behind that. What is left of the piece is dropped.
+        """
+        cdef tk_rewrite w
+        cdef size_t number
+        check_stage(tk_rewrite_begin(&w, &self.state))
+        try:
+            number = tk_rewrite_next(&w, 0)
+            while number < self.state.n_pieces:
+                piece = (<const char *> self.state.text)[w.at:w.end].decode("utf-8")
+                for character, change in function(piece):
+                    if not isinstance(character, str) or len(character) != 1 or 0xD800 <= ord(character) < 0xE000:
+                        raise ValueError(f"{character!r} is no character")
+                    tk_rewrite_put(&w, ord(character), change)
+                number = tk_rewrite_next(&w, number + 1)
+        except BaseException:
+            w.status = TK_NO_MEMORY  # so that what was made is thrown away
+            tk_rewrite_end(&w, &self.state)
+            raise
+        check_stage(tk_rewrite_end(&w, &self.state))
+
+    def cut(self, function):
+        """Cut each piece at what `function(piece)` returns: (start, end) of the new pieces, in characters.
+
+        They must be in order and not overlap; what stands in none is dropped.
+        """
+        cdef tk_cut cut
+        cdef size_t number, start
+        found = []
+        for number in range(self.state.n_pieces):
+            if self.state.pieces[number].id == TK_NO_TOKEN:
+                start = self.state.pieces[number].start
+                piece = (<const char *> self.state.text)[start:self.state.pieces[number].end].decode("utf-8")
+                found.append(_places(piece, function(piece), start))
+            else:
+                found.append(None)
+        tk_cut_begin(&cut, &self.state)
+        number = tk_cut_next(&cut, 0)
+        while number < self.state.n_pieces:
+            for first, last in found[number]:
+                tk_cut_add(&cut, first, last, TK_NO_TOKEN)
+            number = tk_cut_next(&cut, number + 1)
+        check_stage(tk_cut_end(&cut, &self.state))
+
+
+def _places(str piece, spans, size_t at):
+    # Spans in characters, checked, as bytes of the text.
+    places, done, place = [], 0, at
+    for start, end in spans:
+        if not done <= start <= end <= len(piece):
+            raise ValueError(f"({start}, {end}) is no span behind {done} in a piece of {len(piece)} characters")
+        first = place + len(piece[done:start].encode())
+        place = first + len(piece[start:end].encode())
+        places.append((first, place))
+        done = end
+    return places
