@@ -175,6 +175,11 @@ class Encoding(Aligned):
             self._overflow = tuple(self._overflow())
         return list(self._overflow)
 
+    @property
+    def overflows(self) -> bool:
+        """Whether truncation cut anything off."""
+        return self._overflow != ()
+
     @staticmethod
     def merge(encodings: Iterable[Encoding], *, growing_offsets: bool = True) -> Encoding:
         """Return encodings as one, in turn; with `growing_offsets`, the spans of each go on where the last ended.
@@ -190,9 +195,8 @@ class Encoding(Aligned):
         length = index_of("length", length)
         left = checked_direction(direction) == "left"
         n, k = self._n, max(0, length - self._n)
-        own = self._overflow
-        overflow: Overflow = own
-        if own != ():
+        overflow: Overflow = ()
+        if self.overflows:
             options: Any = {"id": id, "type_id": type_id, "token": token, "direction": direction}
             overflow = lambda: [part.pad(length, **options) for part in self.overflowing]  # noqa: E731
         if not k:
@@ -335,7 +339,7 @@ def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: boo
     def overflow() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    return derived(starts[-1], make, tokens, overflow if any(part._overflow != () for part in parts) else ())
+    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
