@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -53,6 +54,71 @@ class Split:
     keep_unmatched: bool = False
 
 
+def _checked_int(owner: str, name: str, value: object, least: int = 0, most: int = (1 << 32) - 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {least} to {most}")
+
+
+def _checked_choice(owner: str, name: str, value: object, *choices: str) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise OptionError(f"{owner}: {name} is {value!r}; it must be one of {', '.join(choices)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """How an encoding that is longer than `max_length`, special tokens counted, is cut.
+
+    `strategy` says which text of a pair loses tokens: "longest_first" (both down to a half, so that a short one is
+    kept whole), "only_first" or "only_second". What is cut off overflows in parts, each of which begins with the
+    last `stride` tokens of the part before. With the direction "left", the end of the text is what is kept.
+    """
+
+    max_length: int
+    strategy: Literal["longest_first", "only_first", "only_second"] = "longest_first"
+    stride: int = 0
+    direction: Literal["left", "right"] = "right"
+
+    def __post_init__(self) -> None:
+        _checked_int("truncation", "max_length", self.max_length, most=(1 << 63) - 1)
+        _checked_int("truncation", "stride", self.stride, most=(1 << 63) - 1)
+        _checked_choice("truncation", "strategy", self.strategy, "longest_first", "only_first", "only_second")
+        _checked_choice("truncation", "direction", self.direction, "left", "right")
+        if self.stride and self.stride >= self.max_length:
+            raise OptionError(
+                f"truncation: the stride is {self.stride}, and must be less than max_length, {self.max_length}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Padding:
+    """How encodings are filled up: to the longest of their batch (`length=None`), or to at least `length` tokens.
+
+    The length is rounded up to a multiple of `pad_to_multiple_of`, where that is given and not 0.
+    """
+
+    length: int | None = None
+    direction: Literal["left", "right"] = "right"
+    pad_to_multiple_of: int | None = None
+    pad_id: int = 0
+    pad_type_id: int = 0
+    pad_token: str = "[PAD]"
+
+    def __post_init__(self) -> None:
+        for name in ("length", "pad_to_multiple_of"):
+            if getattr(self, name) is not None:
+                _checked_int("padding", name, getattr(self, name), most=(1 << 31) - 1)
+        _checked_choice("padding", "direction", self.direction, "left", "right")
+        _checked_int("padding", "pad_id", self.pad_id)
+        _checked_int("padding", "pad_type_id", self.pad_type_id)
+        if not is_text(self.pad_token):
+            raise OptionError(f"padding: pad_token is {self.pad_token!r}; it must be text")
+
+
+def is_text(value: object) -> bool:
+    """Return whether a value is a str that has UTF-8: one without lone surrogates."""
+    return isinstance(value, str) and not any(0xD800 <= ord(c) < 0xE000 for c in value)
+
+
 def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
     """Return special tokens (text → id) as a dict; OptionError or VocabError for what cannot be one."""
     if not isinstance(tokens, Mapping):
@@ -62,7 +128,7 @@ def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
             raise OptionError(f"a special token is text of at least one character, not {text!r}")
         if isinstance(id_, bool) or not isinstance(id_, int) or not 0 <= id_ <= MAX_ID:
             raise OptionError(f"the special token {text!r} needs an id from 0 to {MAX_ID}, not {id_!r}")
-        if any(0xD800 <= ord(c) < 0xE000 for c in text):
+        if not is_text(text):
             raise OptionError(f"the special token {text!r} has a lone surrogate, which no text can have")
     if len(set(tokens.values())) < len(tokens):
         raise VocabError("two special tokens share one id")

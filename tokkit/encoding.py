@@ -2,58 +2,388 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.alignment import Aligned, Ranges, character_spans, index_of
+from tokkit.errors import OptionError
+from tokkit.vocab import Vocab
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """The tokens of one text, aligned with it.
+Direction = Literal["left", "right"]
+Maker = Callable[[str], Any]
+"""Makes a column by its name: an array of one row a token, or the list of the tokens' bytes."""
 
-    `ids` and `tokens` have one entry a token; `offsets` are (start, end) in characters of the original text,
-    `byte_offsets` the same in bytes of its UTF-8. The tokens of one split character share its span.
+DTYPES: dict[str, np.dtype[Any]] = {
+    "ids": np.dtype(np.uint32),
+    "type_ids": np.dtype(np.uint32),
+    "attention_mask": np.dtype(np.uint8),
+    "special_tokens_mask": np.dtype(np.uint8),
+    "word_ids": np.dtype(np.int32),
+    "offsets": np.dtype(np.int64),
+    "byte_offsets": np.dtype(np.int64),
+}
+"""The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
+
+
+class Encoding(Aligned):
+    """The tokens of one text or a pair of texts, aligned with them. Immutable.
+
+    Everything has one entry a token: `ids`; `tokens`, their bytes; `offsets`, (start, end) in characters of the
+    original text, and `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, which piece of the text a token
+    is part of; `sequence_ids`, 0 for the text and 1 for its pair; `attention_mask`, 0 for padding;
+    `special_tokens_mask`, 1 for what was added. What has no word or sequence is None there. The tokens of one split
+    character share its span. `overflowing` are the parts that truncation cut off.
+
+    What is asked for is computed, once: columns are arrays (`as_arrays`), lists are made of them. A part of an
+    encoding, or encodings joined, compute theirs from those they were made of.
+
+    >>> vocab = Vocab.from_list([b"low", b"er"])
+    >>> encoding = Encoding(np.array([0, 1], dtype=np.uint32), np.array([[0, 3], [3, 5]]), None, vocab, "lower")
+    >>> encoding.tokens, encoding.offsets, encoding.char_to_token(4)
+    ([b'low', b'er'], [(0, 3), (3, 5)], 1)
     """
 
-    ids: list[int]
-    tokens: list[bytes]
-    offsets: list[tuple[int, int]]
-    byte_offsets: list[tuple[int, int]]
+    __slots__ = ("_columns", "_lists", "_make", "_overflow")
+    __hash__ = None  # type: ignore[assignment]  # equal by content, as lists are
+
+    def __init__(
+        self,
+        ids: NDArray[np.uint32],
+        spans: NDArray[np.int64],
+        words: NDArray[np.int32] | None,
+        vocab: Vocab,
+        text: str | bytes,
+    ) -> None:
+        """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
+
+        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
+        in no word (None: all). `text` is the original, str or UTF-8.
+        """
+        n = len(ids)
+        if spans.shape != (n, 2) or (words is not None and words.shape != (n,)):
+            shapes = f"{spans.shape} and {None if words is None else words.shape}"
+            raise OptionError(f"{n} ids need spans of shape ({n}, 2) and words of shape ({n},), not {shapes}")
+
+        def make(name: str) -> Any:
+            if name == "tokens":
+                return tokens_of(vocab, ids)
+            if name == "offsets":
+                return character_spans(text, spans)
+            if name == "word_ids":
+                return np.full(n, -1, dtype=np.int32) if words is None else words
+            return np.full(n, name == "attention_mask", dtype=DTYPES[name])
+
+        self._set(n, make, {}, ())
+        self._columns.update(ids=read_only(ids), byte_offsets=read_only(spans))
+
+    def _set(self, n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> None:
+        self._n, self._make, self._ranges, self._overflow = n, make, ranges, overflow
+        self._columns: dict[str, Any] = {}
+        self._lists: dict[str, list[Any]] = {}
+
+    def column(self, name: str) -> Any:
+        """Return one column as an array (see `as_arrays`), or "tokens" as a list; neither is to be written to."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._make(name)
+            column = self._columns[name] = column if name == "tokens" else read_only(column)
+        return column
+
+    def as_arrays(self, *names: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of these names (all, where none is given) as read-only arrays, without any lists.
+
+        ids, type_ids: uint32; attention_mask, special_tokens_mask: uint8; word_ids, sequence_ids: int32, -1 for
+        none; offsets, byte_offsets: int64 of shape (n, 2).
+        """
+        made = {}
+        for name in names or (*DTYPES, "sequence_ids"):
+            if name not in DTYPES and name != "sequence_ids":
+                raise OptionError(f"{name!r} is none of the columns {', '.join(DTYPES)}, sequence_ids")
+            made[name] = self._sequence_ids() if name == "sequence_ids" else self.column(name)
+        return made
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self._n
+
+    def _list(self, name: str) -> list[Any]:
+        found = self._lists.get(name)
+        if found is None:
+            found = self._lists[name] = self._make_list(name)
+        return found
+
+    def _make_list(self, name: str) -> list[Any]:
+        if name == "tokens":
+            return list(self.column(name))
+        if name in ("offsets", "byte_offsets"):
+            spans = self.column(name)
+            return list(zip(spans[:, 0].tolist(), spans[:, 1].tolist(), strict=True))
+        values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
+        return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids."""
+        return self._list("ids")
+
+    @property
+    def tokens(self) -> list[bytes]:
+        """The bytes of each token."""
+        return self._list("tokens")
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """(start, end) of each token in characters of the original text; (0, 0) for what was added."""
+        return self._list("offsets")
+
+    @property
+    def byte_offsets(self) -> list[tuple[int, int]]:
+        """(start, end) of each token in bytes of the original text's UTF-8, as the model found them: never trimmed."""
+        return self._list("byte_offsets")
 
     @property
     def type_ids(self) -> list[int]:
-        """0 for each token: there is one sequence."""
-        return [0] * len(self.ids)
+        """The type of each token, by which models tell apart the texts of a pair."""
+        return self._list("type_ids")
 
     @property
     def attention_mask(self) -> list[int]:
-        """1 for each token: there is no padding."""
-        return [1] * len(self.ids)
+        """1 for each token, 0 for padding."""
+        return self._list("attention_mask")
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """1 for each token that a postprocessor or padding added, 0 for those of the text."""
+        return self._list("special_tokens_mask")
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """The number of the word that each token is part of."""
+        return self._list("word_ids")
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """The number of the text that each token is part of."""
+        return self._list("sequence_ids")
+
+    @property
+    def overflowing(self) -> list[Encoding]:
+        """The parts that truncation cut off, each as long as this one at most."""
+        if not isinstance(self._overflow, tuple):
+            self._overflow = tuple(self._overflow())
+        return list(self._overflow)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether truncation cut anything off."""
+        return self._overflow != ()
+
+    @staticmethod
+    def merge(encodings: Iterable[Encoding], *, growing_offsets: bool = True) -> Encoding:
+        """Return encodings as one, in turn; with `growing_offsets`, the spans of each go on where the last ended.
+
+        What overflows is each combination of their parts but that of the first ones.
+        """
+        return joined(list(encodings), grow=growing_offsets)
+
+    def pad(
+        self, length: int, *, id: int = 0, type_id: int = 0, token: str = "[PAD]", direction: Direction = "right"
+    ) -> Encoding:
+        """Return an encoding of at least `length` tokens, and what overflows alike; 0 in the attention mask is new."""
+        length = index_of("length", length)
+        left = checked_direction(direction) == "left"
+        n, k = self._n, max(0, length - self._n)
+        overflow: Overflow = ()
+        if self.overflows:
+            options: Any = {"id": id, "type_id": type_id, "token": token, "direction": direction}
+            overflow = lambda: [part.pad(length, **options) for part in self.overflowing]  # noqa: E731
+        if not k:
+            return replaced(self, overflow=overflow)
+        padding = added([id] * k, [token.encode()] * k, type_id=type_id, attention=0)
+        parts = [padding, self] if left else [self, padding]
+        shift = k if left else 0
+        ranges = {sequence: (a + shift, b + shift) for sequence, (a, b) in self._ranges.items()}
+        return derived(n + k, lambda name: together(name, parts), ranges, overflow)
+
+    def truncate(self, max_length: int, *, stride: int = 0, direction: Direction = "right") -> Encoding:
+        """Return the first `max_length` tokens (the last, for "left"); the others are its `overflowing`.
+
+        Each part has `max_length` tokens at most, the first `stride` of which (for "left", the last) are those that
+        the part before it ends with. A cut encoding no longer knows its sequences.
+        """
+        max_length, stride = index_of("max_length", max_length), index_of("stride", stride)
+        left = checked_direction(direction) == "left"
+        n = self._n
+        if max_length >= n:
+            return self
+        if not max_length:
+            return derived(0, lambda name: self.column(name)[:0], {}, (self,))
+        if stride >= max_length:
+            raise OptionError(
+                f"the stride is {stride}, and must be less than the {max_length} tokens that are left of {n}; "
+                "special tokens and the other text of a pair are counted off before"
+            )
+        step = max_length - stride
+
+        def part(i: int) -> Encoding:
+            start = max(0, n - i * step - max_length) if left else i * step
+            end = n - i * step if left else min(n, start + max_length)
+            return derived(end - start, lambda name: self.column(name)[start:end], {}, ())
+
+        n_more = -(-(n - max_length) // step)
+        return derived(max_length, part(0).column, {}, lambda: [part(i) for i in range(1, n_more + 1)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Encoding):
+            return NotImplemented
+        return (
+            self._n == other._n
+            and all(np.array_equal(self.column(name), other.column(name)) for name in DTYPES)
+            and self._ranges == other._ranges
+            and self.tokens == other.tokens
+            and self.overflowing == other.overflowing
+        )
+
+    def __repr__(self) -> str:
+        ids = ", ".join(map(str, self.column("ids")[:8].tolist())) + (", …" if self._n > 8 else "")
+        return f"<Encoding of {self._n} tokens: {ids}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = {name: self.column(name) for name in ("tokens", *DTYPES)}
+        return restored, (self._n, columns, dict(self._ranges), tuple(self.overflowing))
 
 
-def characters_of(utf8: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn byte spans of UTF-8 text into character spans, shape (n, 2): all characters a span touches."""
-    data = np.frombuffer(utf8, dtype=np.uint8)
-    character = np.cumsum((data & 0xC0) != 0x80) - 1
-    out = np.zeros((len(starts), 2), dtype=np.int64)
-    filled = ends > starts
-    out[filled, 0] = character[starts[filled]]
-    out[filled, 1] = character[ends[filled] - 1] + 1
-    return out
+Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
+"""The parts cut off, or what makes them once they are asked for: of a pair they are many."""
 
 
-def code_units(text: str) -> NDArray[np.int64]:
-    """Return where each character that the core reads starts in `text`, and its length at the end.
+def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
+    """Return the bytes of the tokens of `ids`."""
+    blob = vocab.blob
+    starts, ends = vocab.offsets[ids].tolist(), vocab.offsets[ids.astype(np.int64) + 1].tolist()
+    return [blob[a:b] for a, b in zip(starts, ends, strict=True)]
 
-    They differ from 0, 1, 2, … only where a str holds surrogate pairs, which the core reads as one character.
+
+def checked_direction(direction: str) -> str:
+    """Return "left" or "right", or raise OptionError."""
+    if direction not in ("left", "right"):
+        raise OptionError(f'the direction is {direction!r}; it must be "left" or "right"')
+    return direction
+
+
+def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
+    """Return an encoding of `n` tokens whose columns `make` computes when they are asked for."""
+    encoding = Encoding.__new__(Encoding)
+    encoding._set(n, make, ranges, overflow)
+    return encoding
+
+
+def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: tuple[Encoding, ...]) -> Encoding:
+    """Return an encoding whose columns are all known: what pickle calls."""
+    return derived(n, columns.__getitem__, ranges, overflow)
+
+
+def replaced(
+    encoding: Encoding, *, ranges: Ranges | None = None, overflow: Overflow | None = None, **columns: Callable[[], Any]
+) -> Encoding:
+    """Return an encoding that differs in what is given: columns as functions that make them once they are needed."""
+
+    def make(name: str) -> Any:
+        return columns[name]() if name in columns else encoding.column(name)
+
+    return derived(
+        len(encoding),
+        make if columns else encoding.column,
+        encoding._ranges if ranges is None else ranges,
+        encoding._overflow if overflow is None else overflow,
+    )
+
+
+def added(
+    ids: Sequence[int], tokens: Sequence[bytes], *, type_id: int = 0, attention: int = 1, special: int = 1
+) -> Encoding:
+    """Return an encoding of tokens that are not of any text: special tokens and padding."""
+    n = len(ids)
+    given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
+
+    def make(name: str) -> Any:
+        if name == "tokens":
+            return list(tokens)
+        if "offsets" in name:
+            return np.zeros((n, 2), dtype=DTYPES[name])
+        return np.full(n, given.get(name, -1), dtype=DTYPES[name])
+
+    return derived(n, make, {}, ())
+
+
+def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False) -> Encoding:
+    """Return `parts` as one encoding; `ranges` are, in numbers of parts, those of the result's sequences.
+
+    Without `ranges` the parts' own are kept, a later one of the same sequence in place of an earlier. With `grow`,
+    the spans of each part go on from the last span's end.
     """
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    high = (points & 0xFFFFFC00) == 0xD800
-    low = (points & 0xFFFFFC00) == 0xDC00
-    second = np.zeros(len(points), dtype=bool)
-    second[1:] = high[:-1] & low[1:]
-    return np.append(np.flatnonzero(~second), len(points))
+    starts = [0]
+    for part in parts:
+        starts.append(starts[-1] + len(part))
+    if ranges is None:
+        kept = zip(parts, starts, strict=False)
+        tokens = {s: (at + a, at + b) for part, at in kept for s, (a, b) in part._ranges.items()}
+    else:
+        tokens = {s: (starts[a], starts[b]) for s, (a, b) in ranges.items()}
+
+    def make(name: str) -> Any:
+        return grown(name, parts) if grow and "offsets" in name else together(name, parts)
+
+    def overflow() -> list[Encoding]:
+        return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
+
+    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
+
+
+def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
+    """Return what overflows where encodings are joined: lists of one of each part's encodings, in tokenizers' order.
+
+    Joining A and B gives (a, B), (a, b) for each a that overflows from A and each b from B, then (A, b); more parts
+    are joined in turn. A chosen part brings its own overflow along, so that (a, B) overflows to (a, b) once more.
+    """
+    done: list[Encoding] = []
+    choices: list[list[Encoding]] = []
+    for part in parts:
+        others = part.overflowing
+        choices = [[*chosen, one] for chosen in choices for one in (part, *others)]
+        choices += [[*done, other] for other in others]
+        done.append(part)
+    return choices
+
+
+def together(name: str, parts: Sequence[Encoding]) -> Any:
+    """Return a column of each part, joined."""
+    columns = [part.column(name) for part in parts]
+    if name == "tokens":
+        return [token for column in columns for token in column]
+    return np.concatenate(columns) if columns else empty(name)
+
+
+def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
+    """Return the spans of each part, moved to where the last span of those before it ends."""
+    columns, end = [empty(name)], 0
+    for part in parts:
+        spans = part.column(name) + end
+        columns.append(spans)
+        end = int(spans[-1, 1]) if len(spans) else end
+    return np.concatenate(columns)
+
+
+def empty(name: str) -> NDArray[Any]:
+    """Return a column of no tokens."""
+    column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
+    return column.reshape(0, 2) if "offsets" in name else column
+
+
+def read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that nobody can write through."""
+    column = column.view()
+    column.flags.writeable = False
+    return column

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tokkit import formats
 from tokkit.decoders.streaming import DecodeStream
 from tokkit.definition import Definition
-from tokkit.encoding import Encoding, characters_of, code_units
+from tokkit.encoding import Encoding
 from tokkit.engine import Engine, Special, thread_count
 from tokkit.errors import OptionError, VocabError
 from tokkit.pretokenizers import patterns
@@ -165,16 +165,7 @@ class Tokenizer:
     def __call__(self, text: Text, *, special: Special = "text") -> Encoding:
         """Return an `Encoding`: ids, tokens, and offsets into the original text."""
         utf8, ids, spans = self._engine.aligned(text, special)
-        characters = characters_of(utf8, spans[:, 0], spans[:, 1])
-        if isinstance(text, str) and len(text) and not text.isascii():
-            characters = code_units(text)[characters]
-        id_list = ids.tolist()
-        return Encoding(
-            ids=id_list,
-            tokens=[self.vocab[i] for i in id_list],
-            offsets=[(a, b) for a, b in characters.tolist()],
-            byte_offsets=[(a, b) for a, b in spans.tolist()],
-        )
+        return Encoding(ids, spans, None, self.vocab, text if isinstance(text, str) else utf8)
 
     def count(self, text: Text, *, special: Special = "text") -> int:
         """Return how many ids `text` has."""

@@ -1,0 +1,1 @@
+"""Encodings of texts in, one encoding with special tokens out, cut and filled up as asked."""

@@ -1,0 +1,32 @@
+"""Encodings of byte-level tokens in, the same with offsets that leave out spaces out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokkit.postprocessors.layout import Group, Postprocessor, checked_bool
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLevel(Postprocessor):
+    """Trim offsets where `trim_offsets` says so; `add_prefix_space` is that of the pretokenizer.
+
+    `use_regex` stands in tokenizer.json and changes nothing here.
+    """
+
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
+
+    def __post_init__(self) -> None:
+        checked_bool(self, "add_prefix_space", "trim_offsets", "use_regex")
+
+    def n_added(self, *, pair: bool = False) -> int:
+        """Return 0."""
+        return 0
+
+    def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
+        """Trim, and number the groups anew."""
+        if self.trim_offsets:
+            groups = [group.trimmed(self.add_prefix_space) for group in groups]
+        return [group.numbered(i) for i, group in enumerate(groups)]

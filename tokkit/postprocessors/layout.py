@@ -1,0 +1,222 @@
+"""What a postprocessor does with one text or a pair, as data in, encodings with special tokens out.
+
+Every postprocessor comes down to a `Layout`: which tokens stand where around the texts, with which type ids, and how
+offsets are trimmed. Encodings and batches of arrays are put together from it alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from tokkit.definition import Truncation, is_text
+from tokkit.encoding import Encoding, added, joined, replaced
+from tokkit.errors import OptionError
+from tokkit.postprocessors.lengths import truncate
+from tokkit.postprocessors.trimming import Spaces, Trim, trimmed
+from tokkit.vocab import MAX_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Tokens that stand in each encoding: their ids, their bytes, and whether the special tokens mask shows them."""
+
+    ids: tuple[int, ...]
+    tokens: tuple[bytes, ...]
+    type_id: int = 0
+    special: bool = True
+
+    @classmethod
+    def one(cls, token: tuple[str, int], type_id: int = 0) -> Added:
+        """Return the part of one token, given as (text, id)."""
+        return cls((token[1],), (token[0].encode(),), type_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The place of a text: `number` 0, or 1 for the second of a pair. Parts that overflow have their own type id."""
+
+    number: int
+    type_id: int = 0
+    overflow_type_id: int = 0
+    trims: tuple[Trim, ...] = ()
+
+
+Part = Added | Text
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parts that processors of a sequence have put together so far.
+
+    `ranges` say which parts are those of a text: number of the text → (first, one past the last).
+    """
+
+    parts: tuple[Part, ...]
+    ranges: Mapping[int, tuple[int, int]]
+
+    def between(self, before: tuple[Part, ...], after: tuple[Part, ...], sequence: int) -> Group:
+        """Return the group with tokens around it, as that of text number `sequence`; only these show as special."""
+        inside = [replace(part, special=False) if isinstance(part, Added) else part for part in self.parts]
+        start = len(before)
+        return Group((*before, *inside, *after), {sequence: (start, start + len(inside))})
+
+    def typed(self, type_id: int, *, overflow: bool = False) -> Group:
+        """Return the group with all tokens of one type; texts that overflow keep theirs unless `overflow`."""
+        parts: list[Part] = []
+        for part in self.parts:
+            if isinstance(part, Text) and overflow:
+                part = replace(part, overflow_type_id=type_id)
+            parts.append(replace(part, type_id=type_id))
+        return replace(self, parts=tuple(parts))
+
+    def numbered(self, sequence: int) -> Group:
+        """Return the group as that of text number `sequence`, besides what it is already."""
+        return replace(self, ranges={**self.ranges, sequence: (0, len(self.parts))})
+
+    def trimmed(self, add_prefix_space: bool) -> Group:
+        """Return the group with the offsets of its texts trimmed once more."""
+        parts: list[Part] = []
+        for i, part in enumerate(self.parts):
+            if isinstance(part, Text):
+                part = replace(part, trims=(*part.trims, Trim(add_prefix_space, i == 0)))
+            parts.append(part)
+        return replace(self, parts=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The parts of an encoding in turn, and which of them are the texts'; `ranges` is None if nobody says."""
+
+    parts: tuple[Part, ...]
+    ranges: Mapping[int, tuple[int, int]] | None
+    _added: dict[int, Encoding] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> Layout:
+        """Return the layout of groups in turn; of two ranges for one text, the later holds."""
+        parts: list[Part] = []
+        ranges: dict[int, tuple[int, int]] = {}
+        for group in groups:
+            at = len(parts)
+            ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
+            parts += group.parts
+        return cls(tuple(parts), ranges)
+
+    def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
+        """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet."""
+        parts = []
+        for i, part in enumerate(self.parts):
+            if isinstance(part, Text):
+                parts.append(_placed(encodings[part.number], part, spaces))
+            else:
+                if i not in self._added:
+                    self._added[i] = added(part.ids, part.tokens, type_id=part.type_id, special=part.special)
+                parts.append(self._added[i])
+        if self.ranges is not None:
+            return joined(parts, ranges=self.ranges)
+        if len(parts) == 1:
+            return parts[0]
+        return joined([replaced(part, ranges={i: (0, len(part))}) for i, part in enumerate(parts)])
+
+
+def _placed(encoding: Encoding, place: Text, spaces: Spaces | None) -> Encoding:
+    """Return an encoding with the type ids and offsets that its place gives it, and what overflows likewise."""
+    main = _retyped(encoding, place.type_id, place, spaces)
+    if not encoding.overflows:
+        return main
+    own = place.overflow_type_id
+    return replaced(main, overflow=lambda: [_retyped(part, own, place, spaces) for part in encoding.overflowing])
+
+
+def _retyped(encoding: Encoding, type_id: int, place: Text, spaces: Spaces | None) -> Encoding:
+    type_ids = partial(np.full, len(encoding), type_id, dtype=np.uint32)
+    if not place.trims:
+        return replaced(encoding, type_ids=type_ids)
+    return replaced(encoding, type_ids=type_ids, offsets=lambda: trimmed(encoding, place.trims, spaces))
+
+
+@dataclass(frozen=True, slots=True)
+class Postprocessor(ABC):
+    """What adds special tokens to the encodings of one text or a pair, and joins them.
+
+    Fields are those of tokenizer.json; `arrange` says what they do, `layout` keeps what comes of it.
+    """
+
+    _layouts: dict[tuple[bool, bool], Layout] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def n_added(self, *, pair: bool = False) -> int:
+        """Return how many tokens this adds to one text, or to a pair: what truncation leaves room for."""
+
+    @abstractmethod
+    def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
+        """Return what becomes of the groups that an earlier processor left, or of the texts alone."""
+
+    @staticmethod
+    def texts(pair: bool) -> list[Group]:
+        """Return one text or two as no processor has seen them, with the type ids 0 and 1."""
+        return [Group((Text(i, i, i),), {i: (0, 1)}) for i in range(1 + pair)]
+
+    def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
+        """Return where tokens stand around one text or a pair; without `add_special`, in which order the texts."""
+        key = pair, add_special
+        if key not in self._layouts:
+            made = Layout.of(self.arrange(self.texts(pair), add_special=add_special))
+            used = {part.number for part in made.parts if isinstance(part, Text)}
+            if missing := set(range(1 + pair)) - used:
+                which = "the only text" if not pair else ("the first text", "the second text")[min(missing)]
+                raise OptionError(f"the postprocessor would drop {which} of {1 + pair}: its template has no such place")
+            self._layouts[key] = made
+        return self._layouts[key]
+
+    def process(
+        self,
+        first: Encoding,
+        second: Encoding | None = None,
+        *,
+        add_special: bool = True,
+        truncation: Truncation | None = None,
+        spaces: Spaces | None = None,
+    ) -> Encoding:
+        """Return the encoding of a text, or of a pair, with special tokens, and cut to fit if asked.
+
+        `spaces` are those of the tokenizer's vocabulary; without them each token is looked at anew, where offsets
+        are trimmed.
+        """
+        pair = second is not None
+        layout = self.layout(pair=pair, add_special=add_special)
+        encodings = [first] if second is None else [first, second]
+        if truncation is not None:
+            encodings = truncate(encodings, truncation, self.n_added(pair=pair) if add_special else 0)
+        return layout.put_together(encodings, spaces)
+
+
+MAX_TYPE_ID = (1 << 32) - 1
+
+
+def checked_token(owner: str, name: str, token: object) -> tuple[str, int]:
+    """Return a (token, id) as a tuple, or raise OptionError."""
+    pair = tuple(token) if isinstance(token, (tuple, list)) else ()
+    if len(pair) == 2:
+        text, id_ = pair
+        if is_text(text) and isinstance(id_, int) and not isinstance(id_, bool) and 0 <= id_ <= MAX_ID:
+            return text, id_
+    raise OptionError(f"{owner}: {name} is {token!r}; it must be (token, id), the id from 0 to {MAX_ID}")
+
+
+def checked_type_id(owner: str, type_id: object) -> None:
+    """Raise OptionError for what is no type id."""
+    if isinstance(type_id, bool) or not isinstance(type_id, int) or not 0 <= type_id <= MAX_TYPE_ID:
+        raise OptionError(f"{owner}: a type id is {type_id!r}; it must be an int from 0 to {MAX_TYPE_ID}")
+
+
+def checked_bool(processor: Postprocessor, *names: str) -> None:
+    """Raise OptionError where a field of these names is neither True nor False."""
+    for name in names:
+        if not isinstance(value := getattr(processor, name), bool):
+            raise OptionError(f"{type(processor).__name__}: {name} is {value!r}; it must be True or False")

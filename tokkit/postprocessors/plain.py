@@ -1,0 +1,28 @@
+"""Encodings in, the same or the two of a pair in turn out: for a tokenizer without a postprocessor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokkit.postprocessors.layout import Group, Layout, Postprocessor
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Postprocessor):
+    """Add nothing; the texts of a pair follow one another with the type ids 0 and 1.
+
+    As in tokenizers, nothing says then which text the tokens of a single one are of (they count as 0, padding too),
+    nor the parts that overflow; an empty `Sequence` does say.
+    """
+
+    def n_added(self, *, pair: bool = False) -> int:
+        """Return 0."""
+        return 0
+
+    def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
+        """Leave everything as it is."""
+        return groups
+
+    def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
+        """Return the texts in turn."""
+        return Layout(Layout.of(self.texts(pair)).parts, None)

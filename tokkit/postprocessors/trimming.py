@@ -1,0 +1,95 @@
+"""Offsets that cover the spaces of byte-level tokens in, offsets without them out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.encoding import Encoding
+from tokkit.vocab import Vocab
+
+SPACE = "Ġ"
+"""What stands for the byte of a space in byte-level vocabularies."""
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """One trimming: whether the tokenizer puts a space before a text, and whether the text begins its group."""
+
+    add_prefix_space: bool
+    at_start: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spaces:
+    """How many spaces each token of a vocabulary begins and ends with, by id: made once, used for every text."""
+
+    leading: Integers
+    trailing: Integers
+
+    @classmethod
+    def of(cls, vocab: Vocab) -> Spaces:
+        """Count in a vocabulary of byte symbols, where "Ġ" is a space, and white space is found in added tokens.
+
+        >>> Spaces.of(Vocab.from_list(["ĠĠa".encode(), b"b "])).leading.tolist()
+        [2, 0]
+        """
+        points = np.frombuffer(vocab.blob.decode().encode("utf-32-le"), dtype=np.uint32)
+        # count[b]: how many characters begin before byte b of the tokens.
+        count = np.zeros(len(vocab.blob) + 1, dtype=np.int64)
+        np.cumsum((np.frombuffer(vocab.blob, dtype=np.uint8) & 0xC0) != 0x80, out=count[1:])
+        return cls(*_runs(np.isin(points, [ord(c) for c in SPACE + WHITE_SPACE]), count[vocab.offsets]))
+
+    @classmethod
+    def of_bytes(cls, vocab: Vocab, added: Collection[int] = ()) -> Spaces:
+        r"""Count in a vocabulary of bytes, where b" " is what others write "Ġ"; `added` ids are counted as in `of`.
+
+        >>> Spaces.of_bytes(Vocab.from_list([b"  a", b"\n", b"\n "]), added=[2]).trailing.tolist()
+        [0, 0, 2]
+        """
+        leading, trailing = _runs(np.frombuffer(vocab.blob, dtype=np.uint8) == ord(" "), vocab.offsets)
+        if ids := list(added):
+            of_added = cls.of(Vocab.from_list([vocab[id_] for id_ in ids]))
+            leading[ids], trailing[ids] = of_added.leading, of_added.trailing
+        return cls(leading, trailing)
+
+
+def _runs(blank: NDArray[np.bool_], offsets: Integers) -> tuple[Integers, Integers]:
+    """Return how many of the first, and of the last, values of each slice offsets[i]:offsets[i + 1] are true."""
+    n = len(blank)
+    places = np.arange(n, dtype=np.int64)
+    # The first false value from each place on, and the last one up to it.
+    after, before = np.full(n + 1, n, dtype=np.int64), np.full(n + 1, -1, dtype=np.int64)
+    after[:n] = np.minimum.accumulate(np.where(blank, n, places)[::-1])[::-1]
+    before[1:] = np.maximum.accumulate(np.where(blank, -1, places))
+    starts, ends = offsets[:-1], offsets[1:]
+    return np.minimum(after[starts], ends) - starts, ends - 1 - np.maximum(before[ends], starts - 1)
+
+
+def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) -> Integers:
+    """Return the offsets of an encoding without the spaces that its tokens begin and end with.
+
+    A single space at the beginning of a text is left where the tokenizer itself may have put it.
+    """
+    if spaces is None:
+        spaces = Spaces.of(Vocab.from_list(encoding.tokens))
+        leading, trailing = spaces.leading, spaces.trailing
+    else:
+        ids = encoding.column("ids")
+        leading, trailing = spaces.leading[ids], spaces.trailing[ids]
+    offsets: Integers = encoding.column("offsets").copy()
+    starts, ends = offsets[:, 0], offsets[:, 1]
+    for trim in trims:
+        off = leading
+        if trim.add_prefix_space:
+            first = starts == 0
+            first[:1] |= trim.at_start
+            off = np.where(first & (leading == 1), 0, leading)
+        starts[:] = np.minimum(starts + off, ends)
+        ends[:] = np.where(ends >= trailing, np.maximum(ends - trailing, starts), ends)
+    return offsets
