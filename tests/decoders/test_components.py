@@ -136,5 +136,5 @@ def test_decoders_are_values(decoder: Decoder) -> None:
     again = pickle.loads(pickle.dumps(decoder))
     assert again == decoder
     assert hash(again) == hash(decoder)
-    with pytest.raises(AttributeError):
+    with pytest.raises((AttributeError, TypeError)):  # dataclasses of Python 3.11 raise TypeError where they have slots
         decoder.anything = 1
