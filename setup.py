@@ -25,6 +25,7 @@ SOURCES = {
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
     "aligned": ["aligned.c"],
+    "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],

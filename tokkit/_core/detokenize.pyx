@@ -21,10 +21,12 @@ cdef enum:
     COPY = 16        # bytes moved at once: most tokens are shorter, and the surplus is overwritten
     ON_STACK = 4096  # results up to this many bytes need no allocation
 
+cdef size_t ABSENT = <size_t> -1
+
 
 cdef struct Token:
     size_t start
-    size_t length  # 0: no token has this id
+    size_t length  # ABSENT: no token has this id
 
 
 # A growing run of bytes that starts on the stack.
@@ -74,6 +76,8 @@ cdef object as_int(item):
 cdef class Detokenizer:
     """Joins tokens. `blob` and `offsets` (int64, n_ids + 1) are a packed vocabulary. Immutable.
 
+    `present` (uint8, n_ids) says which ids have a token, which may be empty; without it, those of some bytes have.
+
     Raises KeyError(id) for an id that no token has, TypeError for what is not an int (bool included).
     """
 
@@ -82,7 +86,7 @@ cdef class Detokenizer:
     cdef readonly size_t n_ids
     cdef readonly object lengths  # int64 array: bytes of each token
 
-    def __cinit__(self, bytes blob, const int64_t[::1] offsets):
+    def __cinit__(self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] present=None):
         cdef size_t n = offsets.shape[0] - 1, i
         self.n_ids = n
         self.lengths = np.diff(offsets)
@@ -95,6 +99,8 @@ cdef class Detokenizer:
         for i in range(n):
             self.tokens[i].start = offsets[i]
             self.tokens[i].length = offsets[i + 1] - offsets[i]
+            if not (self.tokens[i].length if present is None else present[i]):
+                self.tokens[i].length = ABSENT
 
     def __dealloc__(self):
         PyMem_Free(self.tokens)
@@ -102,7 +108,7 @@ cdef class Detokenizer:
 
     cdef inline int put(self, Output *out, long long id_) except -1:
         cdef Token token
-        if not 0 <= id_ < <long long> self.n_ids or self.tokens[id_].length == 0:
+        if not 0 <= id_ < <long long> self.n_ids or self.tokens[id_].length == ABSENT:
             raise KeyError(id_)
         token = self.tokens[id_]
         if out.n + token.length + COPY > out.capacity:

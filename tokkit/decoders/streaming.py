@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from tokkit.decoders import stages
+from tokkit.decoders.base import Decoder
+from tokkit.decoders.byte_level import ByteLevel
+from tokkit.decoders.fuse import Fuse
+from tokkit.decoders.sequence import flat
 
 
 class DecodeStream:
@@ -27,3 +33,46 @@ class DecodeStream:
             return self._decoder.decode(b"", final=True)
         finally:
             self._decoder.reset()
+
+
+class ChainStream:
+    """Decodes a stream of ids with any decoder. The parts joined, `flush()` included, equal `decode` of all tokens.
+
+    What later tokens can change is held back: an incomplete character, a run of byte tokens up to its end, the
+    spaces at an end that is stripped. Where that is everything (a regular expression behind Fuse), `flush` gives it
+    all. `token_text` gives the token of an id; what it raises leaves the stream as it was.
+
+    >>> from tokkit.decoders.byte_fallback import ByteFallback
+    >>> stream = ChainStream(ByteFallback(), ["a", "<0xC3>", "<0xA9>"].__getitem__)
+    >>> [stream.step(0), stream.step(1), stream.step(2), stream.step(0), stream.flush()]
+    ['a', '', '', 'éa', '']
+    """
+
+    def __init__(self, decoder: Decoder, token_text: Callable[[int], str]) -> None:
+        self._parts = list(flat(decoder))
+        self._token_text = token_text
+        self._stages = self._begin()
+
+    def _begin(self) -> list[stages.Stage]:
+        made, make = [], stages.of_tokens
+        for part in self._parts:
+            made.append(make(part))
+            if isinstance(part, (Fuse, ByteLevel)):
+                make = stages.of_text
+        return made
+
+    def step(self, id_: int) -> str:
+        """Take one id; return the text that nothing to come can change, often ""."""
+        texts: Iterable[str] = [self._token_text(id_)]
+        for stage in self._stages:
+            texts = [out for text in texts for out in stage.push(text)]
+        return "".join(texts)
+
+    def flush(self) -> str:
+        """Return what is held back, and begin anew."""
+        done, self._stages = self._stages, self._begin()
+        texts: list[str] = []
+        for stage in done:
+            texts = [out for text in texts for out in stage.push(text)]
+            texts += stage.finish()
+        return "".join(texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
 
     Text between matches is dropped, or kept as pieces of its own. A pattern that takes too long: PatternError.
     """
-    timeout = 2.0 + SECONDS_PER_MEGABYTE * len(text) / 1e6
+    timeout = _seconds(text)
     found: list[tuple[int, int]] = []
     last = 0
     try:
@@ -71,10 +72,48 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
                 found.append((start, end))
             last = end
     except TimeoutError:
-        raise PatternError(f"the pattern {pattern!r} took over {timeout:.0f} s on {len(text)} characters") from None
+        raise _too_slow(pattern, timeout, text) from None
     if keep_unmatched and last < len(text):
         found.append((last, len(text)))
     return found
+
+
+def matches(pattern: str, text: str) -> list[tuple[int, int]]:
+    """Return (start, end) of each match, in characters, as Oniguruma's iterator gives them to tokenizers.
+
+    An empty match is one too, but not right behind another match, and none is looked for again where one was found
+    empty. A pattern that takes too long: PatternError.
+
+    >>> matches("a*", "baac"), matches("|a", "ba")
+    ([(0, 0), (1, 3), (4, 4)], [(0, 0), (1, 1), (2, 2)])
+    """
+    search = compile_pattern(pattern).search
+    seconds = _seconds(text)
+    deadline = time.monotonic() + seconds
+    found: list[tuple[int, int]] = []
+    at, last = 0, -1
+    while at <= len(text):
+        try:
+            match = search(text, at, timeout=max(deadline - time.monotonic(), 0.001))
+        except TimeoutError:
+            raise _too_slow(pattern, seconds, text) from None
+        if match is None:
+            break
+        start, end = match.span()
+        if start == end == last:
+            at += 1
+        else:
+            found.append((start, end))
+            at = last = end
+    return found
+
+
+def _seconds(text: str) -> float:
+    return 2.0 + SECONDS_PER_MEGABYTE * len(text) / 1e6
+
+
+def _too_slow(pattern: str, seconds: float, text: str) -> PatternError:
+    return PatternError(f"the pattern {pattern!r} took over {seconds:.0f} s on {len(text)} characters")
 
 
 def split(pattern: str, text: str, *, keep_unmatched: bool) -> tuple[bytes, NDArray[np.int64]]:

@@ -1,0 +1,28 @@
+"""Tokens with an end-of-word suffix in, words with spaces between them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder, check_text, replace_each
+
+
+@dataclass(frozen=True, slots=True)
+class BPE(Decoder):
+    """Puts a space for each `suffix`, and nothing for that of the last token.
+
+    >>> BPE().decode(["hel", "lo</w>", "world</w>"])
+    'hello world'
+    """
+
+    suffix: str = "</w>"
+
+    def __post_init__(self) -> None:
+        check_text("suffix", self.suffix)
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens with their suffixes replaced."""
+        tokens = list(tokens)
+        changed = replace_each(tokens[:-1], self.suffix, " ")
+        return changed + [token.replace(self.suffix, "") for token in tokens[-1:]]

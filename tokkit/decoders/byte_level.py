@@ -1,0 +1,54 @@
+"""Tokens in the byte alphabet in ("Ġthe"), one text out (" the")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder, check_flag
+
+_PRINTABLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+_HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
+# Code point of a byte's symbol → code point of the byte's Latin-1 character. Those that are no symbol go where
+# Latin-1 does not reach, so that encoding fails: a soft hyphen, say, would pass for the byte 0xAD.
+_BYTES = {byte if byte in _PRINTABLE else 0x100 + _HIDDEN.index(byte): byte for byte in range(256)}
+_BYTES |= dict.fromkeys(_HIDDEN, 0xFFFF)
+
+
+def bytes_of(token: str) -> bytes:
+    """Return the bytes of a token: by its symbols or, where a character is none, its UTF-8 as it stands.
+
+    >>> bytes_of("ĠÃ©").decode(), bytes_of("a b").decode()
+    (' é', 'a b')
+    """
+    try:
+        return token.translate(_BYTES).encode("latin-1")
+    except UnicodeEncodeError:
+        return token.encode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLevel(Decoder):
+    """Joins the bytes of all tokens and decodes them as UTF-8. The flags bear on encoding; decoding knows none.
+
+    >>> ByteLevel().decode(["Hello", "Ġw", "Ã", "¶rld"])
+    'Hello wörld'
+    """
+
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("add_prefix_space", "trim_offsets", "use_regex"):
+            check_flag(name, getattr(self, name))
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return one token, the text; bytes that are not UTF-8 become U+FFFD as in bytes.decode."""
+        tokens = tokens if isinstance(tokens, list) else list(tokens)
+        joined = "".join(tokens)
+        try:  # all tokens at once where none has a character that is no symbol
+            data = joined.translate(_BYTES).encode("latin-1")
+        except UnicodeEncodeError:
+            data = b"".join(map(bytes_of, tokens))
+        return [data.decode("utf-8", "replace")]

@@ -1,0 +1,38 @@
+"""The tokens of a speech model, one a frame, in; those of the text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from tokkit.decoders.base import Decoder, check_flag, check_text
+from tokkit.decoders.wordpiece import clean
+
+
+@dataclass(frozen=True, slots=True)
+class CTC(Decoder):
+    """Takes a repeated token once, takes out the pad token, and puts a space for the word delimiter.
+
+    >>> CTC().decode(["h", "h", "e", "l", "<pad>", "l", "o", "o", "|", "y", "o", "<pad>"])
+    'hello yo'
+    """
+
+    pad_token: str = "<pad>"
+    word_delimiter_token: str = "|"
+    cleanup: bool = True
+
+    def __post_init__(self) -> None:
+        check_text("pad_token", self.pad_token)
+        check_text("word_delimiter_token", self.word_delimiter_token)
+        check_flag("cleanup", self.cleanup)
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens that are left, none of them empty; without `cleanup` delimiters stay."""
+        return [text for token, _ in groupby(tokens) if (text := self.text_of(token))]
+
+    def text_of(self, token: str) -> str:
+        """Return what a token is without pads, cleaned up and with spaces where that is asked for."""
+        # "" as a pad or a delimiter: Python and tokenizers both find it between all characters.
+        token = token.replace(self.pad_token, "")
+        return clean(token).replace(self.word_delimiter_token, " ") if self.cleanup else token

@@ -1,0 +1,43 @@
+"""Tokens with a visible sign for spaces in ("▁the"), tokens with spaces out (" the")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder, check_character, check_flag, replace_each
+from tokkit.errors import OptionError
+
+SCHEMES = ("always", "first", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace(Decoder):
+    """Puts a space for each `replacement`; the first token's are dropped unless `prepend_scheme` is "never".
+
+    >>> Metaspace().decode(["▁Hello", "▁wor", "ld"])
+    'Hello world'
+    """
+
+    replacement: str = "▁"
+    prepend_scheme: str = "always"
+    split: bool = True
+
+    def __post_init__(self) -> None:
+        check_character("replacement", self.replacement)
+        check_flag("split", self.split)
+        if self.prepend_scheme not in SCHEMES:
+            raise OptionError(f"prepend_scheme is one of {', '.join(SCHEMES)}, not {self.prepend_scheme!r}")
+
+    @property
+    def in_first(self) -> str:
+        """What stands for the replacement in the first token."""
+        return " " if self.prepend_scheme == "never" else ""
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens with their replacements replaced."""
+        tokens = list(tokens)
+        changed = replace_each(tokens, self.replacement, " ")
+        if tokens:
+            changed[0] = tokens[0].replace(self.replacement, self.in_first)
+        return changed

@@ -1,0 +1,44 @@
+"""Decoders in, one decoder out that runs them in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder
+from tokkit.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Decoder):
+    """Gives each decoder the tokens that the one before it returns.
+
+    >>> from tokkit.decoders.byte_fallback import ByteFallback
+    >>> from tokkit.decoders.replace import Replace
+    >>> Sequence([Replace({"String": "▁"}, " "), ByteFallback()]).decode(["▁", "<0x41>"])
+    ' A'
+    """
+
+    decoders: Iterable[Decoder]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decoders", tuple(self.decoders))
+        for decoder in self.decoders:
+            if not isinstance(decoder, Decoder):
+                raise OptionError(f"decoders are decoders, not {decoder!r}")
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens behind the last decoder."""
+        tokens = list(tokens)
+        for decoder in self.decoders:
+            tokens = decoder.decode_chain(tokens)
+        return tokens
+
+
+def flat(decoder: Decoder) -> Iterator[Decoder]:
+    """Yield the decoders that run in turn, those of sequences within sequences too."""
+    if isinstance(decoder, Sequence):
+        for part in decoder.decoders:
+            yield from flat(part)
+    else:
+        yield decoder

@@ -1,0 +1,22 @@
+"""Tokens in, tokens with spaces between them out: what a tokenizer.json without a decoder asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder
+
+
+@dataclass(frozen=True, slots=True)
+class Spaced(Decoder):
+    """Puts a space before each token but the first.
+
+    >>> Spaced().decode(["a", "b"])
+    'a b'
+    """
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens, with spaces."""
+        tokens = list(tokens)
+        return tokens[:1] + [" " + token for token in tokens[1:]]

@@ -1,0 +1,138 @@
+"""A decoder and the tokens of a vocabulary in, a `Table` out that decodes ids at the speed of joining bytes.
+
+Most chains decode a token alike wherever it stands, but for the first or the last of a sequence: then the bytes
+of every token are found once. What each way is exact for, and why:
+
+- Replace, Strip, Metaspace, WordPiece, BPE and Spaced look at one token, and at most at whether it is the first or
+  the last. They may come in any number and order, up to the first decoder of another kind.
+- ByteLevel joins bytes and decodes them with U+FFFD for what is invalid, and so does the table.
+- ByteFallback decodes runs of byte tokens. Text tokens are whole characters, so bytes joined are valid UTF-8 just
+  where each run is; where they are not, the chain itself decodes. An empty text token would end a run and leave no
+  trace in the bytes, so its bytes here are 0xFF, which no valid text has. It must be followed by Fuse or by nothing.
+- Fuse and ByteLevel leave one token; the decoders behind them run on the text.
+
+Any other chain (CTC, or tokens looked at behind ByteFallback) has no table: `build` returns None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from tokkit._core.detokenize import Detokenizer
+from tokkit.decoders.base import Decoder
+from tokkit.decoders.bpe import BPE
+from tokkit.decoders.byte_fallback import ByteFallback, byte_of
+from tokkit.decoders.byte_level import ByteLevel, bytes_of
+from tokkit.decoders.fuse import Fuse
+from tokkit.decoders.metaspace import Metaspace
+from tokkit.decoders.replace import Replace
+from tokkit.decoders.sequence import flat
+from tokkit.decoders.spaced import Spaced
+from tokkit.decoders.strip import Strip
+from tokkit.decoders.wordpiece import WordPiece
+
+BY_TOKEN = (Replace, Strip, Metaspace, WordPiece, BPE, Spaced)
+FIRST_DIFFERS = (Metaspace, WordPiece, Spaced)
+LAST_DIFFERS = (BPE,)
+NEVER = b"\xff"
+
+
+def build(decoder: Decoder, tokens: Sequence[str | None]) -> Table | None:
+    """Return the table of a decoder over `tokens`, the token of each id (None where no token has it), or None.
+
+    >>> table = build(Metaspace(), ["▁a", "▁b", None, "c"])
+    >>> table.decode([0, 1, 3])
+    'a bc'
+    """
+    parts = list(flat(decoder))
+    n = next((i for i, part in enumerate(parts) if type(part) not in BY_TOKEN), len(parts))
+    head, rest = parts[:n], parts[n:]
+    to_bytes: Callable[[str], bytes] = str.encode
+    if rest and isinstance(rest[0], ByteFallback):
+        to_bytes, rest = _fallback_bytes, rest[1:]
+    elif rest and isinstance(rest[0], ByteLevel):
+        to_bytes, rest = bytes_of, [Fuse(), *rest[1:]]
+    if rest and not isinstance(rest[0], Fuse):
+        return None
+    return Table(decoder, tokens, head, to_bytes, rest[1:])
+
+
+def _fallback_bytes(token: str) -> bytes:
+    byte = byte_of(token) if token.startswith("<0x") else None
+    return bytes([byte]) if byte is not None else token.encode() or NEVER
+
+
+class Table:
+    """Decodes ids as `decoder.decode` does their tokens. Immutable but for the forms of first and last tokens seen.
+
+    KeyError(id) for an id that no token has, TypeError for what is not an int.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        tokens: Sequence[str | None],
+        head: list[Decoder],
+        to_bytes: Callable[[str], bytes],
+        tail: list[Decoder],
+    ) -> None:
+        self._decoder, self._tokens, self._head, self._to_bytes, self._tail = decoder, tokens, head, to_bytes, tail
+        self._errors = "replace" if to_bytes is bytes_of else "strict"
+        self._first: dict[int, bytes] | None = {} if any(isinstance(part, FIRST_DIFFERS) for part in head) else None
+        self._last: dict[int, bytes] | None = {} if any(isinstance(part, LAST_DIFFERS) for part in head) else None
+        # Each token with others at both sides.
+        texts = self._texts(["", *("" if token is None else token for token in tokens), ""])[1:-1]
+        self.token_bytes = [b"" if token is None else to_bytes(text) for token, text in zip(tokens, texts, strict=True)]
+        """The bytes of each token that is neither the first nor the last of a sequence."""
+        present = np.fromiter((token is not None for token in tokens), dtype=np.uint8, count=len(tokens))
+        offsets = np.fromiter(accumulate(map(len, self.token_bytes), initial=0), dtype=np.int64, count=len(tokens) + 1)
+        self._detokenizer = Detokenizer(b"".join(self.token_bytes), offsets, present)
+
+    def _texts(self, tokens: list[str]) -> list[str]:
+        for part in self._head:
+            tokens = part.decode_chain(tokens)
+        return tokens
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`, a list or an array for speed."""
+        if self._first is None and self._last is None and self._errors == "replace":
+            return self._behind(self._detokenizer.decode(ids))
+        ids = ids if isinstance(ids, (list, tuple, np.ndarray)) else list(ids)
+        data = self._detokenizer.decode_bytes(ids)  # checks them too
+        if len(ids) < 2:  # first and last in one, or none
+            return self._by_chain(ids)
+        if self._first is not None:
+            id_ = int(ids[0])
+            data = self._form(self._first, id_, 0) + data[len(self.token_bytes[id_]) :]
+        if self._last is not None:
+            id_ = int(ids[len(ids) - 1])
+            data = data[: len(data) - len(self.token_bytes[id_])] + self._form(self._last, id_, 1)
+        try:
+            text = data.decode("utf-8", self._errors)
+        except UnicodeDecodeError:
+            return self._by_chain(ids)
+        return self._behind(text)
+
+    def _form(self, forms: dict[int, bytes], id_: int, place: int) -> bytes:
+        """The bytes of a token that stands first (place 0) or last (1) of several."""
+        form = forms.get(id_)
+        if form is None:
+            token = self._tokens[id_] or ""
+            text = self._texts([token, ""] if place == 0 else ["", token])[place]
+            form = forms[id_] = self._to_bytes(text)
+        return form
+
+    def _by_chain(self, ids: Iterable[int]) -> str:
+        return self._decoder.decode([self._tokens[int(id_)] or "" for id_ in ids])
+
+    def _behind(self, text: str) -> str:
+        """Run the decoders that look at the text as a whole."""
+        if not self._tail:
+            return text
+        tokens = [text]
+        for part in self._tail:
+            tokens = part.decode_chain(tokens)
+        return "".join(tokens)

@@ -1,0 +1,56 @@
+"""Pieces of words in ("em", "##bed"), words with spaces between them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokkit.decoders.base import Decoder, change_each, check_flag, check_text
+
+# What clean-up takes for what, in this order: one may make or break the next.
+_CLEANED = (
+    *((" " + mark, mark) for mark in ".?!,"),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
+
+
+def clean(text: str) -> str:
+    """Return English text without the spaces that splitting put before punctuation and contractions.
+
+    >>> clean("it 's fine , is n't it ?")
+    "it's fine, isn't it?"
+    """
+    for old, new in _CLEANED:
+        text = text.replace(old, new)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class WordPiece(Decoder):
+    """Joins pieces with `prefix` to what stands before them, and puts a space before all others but the first.
+
+    `cleanup` takes spaces before punctuation away again, token by token, which English wants.
+
+    >>> WordPiece().decode(["em", "##bed", "##ding", "##s", "."])
+    'embeddings.'
+    """
+
+    prefix: str = "##"
+    cleanup: bool = True
+
+    def __post_init__(self) -> None:
+        check_text("prefix", self.prefix)
+        check_flag("cleanup", self.cleanup)
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens without prefix, or with a space in its place."""
+        prefix, n = self.prefix, len(self.prefix)
+        tokens = list(tokens)
+        words = tokens[:1] + [token[n:] if token.startswith(prefix) else " " + token for token in tokens[1:]]
+        return change_each(words, clean) if self.cleanup else words

@@ -1,0 +1,79 @@
+"""A text in, the matches of a pattern and what stands between them out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tokkit._core import pretokenize
+from tokkit._core.aligned import AlignedText
+from tokkit.errors import OptionError
+from tokkit.pretokenizers import regex_split
+from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
+from tokkit.pretokenizers.choice import Choice, choose
+
+
+class Pattern(NamedTuple):
+    """What to look for: `kind` is "String", for a text as it stands, or "Regex", in the syntax of `regex`."""
+
+    kind: str
+    text: str
+
+    @classmethod
+    def of(cls, given: object) -> Pattern:
+        """Return {"String": text} or {"Regex": text}, as tokenizer.json has it; a str is a "String"."""
+        if isinstance(given, str):
+            return cls("String", given)
+        if isinstance(given, Pattern):
+            given = {given.kind: given.text}
+        if isinstance(given, Mapping) and len(given) == 1:
+            ((kind, text),) = given.items()
+            if kind in ("String", "Regex") and isinstance(text, str):
+                return cls(kind, text)
+        raise OptionError(f'pattern is {given!r}; it must be {{"String": text}} or {{"Regex": text}}')
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    r"""Cut at the matches of a pattern, of which, or with `invert` of the text between them, becomes `behavior`.
+
+    A pattern is matched by a scanner, a compiled automaton or the `regex` package, whichever is the first that can
+    (choice.py). PatternError: it does not compile.
+
+    >>> text = AlignedText("the-final--countdown")
+    >>> Split({"String": "-"}, "MergedWithNext").pretokenize(text)
+    >>> text.pieces
+    ['the', '-final', '-', '-countdown']
+    """
+
+    pattern: Pattern
+    behavior: str = "Isolated"
+    invert: bool = False
+    _chosen: Choice = field(init=False, repr=False, compare=False)
+
+    def __init__(self, pattern: Pattern | Mapping[str, str] | str, behavior: str, invert: bool = False) -> None:
+        made = Pattern.of(pattern)
+        object.__setattr__(self, "pattern", made)
+        object.__setattr__(self, "behavior", behavior_named(behavior))
+        object.__setattr__(self, "invert", bool(invert))
+        object.__setattr__(self, "_chosen", choose(self.expression, keep_unmatched=False))
+
+    @property
+    def expression(self) -> str:
+        """The pattern in the syntax of `regex`."""
+        return re.escape(self.pattern.text) if self.pattern.kind == "String" else self.pattern.text
+
+    def pretokenize(self, text: AlignedText) -> None:
+        """Cut the pieces of a text further."""
+        behavior = BEHAVIORS.index(self.behavior)
+        if self._chosen.split is not None:
+            pretokenize.split_by_pattern(text, self._chosen.split, behavior, self.invert)
+        else:
+            pretokenize.split_by_matches(
+                text, lambda piece: regex_split.matches(self.expression, piece), behavior, self.invert
+            )
+
+    def __reduce__(self) -> tuple[type[Split], tuple[object, ...]]:
+        return Split, (self.pattern, self.behavior, self.invert)
