@@ -5,15 +5,18 @@ Formats read and write definitions, trainers return them, an `Engine` runs one. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import MAX_ID, Vocab
+
+if TYPE_CHECKING:
+    from tokkit._core.aligned import AlignedText
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,26 +138,96 @@ def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
     return dict(tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """Text that is one token wherever it stands, whatever the model would make of it.
+
+    `single_word`: only where no word character stands beside it; `lstrip`, `rstrip`: it takes the white space before
+    or behind it along; `normalized`: it is looked for in normalized text, as normalized itself; `special`: user text
+    has it only where `special=` allows that, and `decode` can leave it out.
+    """
+
+    content: str
+    id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+    special: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_text(self.content) or not self.content:
+            raise OptionError(f"an added token is text of at least one character, not {self.content!r}")
+        _checked_int(f"the added token {self.content!r}", "id", self.id, most=MAX_ID)
+        for name in ("single_word", "lstrip", "rstrip", "normalized", "special"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"the added token {self.content!r}: {name} is {getattr(self, name)!r}, not a bool")
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is found as it stands, wherever it does."""
+        return not (self.single_word or self.lstrip or self.rstrip or self.normalized)
+
+
+class Normalizer(Protocol):
+    """What changes a text before it is cut: a component of `tokkit.normalizers`, or one of your own."""
+
+    def normalize(self, text: AlignedText) -> None:
+        """Change each piece of the text that is no added token, in place."""
+
+
+class Pretokenizer(Protocol):
+    """What cuts a text into pieces: a component of `tokkit.pretokenizers`, or one of your own."""
+
+    def pretokenize(self, text: AlignedText) -> None:
+        """Cut each piece of the text that is no added token further, in place."""
+
+
+class Model(Protocol):
+    """What makes ids of pieces: a component of `tokkit.models`."""
+
+    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> Any:
+        """Return what encodes: `encode(text)` gives (ids, spans, words). `foreign` ids are not the model's own."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """All that decides a tokenizer's ids: vocabulary (special tokens included), model, split, special tokens.
+    """All that decides what a tokenizer does, as data: vocabulary, components, added tokens.
 
-    `special_tokens` maps the text of each special token to its id; its bytes stand in `vocab` too.
+    With a `BPE` model and a `Split` the tokens in `vocab` are bytes, and the byte-level engine in C runs it. With
+    another model and pretokenizer, tokens are UTF-8 of what tokenizer.json spells ("##ing", "Ġthe"), and the stages
+    run one by one. `special_tokens` maps text to id; they are `added_tokens` as well, which may be of other kinds
+    too. The bytes of all stand in `vocab`; those in `foreign` are not tokens of the model.
     """
 
     vocab: Vocab
-    model: BPE
-    pretokenizer: Split
+    model: BPE | Model
+    pretokenizer: Split | Pretokenizer | None
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     name: str = ""
+    normalizer: Normalizer | None = None
+    postprocessor: Any = None
+    decoder: Any = None
+    added_tokens: tuple[AddedToken, ...] = ()
+    foreign: frozenset[int] = frozenset()
+    truncation: Truncation | None = None
+    padding: Padding | None = None
 
     def __post_init__(self) -> None:
-        for text, id_ in self.special_tokens.items():
-            if not text:
-                raise OptionError("a special token is empty; give it at least one character")
-            if id_ not in self.vocab or self.vocab[id_] != text.encode("utf-8"):
-                raise VocabError(f"the special token {text!r} has the id {id_}, which is not its own in the vocabulary")
-        object.__setattr__(self, "special_tokens", MappingProxyType(dict(self.special_tokens)))
+        if isinstance(self.model, BPE) != isinstance(self.pretokenizer, Split):
+            raise OptionError("a BPE model over bytes goes with a Split, and a model of components with a pretokenizer")
+        added = {token.content: token for token in self.added_tokens}
+        for text, id_ in checked_special_tokens(self.special_tokens).items():
+            added.setdefault(text, AddedToken(text, id_, special=True))
+        for token in added.values():
+            if token.id not in self.vocab or self.vocab[token.id] != token.content.encode("utf-8"):
+                kind = "special" if token.special else "added"
+                raise VocabError(
+                    f"the {kind} token {token.content!r} has the id {token.id}, which is not its own in the vocabulary"
+                )
+        special = {token.content: token.id for token in added.values() if token.special}
+        object.__setattr__(self, "added_tokens", tuple(added.values()))
+        object.__setattr__(self, "special_tokens", MappingProxyType(special))
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Definition:
         """Return a definition that has `tokens` (text → id) as special tokens besides its own."""
@@ -165,7 +238,9 @@ class Definition:
         vocab = self.vocab.with_tokens({id_: text.encode() for text, id_ in tokens.items()})
         more = {**self.special_tokens, **tokens}
         name = self.name if more == self.special_tokens else ""
-        return replace(self, vocab=vocab, special_tokens=more, name=name)
+        foreign = self.foreign | {id_ for id_ in tokens.values() if id_ not in self.vocab}
+        return replace(self, vocab=vocab, special_tokens=more, name=name, foreign=foreign)
 
     def __reduce__(self) -> tuple[type[Definition], tuple[object, ...]]:
-        return Definition, (self.vocab, self.model, self.pretokenizer, dict(self.special_tokens), self.name)
+        values = {**{name: getattr(self, name) for name in self.__slots__}, "special_tokens": dict(self.special_tokens)}
+        return Definition, tuple(values.values())

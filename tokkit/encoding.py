@@ -53,18 +53,19 @@ class Encoding(Aligned):
         self,
         ids: NDArray[np.uint32],
         spans: NDArray[np.int64],
-        words: NDArray[np.int32] | None,
+        words: NDArray[np.int32] | Callable[[], NDArray[np.int32]] | None,
         vocab: Vocab,
         text: str | bytes,
     ) -> None:
         """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
 
         `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
-        in no word (None: all). `text` is the original, str or UTF-8.
+        in no word (None: all), or what computes them. `text` is the original, str or UTF-8.
         """
         n = len(ids)
-        if spans.shape != (n, 2) or (words is not None and words.shape != (n,)):
-            shapes = f"{spans.shape} and {None if words is None else words.shape}"
+        words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
+        if spans.shape != (n, 2) or words_shape != (n,):
+            shapes = f"{spans.shape} and {words_shape}"
             raise OptionError(f"{n} ids need spans of shape ({n}, 2) and words of shape ({n},), not {shapes}")
 
         def make(name: str) -> Any:
@@ -73,7 +74,7 @@ class Encoding(Aligned):
             if name == "offsets":
                 return character_spans(text, spans)
             if name == "word_ids":
-                return np.full(n, -1, dtype=np.int32) if words is None else words
+                return np.full(n, -1, dtype=np.int32) if words is None else words() if callable(words) else words
             return np.full(n, name == "attention_mask", dtype=DTYPES[name])
 
         self._set(n, make, {}, ())

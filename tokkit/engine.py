@@ -1,4 +1,4 @@
-"""A definition in, an engine out: text → ids in the C core, with the split that the definition asks for."""
+"""A byte-level definition in, an engine out: text → ids in the C core, with the split that the definition asks for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
 from tokkit._core.blocks import BlockEncoder
-from tokkit._core.detokenize import Detokenizer
 from tokkit._core.special import SpecialMatcher
-from tokkit._core.text import to_utf8
+from tokkit._core.text import scan, to_utf8
 from tokkit.definition import Definition
 from tokkit.errors import OptionError, SpecialTokenError
 from tokkit.models import bpe
@@ -24,6 +23,7 @@ from tokkit.pretokenizers.choice import choose
 if TYPE_CHECKING:
     from tokkit._core.bpe import BPEEncoder
     from tokkit._core.text import Text
+    from tokkit.interpreter import Interpreter
 
 Special = str | Collection[str]
 
@@ -79,7 +79,8 @@ def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -
 class Engine:
     """Runs one definition in the core; where its pattern is not regular, the `regex` package cuts the text."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
+        """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
         split = definition.pretokenizer
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
@@ -87,11 +88,15 @@ class Engine:
         self.cuts = split.pattern in patterns.CUTTABLE
         """Whether text may be cut at split points (csrc/split_points.h), for threads and blocks."""
         self._special_ids = dict(definition.special_tokens)
+        self._always = {token.content: token.id for token in definition.added_tokens if not token.special}
+        added_ids = [*foreign, *(token.id for token in definition.added_tokens)]
         by = patterns.WHOLE if self._chosen.split is None else self._chosen.split
-        self._encoder = bpe.encoder(definition.vocab, definition.model, self._special_ids.values(), by)
+        self._encoder = bpe.encoder(definition.vocab, definition.model, added_ids, by)
         self._matchers: dict[frozenset[str], SpecialMatcher] = {}
-        self._all = self._matcher(frozenset(self._special_ids)) if self._special_ids else None
-        self.detokenizer = Detokenizer(definition.vocab.blob, definition.vocab.offsets)
+        self._all = self._matcher(frozenset(self._special_ids)) if definition.added_tokens else None
+        self._none = self._matcher(frozenset()) if self._always else None
+        """What finds the tokens that no policy rules."""
+        self._lengths: NDArray[np.int64] = np.diff(definition.vocab.offsets)
 
     @property
     def split_engine(self) -> str:
@@ -113,7 +118,8 @@ class Engine:
         if matcher is None:
             if len(self._matchers) >= 64:  # policies are few; a caller that makes new ones all the time pays for it
                 self._matchers.clear()
-            matcher = SpecialMatcher({t.encode(): self._special_ids[t] for t in tokens})
+            found = {**self._always, **{text: self._special_ids[text] for text in tokens}}
+            matcher = SpecialMatcher({text.encode(): id_ for text, id_ in found.items()})
             self._matchers[tokens] = matcher
         return matcher
 
@@ -121,45 +127,52 @@ class Engine:
         """Return what finds the special tokens that `special` allows in text, None where there are none.
 
         `special` is "text" (none), "all", a collection of the tokens allowed, or "raise": SpecialTokenError if
-        `text` holds any.
+        `text` holds any. Added tokens that are not special are found in any case.
         """
         if isinstance(special, str):
             if special == "text":
-                return None
+                return self._none
             if special == "all":
                 return self._all
             if special != "raise":
                 raise OptionError(
                     f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
                 )
-            if self._all is not None and text is not None and (found := self._all.find(to_utf8(text))):
-                name = self.special_name(found[2])
-                raise SpecialTokenError(
-                    f"the text holds the special token {name!r} at byte {found[0]}; "
-                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
-                )
-            return None
+            if self._special_ids and text is not None:
+                self._refuse(to_utf8(text))
+            return self._none
         allowed = frozenset(special)
         if unknown := allowed.difference(self._special_ids):
             raise OptionError(
                 f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self._special_ids)}"
             )
-        return self._matcher(allowed) if allowed else None
+        return self._matcher(allowed) if allowed else self._none
 
-    def special_name(self, id_: int) -> str:
-        """Return the text of a special token."""
-        return next(text for text, i in self._special_ids.items() if i == id_)
+    def _refuse(self, utf8: bytes) -> None:
+        """Raise SpecialTokenError where a text holds a special token."""
+        at, matcher = 0, self._all
+        while matcher is not None and (found := matcher.find(utf8, at)):
+            at = found[1]
+            if (name := self.special_name(found[2])) is not None:
+                raise SpecialTokenError(
+                    f"the text holds the special token {name!r} at byte {found[0]}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
+
+    def special_name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another."""
+        return next((text for text, i in self._special_ids.items() if i == id_), None)
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
         if self._in_core:
-            return self._encoder.encode(text, None if special == "text" else self.matcher(special, text))
+            return self._encoder.encode(text, self._none if special == "text" else self.matcher(special, text))
         ids: list[int] = self.encode_array(text, special).tolist()
         return ids
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
-        matcher = None if special == "text" else self.matcher(special, text)
+        matcher = self._none if special == "text" else self.matcher(special, text)
         # A batch puts ids in place part by part, while they are in the cache: for long texts one thread gains as well.
         enough = CHARACTERS_A_THREAD if threads > 1 else 4 * CHARACTERS_A_THREAD
         if self.cuts and isinstance(text, (str, bytes)) and len(text) >= enough:
@@ -221,16 +234,22 @@ class Engine:
         finally:
             batch.close()
 
-    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | _WholeEncoder:
+    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
         """Return what encodes the blocks of a file, one thread's: `encode(buffer, n)` and `close()`."""
         refuses = special == "raise"
         matcher = self.matcher("all" if refuses else special)
-        if self._in_core:
+        if self._in_core and not (refuses and self._always):
             return BlockEncoder(self._encoder, matcher, refuses, narrow)
-        return _WholeEncoder(self, special, narrow)
+        return WholeEncoder(self, special, narrow)
 
-    def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
-        """Return (utf8, ids, byte spans (n, 2)) for a text."""
+    def aligned(
+        self, text: Text, special: Special
+    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Callable[[], NDArray[np.int32]]]:
+        """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's piece) for a text."""
+        utf8, ids, spans = self._spanned(text, special)
+        return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
+
+    def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         utf8 = to_utf8(text)
         matcher = self.matcher(special, text)
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
@@ -253,15 +272,25 @@ class Engine:
             at += len(part)
         return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
 
+    def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
+        """Return, for tokens with `spans` in a text, the number of the piece that each is part of; and of how many."""
+        ends, at = [np.empty(0, dtype=np.int64)], 0
+        for part, id_ in self._slices(utf8, self.matcher(special)):
+            ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
+            at += len(part)
+        all_ends = np.concatenate(ends)
+        return np.searchsorted(all_ends, spans[:, 0], side="right").astype(np.int32), len(all_ends)
+
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
         split = self._chosen.split
-        if split is not None and not isinstance(split, int):
-            ends, dropped = split.scan(part)
+        if split is not None:
+            ends, dropped = (scan(part, split), False) if isinstance(split, int) else split.scan(part)
             starts = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
-            return starts[~dropped], ends[~dropped]
+            kept = ~np.broadcast_to(dropped, ends.shape)
+            return starts[kept], ends[kept]
         text = part.decode()
-        found = regex_split.spans(self._split.pattern or "", text, keep_unmatched=False)
+        found = regex_split.spans(self._split.pattern or "", text, keep_unmatched=self._split.keep_unmatched)
         widths = np.array([len(character.encode()) for character in text], dtype=np.int64)
         places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
         spans = places[np.array(found, dtype=np.int64).reshape(-1, 2)]
@@ -271,10 +300,6 @@ class Engine:
         lengths = self._lengths[ids]
         ends = at + np.cumsum(lengths)
         return np.stack([ends - lengths, ends], axis=1)
-
-    @property
-    def _lengths(self) -> NDArray[np.int64]:
-        return self.detokenizer.lengths
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the word caches."""
@@ -290,10 +315,10 @@ class Engine:
         return self._encoder.unreachable
 
 
-class _WholeEncoder:
-    """The face of BlockEncoder over an engine without a scanner: its blocks are whole texts."""
+class WholeEncoder:
+    """The face of BlockEncoder over an engine that cannot cut texts into blocks: each is a whole text."""
 
-    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
+    def __init__(self, engine: Engine | Interpreter, special: Special, narrow: bool) -> None:
         self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
 
     def encode(self, text: bytearray, n: int) -> NDArray[Any]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokkit import formats
-from tokkit.decoders.streaming import DecodeStream
-from tokkit.definition import Definition
-from tokkit.encoding import Encoding
-from tokkit.engine import Engine, Special, thread_count
+from tokkit.decoding import Decoding, Stream
+from tokkit.definition import Definition, Padding, Truncation
+from tokkit.engine import Special, thread_count
+from tokkit.interpreter import engine_of
 from tokkit.errors import OptionError, VocabError
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.text import Text
+    from tokkit.assembly import Assembler, Own, Words
     from tokkit.corpus.encode_file import FileEncoder
     from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
+    from tokkit.encoding import Encoding
+    from tokkit.postprocessors.batch import Batch
 
 
 class Tokenizer:
@@ -43,9 +46,10 @@ class Tokenizer:
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
-        self._engine = Engine(definition)
+        self._engine = engine_of(definition)
+        self._decoding = Decoding(definition)
         # Bound once: one call of a short text should cost no more than it must.
-        self._decode = self._engine.detokenizer.decode
+        self._decode = self._decoding.decode
 
     @property
     def definition(self) -> Definition:
@@ -162,10 +166,90 @@ class Tokenizer:
         """Return what the sidecar of a file of ids says of the tokenizer: fingerprint and special tokens."""
         return {"tokenizer": self.fingerprint(), "special_tokens": dict(self.special_tokens)}
 
-    def __call__(self, text: Text, *, special: Special = "text") -> Encoding:
-        """Return an `Encoding`: ids, tokens, and offsets into the original text."""
-        utf8, ids, spans = self._engine.aligned(text, special)
-        return Encoding(ids, spans, None, self.vocab, text if isinstance(text, str) else utf8)
+    @functools.cached_property
+    def _assembler(self) -> Assembler:
+        from tokkit.assembly import Assembler
+
+        return Assembler(self._definition, self._engine)
+
+    def __call__(
+        self,
+        text: Text | Words,
+        pair: Text | Words | None = None,
+        *,
+        special: Special = "text",
+        add_special: bool = True,
+        pretokenized: bool = False,
+        truncation: Truncation | int | None | Own = "own",
+        padding: Padding | None | Own = "own",
+    ) -> Encoding:
+        """Return an `Encoding` of a text or a pair: ids, tokens, offsets into the original, masks, words.
+
+        The tokenizer's postprocessor adds its special tokens, unless `add_special` is False. `truncation` (a
+        `Truncation`, or the greatest number of tokens) and `padding` are those of the tokenizer's file ("own") if
+        not given. With `pretokenized` a text is a sequence of words, to whose characters the offsets refer.
+        """
+        make = self._assembler
+        pairs = None if pair is None else [pair]
+        return make.encodings(
+            [text],
+            pairs,
+            special,
+            pretokenized=pretokenized,
+            add_special=add_special,
+            truncation=make.truncation(truncation),
+            padding=make.padding(padding),
+        )[0]
+
+    def encodings(
+        self,
+        texts: Sequence[Text | Words],
+        pairs: Sequence[Text | Words] | None = None,
+        *,
+        special: Special = "text",
+        add_special: bool = True,
+        pretokenized: bool = False,
+        truncation: Truncation | int | None | Own = "own",
+        padding: Padding | None | Own = "own",
+    ) -> list[Encoding]:
+        """Return an `Encoding` of each text, or of each text and its pair, filled up to the longest of them."""
+        make = self._assembler
+        return make.encodings(
+            texts,
+            pairs,
+            special,
+            pretokenized=pretokenized,
+            add_special=add_special,
+            truncation=make.truncation(truncation),
+            padding=make.padding(padding),
+        )
+
+    def encode_padded(
+        self,
+        texts: Sequence[Text],
+        pairs: Sequence[Text] | None = None,
+        *,
+        special: Special = "text",
+        add_special: bool = True,
+        truncation: Truncation | int | None | Own = "own",
+        padding: Padding | None | Own = "own",
+        threads: int | None = None,
+    ) -> Batch:
+        """Return arrays of shape (texts, length): ids, type_ids, attention_mask, special_tokens_mask.
+
+        The fast way to feed a model: no object is made for a token. Without `padding`, rows are filled up to the
+        longest with the id 0.
+        """
+        make = self._assembler
+        return make.padded(
+            texts,
+            pairs,
+            special,
+            add_special=add_special,
+            truncation=make.truncation(truncation),
+            padding=make.padding(padding),
+            threads=thread_count(threads),
+        )
 
     def count(self, text: Text, *, special: Special = "text") -> int:
         """Return how many ids `text` has."""
@@ -192,8 +276,13 @@ class Tokenizer:
             prefix = prefix[:-1]
         return prefix, count
 
-    def decode(self, ids: Iterable[int], *, errors: str = "replace") -> str:
-        """Return the text of `ids`; bytes that are no UTF-8 are treated as bytes.decode does with `errors`."""
+    def decode(self, ids: Iterable[int], *, errors: str = "replace", skip_special: bool = False) -> str:
+        """Return the text of `ids`; bytes that are no UTF-8 are treated as bytes.decode does with `errors`.
+
+        `skip_special` leaves out special tokens.
+        """
+        if skip_special:
+            ids = [id_ for id_ in ids if id_ not in self._special_ids]
         try:
             return self._decode(ids, errors)
         except KeyError as error:
@@ -202,7 +291,7 @@ class Tokenizer:
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`, joined."""
         try:
-            return self._engine.detokenizer.decode_bytes(ids)
+            return self._decoding.decode_bytes(ids)
         except KeyError as error:
             raise self._unknown(error.args[0]) from None
 
@@ -210,13 +299,20 @@ class Tokenizer:
         """Return the text of each sequence of ids."""
         return [self.decode(ids, errors=errors) for ids in batch]
 
-    def decode_stream(self, *, errors: str = "replace") -> DecodeStream:
+    def decode_stream(self, *, errors: str = "replace") -> Stream:
         """Return a stream that decodes id by id: `step(id) -> str`, `flush() -> str`."""
-        return DecodeStream(self.token_bytes, errors)
+        return self._decoding.stream(errors)
 
     def token_bytes(self, id_: int) -> bytes:
-        """Return the bytes of one token."""
-        return self.decode_bytes([id_])
+        """Return the bytes of one token, as the vocabulary has them."""
+        try:
+            return self._decoding.token_bytes(id_)
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+
+    @functools.cached_property
+    def _special_ids(self) -> frozenset[int]:
+        return frozenset(self.special_tokens.values())
 
     def _unknown(self, id_: object) -> VocabError:
         return VocabError(f"no token has the id {id_}; ids run from 0 to {self.n_ids - 1}")

@@ -44,6 +44,11 @@ cdef class AlignedText:
         return (<const char *> self.state.text)[:self.state.n]
 
     @property
+    def unchanged(self):
+        """Whether nothing has changed but how the text is cut."""
+        return self.state.spans is NULL
+
+    @property
     def pieces(self):
         """The text of each piece."""
         cdef size_t i

@@ -1,0 +1,132 @@
+"""Texts and the engine that encodes them in, encodings out: special tokens added, cut and filled up as asked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tokkit.definition import BPE, Definition, Padding, Truncation
+from tokkit.encoding import Encoding
+from tokkit.errors import OptionError
+from tokkit.postprocessors.batch import Batch, batch
+from tokkit.postprocessors.layout import Postprocessor
+from tokkit.postprocessors.lengths import pad
+from tokkit.postprocessors.plain import Plain
+from tokkit.postprocessors.trimming import Spaces
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+    from tokkit.engine import Engine, Special
+    from tokkit.interpreter import Interpreter
+
+Own = Literal["own"]
+"""The truncation or padding that the tokenizer's file states."""
+Words = Sequence["Text"]
+"""A text that is cut into words already."""
+
+
+class Assembler:
+    """Makes encodings of one definition's texts."""
+
+    def __init__(self, definition: Definition, engine: Engine | Interpreter) -> None:
+        self._definition, self._engine = definition, engine
+        self.postprocessor: Postprocessor = definition.postprocessor or Plain()
+
+    @functools.cached_property
+    def _spaces(self) -> Spaces:
+        vocab = self._definition.vocab
+        if isinstance(self._definition.model, BPE):
+            return Spaces.of_bytes(vocab, [token.id for token in self._definition.added_tokens])
+        return Spaces.of(vocab)
+
+    def truncation(self, given: Truncation | int | None | Own) -> Truncation | None:
+        """Return how to cut: as given, up to a number of tokens, or as the definition says."""
+        if isinstance(given, int) and not isinstance(given, bool):
+            return Truncation(max_length=given)
+        if given is not None and given != "own" and not isinstance(given, Truncation):
+            raise OptionError(f'truncation is {given!r}; it must be a Truncation, a number of tokens, None or "own"')
+        return self._definition.truncation if given == "own" else given
+
+    def padding(self, given: Padding | None | Own) -> Padding | None:
+        """Return how to fill up: as given, or as the definition says."""
+        if given is not None and given != "own" and not isinstance(given, Padding):
+            raise OptionError(f'padding is {given!r}; it must be a Padding, None or "own"')
+        return self._definition.padding if given == "own" else given
+
+    def one(self, text: Text | Words, special: Special, *, pretokenized: bool) -> Encoding:
+        """Return the encoding of a text alone, without special tokens."""
+        if pretokenized:
+            if isinstance(text, (str, bytes, bytearray, memoryview)):
+                raise TypeError(f"a pretokenized text is a sequence of words, not {type(text).__name__}")
+            words = [self._encoding(word, special, number) for number, word in enumerate(text)]
+            return Encoding.merge(words, growing_offsets=False)
+        return self._encoding(text, special, None)
+
+    def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
+        utf8, ids, spans, words = self._engine.aligned(text, special)
+        if number is not None:
+            words = np.full(len(ids), number, dtype=np.int32)
+        return Encoding(ids, spans, words, self._definition.vocab, text if isinstance(text, str) else utf8)
+
+    def put_together(
+        self, first: Encoding, second: Encoding | None, *, add_special: bool, truncation: Truncation | None
+    ) -> Encoding:
+        """Return what the postprocessor makes of a text or a pair."""
+        return self.postprocessor.process(
+            first, second, add_special=add_special, truncation=truncation, spaces=self._spaces if self._trims else None
+        )
+
+    @functools.cached_property
+    def _trims(self) -> bool:
+        parts = self.postprocessor.layout().parts
+        return any(getattr(part, "trims", ()) for part in parts)
+
+    def encodings(
+        self,
+        texts: Sequence[Text | Words],
+        pairs: Sequence[Text | Words] | None,
+        special: Special,
+        *,
+        pretokenized: bool,
+        add_special: bool,
+        truncation: Truncation | None,
+        padding: Padding | None,
+    ) -> list[Encoding]:
+        """Return the encodings of texts, or of pairs, filled up alike."""
+        check_sequences(texts, pairs)
+        made = []
+        for i, text in enumerate(texts):
+            first = self.one(text, special, pretokenized=pretokenized)
+            second = None if pairs is None else self.one(pairs[i], special, pretokenized=pretokenized)
+            made.append(self.put_together(first, second, add_special=add_special, truncation=truncation))
+        return pad(made, padding) if padding is not None else made
+
+    def padded(
+        self,
+        texts: Sequence[Text],
+        pairs: Sequence[Text] | None,
+        special: Special,
+        *,
+        add_special: bool,
+        truncation: Truncation | None,
+        padding: Padding | None,
+        threads: int,
+    ) -> Batch:
+        """Return the rows of texts, or of pairs, as arrays."""
+        check_sequences(texts, pairs)
+        flat = [self._engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
+        return batch(
+            self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special
+        )
+
+
+def check_sequences(texts: object, pairs: object) -> None:
+    """Raise for one text in the place of several, and for pairs that are not as many as texts."""
+    for side in (texts, pairs):
+        if isinstance(side, (str, bytes, bytearray, memoryview)):
+            raise TypeError(f"a sequence of texts is needed, not one {type(side).__name__}")
+    if isinstance(texts, Sequence) and isinstance(pairs, Sequence) and len(texts) != len(pairs):
+        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} second ones; each text needs its own")

@@ -1,0 +1,176 @@
+"""A definition of any components in, what runs them one by one out: text → stages → ids, aligned with the text.
+
+The byte-level engine in C takes most tokenizers (engine.py). What it does not know goes through here: another model,
+a normalizer, added tokens with conditions. Both give equal results on what both can run (tests/test_interpreter.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.aligned import AlignedText
+from tokkit.added_tokens import AddedTokens
+from tokkit.definition import BPE, Definition
+from tokkit.engine import Engine, Special, WholeEncoder
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+
+Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
+"""ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of the piece of each token."""
+
+
+def engine_of(definition: Definition) -> Engine | Interpreter:
+    """Return the fastest engine that runs a definition exactly."""
+    if isinstance(definition.model, BPE) and definition.normalizer is None and _found_as_they_stand(definition):
+        return Engine(definition)
+    return Interpreter(definition)
+
+
+def _found_as_they_stand(definition: Definition) -> bool:
+    """Tell whether one look for added tokens finds what tokenizers finds in two, first those not `normalized`."""
+    added = definition.added_tokens
+    if any(token.single_word or token.lstrip or token.rstrip for token in added):
+        return False
+    normalized = {c for token in added if token.normalized for c in token.content}
+    return not any(normalized.intersection(token.content) for token in added if not token.normalized)
+
+
+class Interpreter:
+    """Runs the stages of one definition. Safe to share between threads."""
+
+    cuts = False
+    encoder = None
+    unreachable = 0
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._added = AddedTokens(definition.added_tokens, definition.normalizer)
+        self._names = {id_: text for text, id_ in definition.special_tokens.items()}
+        if isinstance(definition.model, BPE):
+            bare = replace(definition, special_tokens={}, added_tokens=(), normalizer=None)
+            self._model: Any = _Bytes(bare, [token.id for token in definition.added_tokens])
+        else:
+            self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign)
+
+    @property
+    def split_engine(self) -> str:
+        """What cuts text: "components", or what the byte-level engine has for its pattern."""
+        return self._model.engine.split_engine if isinstance(self._model, _Bytes) else "components"
+
+    @property
+    def split_reason(self) -> str:
+        """Why it is the `regex` package that cuts text; "" where it does not."""
+        return self._model.engine.split_reason if isinstance(self._model, _Bytes) else ""
+
+    def special_name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another."""
+        return self._names.get(id_)
+
+    def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
+        """Yield the text behind each stage, with the stage's name: the same object, changed on."""
+        aligned = AlignedText(text)
+        self._added.cut(aligned, special)
+        yield "added tokens", aligned
+        if self._definition.normalizer is not None:
+            self._definition.normalizer.normalize(aligned)
+            yield "normalizer", aligned
+        if self._added.has_normalized:
+            self._added.cut_normalized(aligned, special)
+            yield "added tokens, normalized", aligned
+        pretokenizer = self._definition.pretokenizer
+        if pretokenizer is not None and not isinstance(self._model, _Bytes):
+            pretokenizer.pretokenize(aligned)
+            yield "pretokenizer", aligned
+
+    def run(self, text: Text, special: Special) -> tuple[bytes, Found]:
+        """Return (UTF-8 of the text, what the model found)."""
+        aligned = None
+        for _, aligned in self.stages(text, special):
+            pass
+        return aligned.original, self._model.encode(aligned)
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        ids: list[int] = self.run(text, special)[1][0].tolist()
+        return ids
+
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array."""
+        return self.run(text, special)[1][0]
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        return len(self.run(text, special)[1][0])
+
+    def encode_batch(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        arrays = [self.encode_array(text, special) for text in texts]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> WholeEncoder:
+        """Return what encodes a file, as one text."""
+        return WholeEncoder(self, special, narrow)
+
+    def matcher(self, special: Special) -> None:
+        """Return None: files are not cut into blocks."""
+
+    def aligned(
+        self, text: Text, special: Special
+    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
+        """Return (utf8, ids, byte spans (n, 2), words) for a text."""
+        utf8, (ids, spans, words) = self.run(text, special)
+        return utf8, ids, spans, words
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches."""
+        info: dict[str, int] = self._model.cache_info()
+        return info
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return the merges that can happen, where the model is BPE over bytes; else none."""
+        return self._model.engine.merges() if isinstance(self._model, _Bytes) else np.empty((0, 3), dtype=np.uint32)
+
+
+class _Bytes:
+    """The face of a component's model over the byte-level engine, which also cuts the pieces it is given."""
+
+    def __init__(self, definition: Definition, added_ids: list[int]) -> None:
+        self.engine = Engine(definition, foreign=added_ids)
+        self.cache_info = self.engine.cache_info
+
+    def encode(self, text: AlignedText) -> Found:
+        """Return (ids, spans, words) of the pieces of a text."""
+        utf8 = text.utf8
+        ids, spans, words, number = [_NO_IDS], [_NO_SPANS], [_NO_WORDS], 0
+        for (start, end), id_ in zip(text.bounds.tolist(), text.ids, strict=True):
+            if id_ is not None:
+                ids.append(np.array([id_], dtype=np.uint32))
+                spans.append(np.array([[start, end]]))
+                words.append(np.array([number], dtype=np.int32))
+                number += 1
+                continue
+            part = utf8[start:end]
+            _, found, places, _ = self.engine.aligned(part, "text")
+            in_piece, n_pieces = self.engine.words(part, places, "text")
+            ids.append(found)
+            spans.append(places + start)
+            words.append(in_piece + np.int32(number))
+            number += n_pieces
+        places = np.concatenate(spans)
+        if not text.unchanged:
+            origin = text.spans().astype(np.int64)
+            places = np.stack([origin[places[:, 0], 0], origin[places[:, 1] - 1, 1]], axis=1)
+        return np.concatenate(ids), places, np.concatenate(words)
+
+
+_NO_IDS, _NO_SPANS, _NO_WORDS = np.empty(0, np.uint32), np.empty((0, 2), np.int64), np.empty(0, np.int32)
