@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from rival_encodings import looked_up, ours, plain, said, vocab_of
 from strategies import documents, texts
 from tokkit import Encoding, OptionError, Vocab
+from tokkit._core.text import to_utf8
+from tokkit.alignment import character_spans
 from tokkit.encoding import joined, replaced
 
 if TYPE_CHECKING:
@@ -209,6 +211,28 @@ def test_an_empty_span_stays_empty_where_it_is() -> None:
     assert encoding.offsets == [(0, 0), (1, 1), (0, 1), (1, 2), (2, 2), (3, 3), (1, 3)]
     in_bytes = Encoding(np.zeros(7, dtype=np.uint32), spans, None, Vocab.from_list([b"a"]), text.encode())
     assert in_bytes.offsets == encoding.offsets
+
+
+def test_character_spans_are_those_that_python_counts() -> None:
+    rng = random.Random(8)
+    for text in [*documents(19, 60, longest=90), *documents(20, 20, longest=50, surrogates=True)]:
+        utf8 = to_utf8(text)
+        ends = sorted(rng.randint(0, len(utf8)) for _ in range(20))
+        spans = [(a, b) for a, b in itertools.pairwise([0, *ends, len(utf8)]) if a < b]
+        # Which character of the text each byte is of: a pair of surrogates is one of the core's.
+        of_byte, at = [], 0
+        for character in utf8.decode():
+            of_byte += [(at, at + 1)] * len(character.encode())
+            at += 1
+            if character > "\uffff" and text[at - 1] < "\U00010000":
+                of_byte[-4:] = [(at - 1, at + 1)] * 4
+                at += 1
+        assert at == len(text)
+        wanted = [[of_byte[a][0], of_byte[b - 1][1]] for a, b in spans]
+        array = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        assert character_spans(text, array).tolist() == wanted
+        if at == len(utf8.decode()):
+            assert character_spans(utf8, array).tolist() == wanted
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "1", None, True])

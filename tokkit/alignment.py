@@ -115,10 +115,13 @@ def index_of(name: str, value: int) -> int:
     return value.__index__()
 
 
+_START_IS_OF = np.array([1, 0])
+
+
 def character_spans(text: str | bytes, spans: NDArray[np.int64]) -> NDArray[np.int64]:
     """Turn spans of the UTF-8 of `text` into spans of its characters, both (n, 2): all that a span touches.
 
-    An empty span stays empty, at the character that it stands before.
+    An empty span between two characters stays empty, before the second.
 
     >>> character_spans("é🦜", np.array([[0, 2], [2, 3], [3, 6], [6, 6]])).tolist()
     [[0, 1], [1, 2], [1, 2], [2, 2]]
@@ -126,14 +129,13 @@ def character_spans(text: str | bytes, spans: NDArray[np.int64]) -> NDArray[np.i
     if text.isascii():
         return spans
     utf8 = to_utf8(text)
-    # count[b]: how many characters begin before byte b.
-    count = np.zeros(len(utf8) + 1, dtype=np.int64)
-    np.cumsum((np.frombuffer(utf8, dtype=np.uint8) & 0xC0) != 0x80, out=count[1:])
-    starts, ends = spans[:, 0], spans[:, 1]
-    # The character that byte `start` is part of; there is none behind the last byte.
-    first = np.where(starts < len(utf8), count[np.minimum(starts + 1, len(utf8))] - 1, count[-1])
-    out = np.stack([first, np.where(ends > starts, count[ends], first)], axis=1)
-    if isinstance(text, str) and len(text) != count[-1]:
+    # count[b]: how many characters begin before byte b, so that byte b is of character count[b + 1] - 1.
+    count = np.zeros(len(utf8) + 2, dtype=np.int64)
+    np.cumsum((np.frombuffer(utf8, dtype=np.uint8) & 0xC0) != 0x80, out=count[1:-1])
+    count[-1] = count[-2] + 1
+    out: NDArray[np.int64] = count[spans + _START_IS_OF]
+    out[:, 0] -= 1
+    if isinstance(text, str) and len(text) != count[-2]:
         out = _code_units(text)[out]
     return out
 

@@ -187,6 +187,15 @@ def test_spaces_are_counted_as_stripping_tokens_counts_them() -> None:
     assert of_bytes.trailing.tolist() == [len(d) - len(d.rstrip(b" ")) for d in data]
 
 
+def test_bytes_are_not_taken_for_byte_symbols() -> None:
+    vocab = Vocab.from_list([b"\xe4\xb8", b"\xad "])
+    encoding = Encoding(np.array([0, 1], dtype=np.uint32), np.array([[0, 2], [2, 4]]), None, vocab, "中 ")
+    with pytest.raises(OptionError, match="not byte symbols"):
+        _ = ByteLevel().process(encoding).offsets
+    assert ByteLevel().process(encoding, spaces=Spaces.of_bytes(vocab)).offsets == [(0, 1), (0, 1)]
+    assert ByteLevel().process(encoding, spaces=Spaces.of_bytes(vocab)).byte_offsets == [(0, 2), (2, 4)]
+
+
 def letters(n: int) -> Encoding:
     spans = np.stack([np.arange(n), np.arange(n) + 1], axis=1)
     return Encoding(np.zeros(n, dtype=np.uint32), spans, None, Vocab.from_list([b"a"]), "a" * n)

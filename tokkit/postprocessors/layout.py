@@ -185,8 +185,8 @@ class Postprocessor(ABC):
     ) -> Encoding:
         """Return the encoding of a text, or of a pair, with special tokens, and cut to fit if asked.
 
-        `spaces` are those of the tokenizer's vocabulary; without them each token is looked at anew, where offsets
-        are trimmed.
+        `spaces` are those of the tokenizer's vocabulary, for trimming offsets; without them each token is looked at
+        anew, and taken for one of byte symbols.
         """
         pair = second is not None
         layout = self.layout(pair=pair, add_special=add_special)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.encoding import Encoding
+from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 SPACE = "Ġ"
@@ -39,10 +40,16 @@ class Spaces:
         >>> Spaces.of(Vocab.from_list(["ĠĠa".encode(), b"b "])).leading.tolist()
         [2, 0]
         """
-        points = np.frombuffer(vocab.blob.decode().encode("utf-32-le"), dtype=np.uint32)
-        # count[b]: how many characters begin before byte b of the tokens.
-        count = np.zeros(len(vocab.blob) + 1, dtype=np.int64)
-        np.cumsum((np.frombuffer(vocab.blob, dtype=np.uint8) & 0xC0) != 0x80, out=count[1:])
+        # begins[b]: whether a character begins at byte b of the tokens; count[b]: how many begin before it.
+        begins = (np.frombuffer(vocab.blob + b"a", dtype=np.uint8) & 0xC0) != 0x80
+        count = np.zeros(len(begins), dtype=np.int64)
+        np.cumsum(begins[:-1], out=count[1:])
+        try:
+            points = np.frombuffer(vocab.blob.decode().encode("utf-32-le"), dtype=np.uint32)
+        except UnicodeDecodeError:
+            points = None
+        if points is None or not begins[vocab.offsets].all():
+            raise OptionError("these tokens are bytes, not byte symbols: offsets need Spaces.of_bytes")
         return cls(*_runs(np.isin(points, [ord(c) for c in SPACE + WHITE_SPACE]), count[vocab.offsets]))
 
     @classmethod
