@@ -53,6 +53,7 @@ LAZY = (
     "hypothesis",
     "rich",
     "pyarrow",
+    "jinja2",
     "multiprocessing",
 )
 

@@ -5,6 +5,7 @@ from tokkit.version import __version__ as __version__
 
 _MODULES = {
     "BPE": "tokkit.definition",
+    "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
     "Definition": "tokkit.definition",
     "Encoding": "tokkit.encoding",

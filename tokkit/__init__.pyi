@@ -3,6 +3,7 @@
 from tokkit.definition import BPE, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.errors import (
+    ChatError,
     CorpusError,
     FormatError,
     OptionError,
@@ -18,6 +19,7 @@ from tokkit.vocab import Vocab
 
 __all__ = [
     "BPE",
+    "ChatError",
     "CorpusError",
     "Definition",
     "Encoding",

@@ -27,3 +27,7 @@ class SpecialTokenError(TokkitError, ValueError):
 
 class PatternError(TokkitError, ValueError):
     """A split pattern that cannot be compiled, or that took too long on a text."""
+
+
+class ChatError(TokkitError, ValueError):
+    """A chat template that cannot be read or run, or that refuses the messages; or one without jinja2 to run it."""

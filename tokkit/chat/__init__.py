@@ -1,0 +1,15 @@
+"""Messages in, the text or the ids of a chat out, as a model's chat template writes it (extra `chat`)."""
+
+from tokkit import lazy
+
+_MODULES = {
+    "ChatTemplate": "tokkit.chat.template",
+    "EncodedChat": "tokkit.chat.encode",
+    "Rendered": "tokkit.chat.rendered",
+    "encode_chat": "tokkit.chat.encode",
+    "function_schema": "tokkit.chat.schema",
+    "load_chat_template": "tokkit.chat.config",
+}
+__all__ = sorted(_MODULES)
+__getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy

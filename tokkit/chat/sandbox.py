@@ -1,0 +1,227 @@
+"""A template's source in, a program out that runs in Jinja2's sandbox with the names that chat templates expect.
+
+The sandbox keeps templates from Python's insides and from changing what they are given. Beyond it, a run has a
+budget of steps, and what `*` and `**` may make is bounded. A template can still waste memory by other ways (a text
+joined to itself again and again): one of unknown origin wants a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tokkit.errors import ChatError
+
+MAX_STEPS = 1_000_000
+"""Passes of loops and calls of macros in one run: a second or so. Thousands of messages take tens of thousands."""
+MAX_SIZE = 10_000_000
+"""Characters, or items, that a multiplication may make; and digits of a number."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run of a template is given beside its variables."""
+
+    now: datetime
+    marks: tuple[str, str] = ("", "")
+    """What stands before and behind each generation block."""
+    literals: Mapping[int, str] = field(default_factory=dict)
+    """Other texts for some of the template's literals, by number."""
+    steps: int = 0
+
+
+_run: ContextVar[Run] = ContextVar("run")
+
+
+class _Hooks(Extension):
+    """The tag `{% generation %}`, and what programs call back: steps and literals."""
+
+    tags = {"generation"}  # noqa: RUF012 - Jinja2's own form
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_generation"), [], [], body).set_lineno(line)
+
+    def _generation(self, caller: Callable[[], str]) -> str:
+        before, behind = _run.get().marks
+        return before + caller() + behind
+
+    def _step(self) -> str:
+        run = _run.get()
+        run.steps += 1
+        if run.steps > MAX_STEPS:
+            raise ChatError(f"the chat template took over {MAX_STEPS} steps; a template takes some for each message")
+        return ""
+
+    def _literal(self, number: int, text: str) -> str:
+        return _run.get().literals.get(number, text)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset(["*", "**"])
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        for some, other in ((left, right), (right, left)):
+            if isinstance(other, int) and hasattr(some, "__len__") and len(some) * other > MAX_SIZE:
+                raise ChatError(f"the chat template multiplies to over {MAX_SIZE} characters or items")
+        if operator == "**" and isinstance(left, int) and isinstance(right, int):
+            digits = left.bit_length() * max(right, 0)
+            if digits > MAX_SIZE:
+                raise ChatError(f"the chat template makes a number of over {MAX_SIZE} binary digits")
+        return super().call_binop(context, operator, left, right)
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise ChatError(f"the chat template refuses these messages: {message}")
+
+
+def _strftime_now(form: str) -> str:
+    return _run.get().now.strftime(form)
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    # Jinja2's own escapes <, > and &, for HTML.
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _environment() -> tuple[_Environment, _Hooks]:
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Hooks, loopcontrols])
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _raise_exception
+    environment.globals["strftime_now"] = _strftime_now
+    hooks = environment.extensions[_Hooks.identifier]
+    if not isinstance(hooks, _Hooks):
+        raise ChatError("Jinja2 has another extension in the place of ours")
+    return environment, hooks
+
+
+class Program:
+    """A compiled template. Immutable: threads may share it."""
+
+    def __init__(self, source: str) -> None:
+        environment, hooks = _environment()
+        with _errors():
+            tree = environment.parse(source)
+        self.has_generation = any(_is_call_of(block.call, "_generation") for block in tree.find_all(nodes.CallBlock))
+        with _errors():
+            self._count_steps(tree, hooks)
+            self._plain = environment.from_string(tree)
+        self._source, self._environment, self._hooks = source, environment, hooks
+
+    @functools.cached_property
+    def _named(self) -> tuple[jinja2.Template, list[str]]:
+        """The program with a call in the place of each literal text, and these texts: few runs need it."""
+        literals: list[str] = []
+        with _errors():
+            tree = self._environment.parse(self._source)
+            self._count_steps(tree, self._hooks)
+            self._name_literals(tree, self._hooks, literals)
+            return self._environment.from_string(tree), literals
+
+    @property
+    def literals(self) -> list[str]:
+        """The texts that stand in the template and may come out of it, by number."""
+        return self._named[1]
+
+    @staticmethod
+    def _count_steps(tree: nodes.Template, hooks: _Hooks) -> None:
+        bodies = [loop.body for loop in tree.find_all(nodes.For)] + [macro.body for macro in tree.find_all(nodes.Macro)]
+        for body in bodies:
+            body.insert(0, nodes.ExprStmt(hooks.call_method("_step")))
+
+    def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
+        """Replace each literal text by a call that may return another, but for names and what is compared with."""
+        kept = (nodes.Const,) if isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand, nodes.Pair)) else ()
+        for name, value in node.iter_fields():
+            many = value if isinstance(value, list) else [value]
+            for i, child in enumerate(many):
+                text = child.data if isinstance(child, nodes.TemplateData) else getattr(child, "value", None)
+                if isinstance(child, (nodes.Const, nodes.TemplateData)) and isinstance(text, str):
+                    if isinstance(child, kept):
+                        continue
+                    arguments: list[nodes.Expr] = [nodes.Const(len(found)), nodes.Const(text)]
+                    call = hooks.call_method("_literal", arguments, lineno=child.lineno)
+                    found.append(text)
+                    if isinstance(value, list):
+                        value[i] = call
+                    else:
+                        setattr(node, name, call)
+                elif isinstance(child, nodes.Node):
+                    self._name_literals(child, hooks, found)
+
+    def run(self, variables: Mapping[str, Any], run: Run) -> str:
+        """Return what the template writes; ChatError where it fails."""
+        template = self._named[0] if run.literals else self._plain
+        run.steps = 0
+        token = _run.set(run)
+        try:
+            with _errors():
+                return template.render(variables)
+        finally:
+            _run.reset(token)
+
+
+def _is_call_of(call: nodes.Node, name: str) -> bool:
+    return isinstance(call, nodes.Call) and getattr(call.node, "name", None) == name
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """Turn what a template can raise into ChatError."""
+    try:
+        yield
+    except ChatError:
+        raise
+    except jinja2.TemplateSyntaxError as error:
+        raise ChatError(f"the chat template, line {error.lineno}: {error.message}") from None
+    except jinja2.TemplateError as error:
+        raise ChatError(f"the chat template failed: {error}") from error
+    except RecursionError:
+        raise ChatError("the chat template nests or calls itself too deep") from None
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        raise ChatError(f"the chat template failed: {type(error).__name__}: {error}") from error
+
+
+def texts_of(value: Any, path: str) -> Iterator[str]:
+    """Yield every text in what a template is given; ChatError for what is no plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from texts_of(key, f"a key of {path}")
+            yield from texts_of(item, f"{path}.{key}")
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        for i, item in enumerate(value):
+            yield from texts_of(item, f"{path}[{i}]")
+    elif value is not None and not isinstance(value, (bool, int, float)):
+        raise ChatError(f"{path} is of type {type(value).__name__}; mappings, lists, text, numbers and None are data")
+
+
+def translated(value: Any, table: Mapping[int, int]) -> Any:
+    """Return plain data with every text in it translated."""
+    if isinstance(value, str):
+        return value.translate(table)
+    if isinstance(value, Mapping):
+        return {translated(key, table): translated(item, table) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [translated(item, table) for item in value]
+    return value

@@ -1,0 +1,247 @@
+"""A chat template and messages in, text out, and which of its special tokens the template itself wrote.
+
+A special token in a message must not become one in the ids. How the two are told apart (`render_parts`):
+
+1. The template runs. Where no data has a character that special tokens are recognised by (<, |, [ …), all special
+   tokens are the template's own.
+2. Else it runs again on data in which each such character is another one, of private use and found nowhere else.
+   Where the two texts differ in these characters only, they show what came from data.
+3. Else the template looks into the data, for "</think>" for example. Then each literal of the template is marked
+   so in turn, and a special token is special where all its characters are shown to come from literals. What is not
+   shown is text: nothing that came from data is special, whatever the template does.
+
+Letters and digits of data between brackets that the template writes, as in "<|" + role + "|>", are its own doing
+and make a special token in 1 and 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from tokkit.chat.rendered import Rendered, Span, matches
+from tokkit.chat.schema import function_schema
+from tokkit.errors import ChatError, OptionError
+
+Tool = Callable[..., Any] | Mapping[str, Any]
+PRIVATE = range(0xF0000, 0x10FFFE)
+
+
+class ChatTemplate:
+    """A chat template in Jinja2's language, as tokenizer_config.json holds it. Immutable: threads may share it.
+
+    `special_tokens` are the names that the template knows tokens by (bos_token, eos_token …).
+
+    >>> template = ChatTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}",
+    ...                         {"eos_token": "</s>"})
+    >>> template.render([{"role": "user", "content": "Hello"}])
+    '<|user|>Hello</s>'
+    """
+
+    def __init__(self, source: str, special_tokens: Mapping[str, str] | None = None) -> None:
+        if not isinstance(source, str):
+            raise OptionError(f"a chat template is text, not {type(source).__name__}")
+        for name, token in (special_tokens or {}).items():
+            if not isinstance(name, str) or not isinstance(token, str):
+                raise OptionError(f"special tokens map names to text, not {name!r} to {token!r}")
+        try:
+            from tokkit.chat.sandbox import Program
+        except ModuleNotFoundError as error:
+            if error.name != "jinja2":
+                raise
+            raise ChatError("chat templates need jinja2: pip install 'tokkit[chat]'") from None
+        self.source = source
+        self.special_tokens = MappingProxyType(dict(special_tokens or {}))
+        self._program = Program(source)
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether the template says which text is the assistant's, in `{% generation %}` blocks."""
+        return self._program.has_generation
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Tool] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **kwargs: Any,
+    ) -> str:
+        """Return the text of a chat; ChatError where the template fails, or refuses the messages.
+
+        `tools` are functions (`function_schema` describes them) or their JSON schemas; `kwargs` are further
+        variables of the template.
+        """
+        data = _data(messages, tools, documents, add_generation_prompt, kwargs)
+        return self._run(data, datetime.now())
+
+    def render_parts(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        special_tokens: Iterable[str] | None = None,
+        tools: Iterable[Tool] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **kwargs: Any,
+    ) -> Rendered:
+        """Return the text of a chat, and which special tokens in it are the template's and which are data.
+
+        `special_tokens` are the texts of all special tokens of the tokenizer; those of the template's own names
+        are always among them. Data are plain: mappings, lists, text, numbers.
+
+        >>> template = ChatTemplate("<s>{{ messages[0].content }}</s>")
+        >>> template.render_parts([{"content": "not </s> yet"}], special_tokens=["<s>", "</s>"]).parts
+        [('<s>', True), ('not </s> yet', False), ('</s>', True)]
+        """
+        data = _data(messages, tools, documents, add_generation_prompt, kwargs)
+        tokens = {*(special_tokens or ()), *self.special_tokens.values()} - {""}
+        return _Tracer(self, data, tokens).rendered()
+
+    def _run(self, data: Mapping[str, Any], now: datetime, **options: Any) -> str:
+        from tokkit.chat.sandbox import Run
+
+        names = options.pop("names", self.special_tokens)
+        return self._program.run({**names, **data}, Run(now, **options))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.source, dict(self.special_tokens))
+
+    def __repr__(self) -> str:
+        return f"<ChatTemplate of {len(self.source)} characters>"
+
+
+def _data(
+    messages: Sequence[Mapping[str, Any]],
+    tools: Iterable[Tool] | None,
+    documents: Sequence[Mapping[str, Any]] | None,
+    add_generation_prompt: bool,
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The variables of a template that come from the caller."""
+    if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
+        raise OptionError(f"messages are a list of mappings, not {type(messages).__name__}")
+    for i, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise OptionError(f"messages[{i}] is a mapping such as {{'role': …, 'content': …}}, not {message!r:.80}")
+    schemas = None
+    if tools is not None:
+        schemas = [tool if isinstance(tool, Mapping) else function_schema(tool) for tool in tools]
+    return {
+        "messages": messages,
+        "tools": schemas,
+        "documents": documents,
+        "add_generation_prompt": add_generation_prompt,
+        **kwargs,
+    }
+
+
+class _Tracer:
+    """One chat, rendered as often as it takes to know where its special tokens come from."""
+
+    def __init__(self, template: ChatTemplate, data: Mapping[str, Any], tokens: set[str]) -> None:
+        from tokkit.chat import sandbox
+
+        self.sandbox = sandbox
+        self.template, self.data, self.tokens = template, data, tokens
+        self.now = datetime.now()
+        self.text = template._run(data, self.now)
+        self.given = [text for name, value in data.items() for text in sandbox.texts_of(value, name)]
+
+    def rendered(self) -> Rendered:
+        """The chat, with all spans."""
+        generated = self._generated() if self.template.has_generation else ()
+        found = matches(self.text, self.tokens)
+        if not found:
+            return Rendered(self.text, generated=generated)
+        marks = recognised_by(self.tokens)
+        if not any(mark in text for text in self.given for mark in marks):
+            return Rendered(self.text, tuple(found), (), generated)
+        from_data = self._traced(marks)
+        traced = from_data is not None
+        allowed = self._shown() if from_data is None else [not one for one in from_data]
+        special = matches(self.text, self.tokens, allowed)
+        rest = sorted({*found} - {*special})
+        return Rendered(self.text, tuple(special), tuple(rest), generated, traced)
+
+    def _twins(self, characters: Iterable[str]) -> dict[int, int]:
+        """Code point of each character → one of private use, found neither in the data nor in the template."""
+        characters = sorted(set(characters))
+        seen = set(self.text).union(self.template.source, *self.given)
+        free = (point for point in PRIVATE if chr(point) not in seen)
+        return dict(zip(map(ord, characters), free, strict=False))
+
+    def _compared(self, other: str, twins: Mapping[int, int]) -> list[bool] | None:
+        """Which characters of a second text are twins; None where the texts differ otherwise."""
+        back = {twin: point for point, twin in twins.items()}
+        if other.translate(back) != self.text:
+            return None
+        return [ord(character) in back for character in other]
+
+    def _traced(self, marks: set[str]) -> list[bool] | None:
+        """Which characters came from data, of those that special tokens are recognised by; None if unknown."""
+        twins = self._twins(marks)
+        data = {name: self.sandbox.translated(value, twins) for name, value in self.data.items()}
+        try:
+            return self._compared(self.template._run(data, self.now), twins)
+        except ChatError:  # it refuses what it does not know
+            return None
+
+    def _shown(self) -> list[bool]:
+        """Which characters are shown to come from the template's literals or from its names of tokens."""
+        twins = self._twins("".join(self.tokens))
+        shown = [False] * len(self.text)
+        own = {name: token.translate(twins) for name, token in self.template.special_tokens.items()}
+        changes: list[dict[str, Any]] = [{"names": {**self.template.special_tokens, name: own[name]}} for name in own]
+        for number, literal in enumerate(self.template._program.literals):
+            marked = literal.translate(twins)
+            if marked != literal:
+                changes.append({"literals": {number: marked}})
+        for change in changes:
+            try:
+                found = self._compared(self.template._run(self.data, self.now, **change), twins)
+            except ChatError:
+                continue
+            if found:
+                shown = [old or new for old, new in zip(shown, found, strict=True)]
+        return shown
+
+    def _generated(self) -> tuple[Span, ...]:
+        """Where generation blocks wrote: the chat is rendered with two characters around each of them."""
+        before, behind = map(chr, list(self._twins("()").values()))
+        marked = self.template._run(self.data, self.now, marks=(before, behind))
+        spans: list[Span] = []
+        parts, at, start = [], 0, -1
+        for part in re.split(f"([{before}{behind}])", marked):
+            if part == before and start < 0:
+                start = at
+            elif part == behind and start >= 0:
+                spans.append((start, at))
+                start = -1
+            elif part in (before, behind):
+                raise ChatError("the chat template has a generation block within another")
+            else:
+                parts.append(part)
+                at += len(part)
+        if "".join(parts) != self.text or start >= 0:
+            raise ChatError("the chat template changes what its generation blocks wrote, so that it cannot be found")
+        return tuple(spans)
+
+
+def recognised_by(tokens: Iterable[str]) -> set[str]:
+    """Return characters of special tokens such that none can come from data without one of them.
+
+    All that are no letter, digit, underscore, quote or white space; of a token that has no others, all it has.
+
+    >>> sorted(recognised_by(["<|im_start|>", "[SEP]", "EOT"]))
+    ['<', '>', 'E', 'O', 'T', '[', ']', '|']
+    """
+    marks: set[str] = set()
+    for token in tokens:
+        signs = {c for c in token if not (c.isalnum() or c.isspace() or c in "_\"'\\")}
+        marks |= signs or set(token)
+    return marks
