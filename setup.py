@@ -15,6 +15,7 @@ C = "tokkit/_core/csrc/"
 TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
 TEXT += ["scan_neon.c"]  # UTF-8 has no NEON of its own
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
+MODELS = ["bpe", "unigram", "wordpiece", "wordlevel"]
 SOURCES = {
     "text": TEXT,
     "pattern": ["dfa.c"],
@@ -26,6 +27,7 @@ SOURCES = {
     "special": ["special.c"],
     "aligned": ["aligned.c"],
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
+    "models": ["token_trie.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],

@@ -1,0 +1,157 @@
+/* Building the trie of tokens: see token_trie.h. */
+#include "token_trie.h"
+
+typedef struct {
+    const uint8_t *bytes;
+    uint32_t n, id;
+} entry;
+
+/* Entries [first, end), which share `depth` bytes, are below the node of this cell. */
+typedef struct {
+    size_t first, end, cell;
+    uint32_t depth;
+} task;
+
+/* Which cells of a block are taken, and which of its places are the base of a node. */
+typedef struct {
+    uint64_t taken[4], bases[4];
+} block;
+
+typedef struct {
+    tk_token_trie *trie;
+    entry *entries;
+    task *tasks;
+    block *blocks;
+    size_t n_tasks, tasks_capacity, n_blocks, blocks_capacity, cells_capacity;
+} builder;
+
+/* A new node looks for room in this many of the last blocks: more makes it smaller, and building slower. */
+enum { OPEN_BLOCKS = 8, ALL_BYTES = 256 };
+static const size_t ROOT = SIZE_MAX;
+
+static int by_bytes(const void *left, const void *right) {
+    const entry *a = left, *b = right;
+    int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
+    if (order) return order;
+    if (a->n != b->n) return a->n < b->n ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int has(const uint64_t *bits, size_t i) { return bits[i >> 6] >> (i & 63) & 1; }
+static void set(uint64_t *bits, size_t i) { bits[i >> 6] |= UINT64_C(1) << (i & 63); }
+
+static int add_block(builder *b) {
+    if (b->n_blocks == (size_t)1 << 24) return TK_TOO_LARGE;
+    if (tk_reserve(&b->blocks, &b->blocks_capacity, b->n_blocks + 1, sizeof(block)) ||
+        tk_reserve(&b->trie->cells, &b->cells_capacity, (b->n_blocks + 1) * ALL_BYTES, sizeof(uint64_t)))
+        return TK_NO_MEMORY;
+    memset(b->blocks + b->n_blocks, 0, sizeof(block));
+    memset(b->trie->cells + b->n_blocks * ALL_BYTES, 0, ALL_BYTES * sizeof(uint64_t));
+    b->n_blocks++;
+    b->trie->n_cells = b->n_blocks * ALL_BYTES;
+    return TK_OK;
+}
+
+/* A base in this block such that all children fall on free cells, or ALL_BYTES. */
+static size_t fit(const block *k, const uint8_t *labels, size_t n) {
+    if (!(~k->taken[0] | ~k->taken[1] | ~k->taken[2] | ~k->taken[3])) return ALL_BYTES;
+    for (size_t cell = 0; cell < ALL_BYTES; cell++) {
+        size_t base = cell ^ labels[0], i = 1;
+        if (has(k->taken, cell) || has(k->bases, base)) continue;
+        while (i < n && !has(k->taken, base ^ labels[i])) i++;
+        if (i == n) return base;
+    }
+    return ALL_BYTES;
+}
+
+/* Where the children by these bytes shall stand. */
+static int place(builder *b, const uint8_t *labels, size_t n, uint32_t *base) {
+    size_t first = b->n_blocks > OPEN_BLOCKS ? b->n_blocks - OPEN_BLOCKS : 0, number, at = ALL_BYTES;
+    for (number = first; number < b->n_blocks; number++)
+        if ((at = fit(b->blocks + number, labels, n)) < ALL_BYTES) break;
+    if (at == ALL_BYTES) {
+        int status = add_block(b);
+        if (status != TK_OK) return status;
+        at = fit(b->blocks + number, labels, n);
+    }
+    set(b->blocks[number].bases, at);
+    for (size_t i = 0; i < n; i++) set(b->blocks[number].taken, at ^ labels[i]);
+    *base = (uint32_t)(number * ALL_BYTES + at);
+    return TK_OK;
+}
+
+static int grow_children(builder *b, task t) {
+    uint8_t labels[ALL_BYTES];
+    size_t starts[ALL_BYTES + 1], n = 0;
+    for (size_t i = t.first; i < t.end; i++) {
+        uint8_t label = b->entries[i].bytes[t.depth];
+        if (n && labels[n - 1] == label) continue;
+        labels[n] = label;
+        starts[n++] = i;
+    }
+    starts[n] = t.end;
+    uint32_t base;
+    int status = place(b, labels, n, &base);
+    if (status != TK_OK) return status;
+    uint64_t *node = t.cell == ROOT ? &b->trie->root : b->trie->cells + t.cell;
+    *node |= (uint64_t)base << 32;
+    for (size_t k = 0; k < n; k++) {
+        size_t first = starts[k], cell = base ^ labels[k];
+        uint64_t child = (uint64_t)(TK_TRIE_TAKEN | labels[k]) << TK_TRIE_ID_BITS;
+        for (; first < starts[k + 1] && b->entries[first].n == t.depth + 1; first++)
+            child = (child >> TK_TRIE_ID_BITS << TK_TRIE_ID_BITS) | (b->entries[first].id + 1);
+        b->trie->cells[cell] = child;
+        if (first == starts[k + 1]) continue;
+        status = tk_reserve(&b->tasks, &b->tasks_capacity, b->n_tasks + 1, sizeof(task));
+        if (status != TK_OK) return status;
+        b->tasks[b->n_tasks++] = (task){first, starts[k + 1], cell, t.depth + 1};
+    }
+    return TK_OK;
+}
+
+static int grow(builder *b, size_t n) {
+    int status = add_block(b);
+    if (status != TK_OK) return status;
+    set(b->blocks[0].bases, 0); /* the base of all nodes without children: no cell is its child */
+    if (!n) return TK_OK;
+    b->trie->root = (uint64_t)TK_TRIE_TAKEN << TK_TRIE_ID_BITS;
+    status = tk_reserve(&b->tasks, &b->tasks_capacity, 1, sizeof(task));
+    if (status != TK_OK) return status;
+    b->tasks[b->n_tasks++] = (task){0, n, ROOT, 0};
+    while (b->n_tasks && status == TK_OK) status = grow_children(b, b->tasks[--b->n_tasks]);
+    return status;
+}
+
+int tk_token_trie_build(tk_token_trie *trie, const tk_own_tokens *own, const uint8_t *prefix, size_t n_prefix,
+                        size_t longest, int64_t *twice) {
+    builder b = {.trie = trie};
+    size_t n = 0;
+    memset(trie, 0, sizeof *trie);
+    if (own->n_ids >= (size_t)1 << TK_TRIE_ID_BITS) return TK_TOO_LARGE;
+    b.entries = tk_alloc(own->n_ids, sizeof(entry));
+    if (!b.entries) return TK_NO_MEMORY;
+    int sorted = 1;
+    for (size_t id = 0; id < own->n_ids; id++) {
+        size_t length = tk_own_length(own, id);
+        const uint8_t *bytes = tk_own_bytes(own, id);
+        if (length <= n_prefix || length > longest || (n_prefix && memcmp(bytes, prefix, n_prefix))) continue;
+        if (length - n_prefix > UINT32_MAX) return free(b.entries), TK_TOO_LARGE;
+        b.entries[n++] = (entry){bytes + n_prefix, (uint32_t)(length - n_prefix), (uint32_t)id};
+        sorted = sorted && (n < 2 || by_bytes(b.entries + n - 2, b.entries + n - 1) < 0);
+    }
+    if (!sorted) qsort(b.entries, n, sizeof(entry), by_bytes);
+    for (size_t k = 1; k < n; k++)
+        if (b.entries[k].n == b.entries[k - 1].n && !memcmp(b.entries[k].bytes, b.entries[k - 1].bytes, b.entries[k].n))
+            *twice = b.entries[k].id;
+    int status = grow(&b, n);
+    free(b.entries);
+    free(b.tasks);
+    free(b.blocks);
+    if (status != TK_OK) tk_token_trie_free(trie);
+    return status;
+}
+
+void tk_token_trie_free(tk_token_trie *trie) {
+    free(trie->cells);
+    memset(trie, 0, sizeof *trie);
+}

@@ -1,0 +1,21 @@
+"""Types of `models.pyx`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.aligned import AlignedText
+
+class PieceEncoder:
+    cuts: bool
+    def __init__(
+        self,
+        kind: str,
+        blob: bytes,
+        offsets: NDArray[np.int64],
+        foreign: NDArray[np.uint8],
+        options: dict[str, object],
+    ) -> None: ...
+    def encode(
+        self, text: AlignedText, seed: int | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]: ...
+    def cache_info(self) -> dict[str, int]: ...

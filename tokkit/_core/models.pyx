@@ -1,0 +1,212 @@
+# A text in pieces in, ids, spans and numbers of pieces out: the models of tokenizer.json, one crossing for a text.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from tokkit._core.aligned cimport AlignedText, check_stage, tk_aligned
+
+import numpy as np
+
+cdef extern from "base.h":
+    int TK_OK, TK_BAD_INPUT, TK_TOO_LARGE, TK_NO_MEMORY
+
+cdef extern from "model.h" nogil:
+    int TK_UNKNOWN
+    uint32_t TK_NO_ID
+    ctypedef struct tk_unit_cache:
+        size_t mask, n
+        uint64_t misses
+        void *units
+    ctypedef struct tk_model_worker:
+        tk_unit_cache cache
+        uint32_t *ids
+        int64_t *spans
+        int32_t *words
+        size_t n, failed
+        bint drops
+        uint64_t random
+    ctypedef struct tk_model:
+        bint cuts
+    ctypedef struct tk_own_tokens:
+        const uint8_t *blob
+        const int64_t *offsets
+        size_t n_ids
+        const uint8_t *foreign
+    ctypedef struct tk_model_options:
+        uint32_t unknown
+        bint byte_fallback, whole_piece, fuses, drops_unknown
+        const uint8_t *prefix
+        const uint8_t *suffix
+        size_t n_prefix, n_suffix
+        const uint32_t *merges
+        size_t n_merges
+        double dropout
+        const double *scores
+        double least_score
+        size_t most_characters
+    int tk_model_worker_init(tk_model_worker *w, size_t cache_units)
+    void tk_model_worker_free(tk_model_worker *w)
+    void tk_model_worker_shrink(tk_model_worker *w, size_t most)
+    int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    int tk_unigram_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    int tk_wordpiece_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    int tk_wordlevel_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    void tk_model_free(tk_model *m)
+    int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text)
+
+ctypedef int (*build_model)(tk_model *, const tk_own_tokens *, const tk_model_options *, int64_t *) noexcept nogil
+
+cdef enum:
+    KEEP_BYTES = 1 << 22  # an array of scratch above this is given back after the call
+
+new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.int32)
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    cdef tk_model_worker state
+
+    def __cinit__(self, size_t cache_units):
+        if tk_model_worker_init(&self.state, cache_units) != TK_OK:
+            raise MemoryError("not enough memory for the cache of units")
+
+    def __dealloc__(self):
+        tk_model_worker_free(&self.state)
+
+
+cdef build_model builder_of(str kind) except NULL:
+    if kind == "bpe":
+        return tk_char_bpe_build
+    if kind == "unigram":
+        return tk_unigram_build
+    if kind == "wordpiece":
+        return tk_wordpiece_build
+    if kind == "wordlevel":
+        return tk_wordlevel_build
+    raise ValueError(f"no model is called {kind!r}")
+
+
+cdef class PieceEncoder:
+    """A model's tables: immutable for callers; caches inside are one thread's at a time.
+
+    `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
+    vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
+    None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
+    dropout, scores (float64), least_score, most_characters, cache_units.
+    ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
+    """
+
+    cdef tk_model model
+    cdef object owners, idle
+    cdef size_t cache_units
+
+    def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, dict options):
+        cdef tk_own_tokens own
+        cdef tk_model_options o
+        cdef const uint32_t[:, ::1] merges
+        cdef const double[::1] scores
+        cdef bytes prefix = options.get("prefix", b""), suffix = options.get("suffix", b"")
+        cdef int64_t culprit = -1
+        cdef build_model build = builder_of(kind)
+        cdef int status
+        memset(&o, 0, sizeof(o))
+        own.blob = <const uint8_t *> <const char *> blob
+        own.offsets = &offsets[0]
+        own.n_ids = offsets.shape[0] - 1
+        own.foreign = &foreign[0] if own.n_ids else NULL
+        if foreign.shape[0] != <Py_ssize_t> own.n_ids:
+            raise ValueError("foreign has one entry for each id")
+        unknown = options.get("unknown")
+        o.unknown = TK_NO_ID if unknown is None else unknown
+        o.byte_fallback = options.get("byte_fallback", False)
+        o.whole_piece = options.get("whole_piece", False)
+        o.fuses = options.get("fuses", False)
+        o.drops_unknown = options.get("drops_unknown", False)
+        o.prefix, o.n_prefix = <const uint8_t *> <const char *> prefix, len(prefix)
+        o.suffix, o.n_suffix = <const uint8_t *> <const char *> suffix, len(suffix)
+        o.dropout = options.get("dropout", 0.0)
+        o.least_score = options.get("least_score", 0.0)
+        o.most_characters = options.get("most_characters", 0)
+        if options.get("merges") is not None:
+            merges = options["merges"]
+            o.n_merges = merges.shape[0]
+            if merges.shape[1] != 3:
+                raise ValueError("merges have three columns")
+            o.merges = &merges[0, 0] if o.n_merges else NULL
+        if options.get("scores") is not None:
+            scores = options["scores"]
+            if scores.shape[0] != <Py_ssize_t> own.n_ids:
+                raise ValueError("there is one score for each id")
+            o.scores = &scores[0] if own.n_ids else NULL
+        self.owners = (prefix, suffix, options.get("merges"), options.get("scores"))
+        self.idle = []
+        self.cache_units = options.get("cache_units", 0)
+        with nogil:
+            status = build(&self.model, &own, &o, &culprit)
+        if status == TK_NO_MEMORY:
+            raise MemoryError("not enough memory for the tables of this vocabulary")
+        if status == TK_TOO_LARGE:
+            raise OverflowError("the tokens of a model may have 2^32 bytes in all, and ids below 2^23")
+        if status == TK_BAD_INPUT:
+            raise ValueError(culprit)
+
+    def __dealloc__(self):
+        tk_model_free(&self.model)
+
+    def encode(self, AlignedText text not None, seed=None):
+        """Return (ids, spans, words): uint32 (n,), int64 (n, 2) in bytes of the original, int32 (n,).
+
+        With a seed, 0 up to 2^64, the model's dropout is on. LookupError(number): that piece has an unknown character,
+        and the model no token for such.
+        """
+        cdef Worker worker
+        cdef tk_model_worker *w
+        cdef int status
+        cdef uint64_t random = 0 if seed is None else seed
+        try:
+            worker = self.idle.pop()
+        except IndexError:
+            worker = Worker(self.cache_units)
+        w = &worker.state
+        w.drops = seed is not None
+        w.random = random
+        with nogil:
+            status = tk_model_encode(&self.model, w, &text.state)
+        try:
+            if status == TK_UNKNOWN:
+                raise LookupError(w.failed)
+            check_stage(status)
+            return (
+                filled(new_array(w.n, IDS), w.ids, w.n * sizeof(uint32_t)),
+                filled(new_array((w.n, 2), SPANS), w.spans, w.n * 2 * sizeof(int64_t)),
+                filled(new_array(w.n, WORDS), w.words, w.n * sizeof(int32_t)),
+            )
+        finally:
+            tk_model_worker_shrink(w, KEEP_BYTES)
+            self.idle.append(worker)
+
+    def cache_info(self) -> dict:
+        """Return sizes and counts of the idle workers' caches, added up."""
+        cdef Worker worker
+        totals = {"workers": 0, "units": 0, "most_units": 0, "misses": 0}
+        for worker in list(self.idle):
+            totals["workers"] += 1
+            totals["units"] += worker.state.cache.n
+            totals["most_units"] += worker.state.cache.mask + 1 if worker.state.cache.units is not NULL else 0
+            totals["misses"] += worker.state.cache.misses
+        return totals
+
+    @property
+    def cuts(self) -> bool:
+        """Whether pieces are cut before U+2581 inside, because no token reaches across."""
+        return self.model.cuts
+
+
+cdef object filled(array, const void *source, size_t n_bytes):
+    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    cdef Py_buffer out
+    if n_bytes:
+        PyObject_GetBuffer(array, &out, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        memcpy(out.buf, source, n_bytes)
+        PyBuffer_Release(&out)
+    return array

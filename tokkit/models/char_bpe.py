@@ -1,0 +1,106 @@
+"""Merges over characters and their options in, `CharBPE` out: the BPE model of tokenizer.json, piece by piece.
+
+Named apart from `definition.BPE`, which merges bytes and has an engine of its own: here a piece begins as characters,
+with a prefix or suffix where they stand in a word, and what is in no token falls back to bytes or is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError, VocabError
+from tokkit.models import pieces
+from tokkit.vocab import Vocab
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CharBPE:
+    """Byte-pair encoding over characters: listed pairs merge, the first of the list first, then leftmost.
+
+    `merges` is a uint32 array of shape (n, 3), the ids of left, right and result in order of priority (`merge_ids`
+    makes it from pairs of strings); of a pair named twice the last counts. The other fields are those of
+    tokenizer.json: `unk_token` None drops characters that are in no token, and `dropout` is the probability with which
+    a merge is passed over, where `encode` is given a seed.
+
+    >>> from tokkit._core.aligned import AlignedText
+    >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
+    >>> model = CharBPE(merges=merge_ids(vocab, [("l", "o")]), unk_token="<unk>", end_of_word_suffix="</w>")
+    >>> ids, spans, words = model.encoder(vocab).encode(AlignedText("slow"))
+    >>> ids.tolist(), spans.tolist(), words.tolist()
+    ([0, 4, 3], [[0, 1], [1, 3], [3, 4]], [0, 0, 0])
+    """
+
+    merges: NDArray[np.uint32]
+    dropout: float | None = None
+    unk_token: str | None = None
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    fuse_unk: bool = False
+    byte_fallback: bool = False
+    ignore_merges: bool = False
+
+    def __post_init__(self) -> None:
+        merges = np.asarray(self.merges)
+        if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
+            raise VocabError(f"merges are ids of shape (n, 3), not {merges.dtype} of shape {merges.shape}")
+        if merges.size and not 0 <= merges.min() <= merges.max() <= np.iinfo(np.uint32).max:
+            raise VocabError(f"merges hold ids from {merges.min()} to {merges.max()}; ids are 32-bit numbers")
+        merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
+        merges.flags.writeable = False
+        object.__setattr__(self, "merges", merges)
+        pieces.check_text(
+            optional=True,
+            unk_token=self.unk_token,
+            continuing_subword_prefix=self.continuing_subword_prefix,
+            end_of_word_suffix=self.end_of_word_suffix,
+        )
+        pieces.check_switches(
+            fuse_unk=self.fuse_unk, byte_fallback=self.byte_fallback, ignore_merges=self.ignore_merges
+        )
+        dropout = self.dropout
+        number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
+        if dropout is not None and not (number and 0 <= dropout <= 1):
+            raise OptionError(f"dropout is a probability from 0 to 1, or None, not {dropout!r}")
+
+    def encoder(
+        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
+    ) -> pieces.PieceModel:
+        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = pieces.own_tokens(vocab, foreign)
+        options: dict[str, object] = {
+            "merges": self.merges,
+            "dropout": float(self.dropout or 0),
+            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "drops_unknown": self.unk_token is None,
+            "prefix": (self.continuing_subword_prefix or "").encode(),
+            "suffix": (self.end_of_word_suffix or "").encode(),
+            "fuses": self.fuse_unk,
+            "byte_fallback": self.byte_fallback,
+            "whole_piece": self.ignore_merges,
+            "cache_units": cache_units,
+        }
+        return pieces.build("bpe", vocab, marks, options)
+
+
+def merge_ids(
+    vocab: Vocab, pairs: Iterable[tuple[str, str]], *, continuing_subword_prefix: str | None = None
+) -> NDArray[np.uint32]:
+    """Return merges given as pairs of strings as ids: uint32 of shape (n, 3), left, right and result.
+
+    The result of a merge is its two strings joined, the right one without as many bytes as the prefix has.
+    """
+    cut = len((continuing_subword_prefix or "").encode())
+    encoded = [(left.encode(), right.encode()) for left, right in pairs]
+    ids = [(vocab.get(left), vocab.get(right), vocab.get(left + right[cut:])) for left, right in encoded]
+    for number, found in enumerate(ids):
+        if None in found:
+            left, right = encoded[number]
+            absent = (left, right, left + right[cut:])[found.index(None)].decode("utf-8", "replace")
+            raise VocabError(
+                f"merge {number} joins {left.decode()!r} and {right.decode()!r}, but no token is {absent!r}"
+            )
+    return np.array(ids, dtype=np.uint32).reshape(-1, 3)

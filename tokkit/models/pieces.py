@@ -1,0 +1,118 @@
+"""A model's options and its vocabulary in, an encoder of pieces out: what the models of tokenizer.json share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.models import PieceEncoder
+from tokkit.errors import OptionError, VocabError
+from tokkit.vocab import Vocab
+
+if TYPE_CHECKING:
+    from tokkit._core.aligned import AlignedText
+
+CACHE_UNITS = 1 << 16
+"""Units, of 64 bytes each, that one thread's cache holds; 0 turns it off. benchmarks/encode_models.py chose it."""
+
+MOST_SEED = (1 << 64) - 1
+
+
+class PieceModel:
+    """A model over its vocabulary, ready to run. Immutable for callers; threads may share it, but not a text."""
+
+    __slots__ = ("_core", "_kind")
+
+    def __init__(self, kind: str, core: PieceEncoder) -> None:
+        self._kind = kind
+        self._core = core
+
+    def encode(
+        self, text: AlignedText, *, seed: int | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
+        """Return (ids, spans, words) of a text that is cut into pieces.
+
+        `ids` has shape (n,); `spans`, of shape (n, 2), holds bytes of the original text; `words`, of shape (n,), the
+        number of the piece that each token comes from. A piece that is an added token is that one token. With a seed
+        a BPE model's dropout is on. A character that no token covers raises VocabError where the model has no token
+        for unknown ones.
+        """
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED):
+            raise OptionError(f"a seed is an integer from 0 to 2^64 - 1, not {seed!r}")
+        try:
+            return self._core.encode(text, seed)
+        except LookupError as error:
+            number = error.args[0]
+            piece = text.pieces[number]
+            shown = piece if len(piece) <= 40 else piece[:40] + "…"
+            raise VocabError(
+                f"piece {number}, {shown!r}, has characters without a token, and the vocabulary of this {self._kind} "
+                "model has no unknown token; add it, or clean the text"
+            ) from None
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches: workers, units, most_units, misses."""
+        return self._core.cache_info()
+
+
+def own_tokens(vocab: Vocab, foreign: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:
+    """Return a mark for each id that is not the model's own: those in `foreign`, and all from `n_own` on."""
+    marks = np.zeros(vocab.n_ids, dtype=np.uint8)
+    if n_own is not None:
+        marks[n_own:] = 1
+    for id_ in foreign:
+        if not 0 <= id_ < vocab.n_ids:
+            raise OptionError(f"foreign ids are of the vocabulary, 0 to {vocab.n_ids - 1}, not {id_}")
+        marks[id_] = 1
+    return marks
+
+
+def id_of(token: str | None, vocab: Vocab, marks: NDArray[np.uint8]) -> int | None:
+    """Return the id of a token if the model has it."""
+    found = None if token is None else vocab.get(token)
+    return None if found is None or marks[found] else found
+
+
+def build(kind: str, vocab: Vocab, marks: NDArray[np.uint8], options: dict[str, object]) -> PieceModel:
+    """Build the tables; a vocabulary that the model cannot work with raises VocabError."""
+    try:
+        core = PieceEncoder(kind, vocab.blob, vocab.offsets, marks, options)
+    except OverflowError as error:
+        raise VocabError(str(error)) from None
+    except ValueError as error:
+        raise VocabError(_complaint(vocab, marks, error.args[0])) from None
+    return PieceModel(kind, core)
+
+
+def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:
+    if not isinstance(place, int):
+        return str(place)
+    if place < 0:
+        return (
+            f"merge {-1 - place} names an id that is no token of the model, or its result is not its parts joined, "
+            "the right one without the prefix of continuing tokens"
+        )
+    token = vocab[place]
+    ids = [id_ for other, id_ in vocab.items() if other == token and not marks[id_]]
+    return f"the ids {ids[0]} and {place} have the same token, {token!r}"
+
+
+def check_text(*, optional: bool, **options: object) -> None:
+    """OptionError unless each is text, or None where that may be."""
+    for name, value in options.items():
+        if value is None and optional:
+            continue
+        if not isinstance(value, str):
+            raise OptionError(f"{name} is text{' or None' if optional else ''}, not {value!r}")
+        if any(0xD800 <= ord(c) < 0xE000 for c in value):
+            raise OptionError(f"{name} has a lone surrogate, which no token has: {value!r}")
+
+
+def check_switches(**options: object) -> None:
+    """OptionError unless each is True or False."""
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} is True or False, not {value!r}")

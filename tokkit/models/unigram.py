@@ -1,0 +1,70 @@
+"""Scores of tokens in, `Unigram` out: the Unigram model of tokenizer.json, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError, VocabError
+from tokkit.models import pieces
+from tokkit.vocab import Vocab
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Unigram:
+    """The sequence of tokens with the greatest sum of scores, as tokenizers finds it (float64, each piece from 0).
+
+    `scores[i]`, a log probability, is of the token with the id i; ids from `len(scores)` on are not the model's. An
+    unknown character has the least of them less 10; neighbouring ones are one token, or the tokens of their bytes
+    where `byte_fallback` is on and there is one for each. Of two tokens with the same bytes the last counts.
+
+    >>> from tokkit._core.aligned import AlignedText
+    >>> vocab = Vocab.from_list([b"<unk>", b"a", b"b", b"ab"])
+    >>> model = Unigram(scores=[0, -1, -2, -2.5], unk_id=0)
+    >>> ids, spans, words = model.encoder(vocab).encode(AlignedText("abaxy"))
+    >>> ids.tolist(), spans.tolist()
+    ([3, 1, 0], [[0, 2], [2, 3], [3, 5]])
+    """
+
+    scores: NDArray[np.float64]
+    unk_id: int | None = None
+    byte_fallback: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            scores = np.array(self.scores, dtype=np.float64)  # a copy, so that nobody can change it
+        except (TypeError, ValueError):
+            raise OptionError("scores are numbers, one for each token") from None
+        if scores.ndim != 1:
+            raise OptionError(f"scores are numbers of shape (n,), not of shape {scores.shape}")
+        if not np.all(finite := np.isfinite(scores)):
+            raise VocabError(f"the score of token {np.argmin(finite)} is {scores[np.argmin(finite)]}; give a number")
+        scores.flags.writeable = False
+        object.__setattr__(self, "scores", scores)
+        pieces.check_switches(byte_fallback=self.byte_fallback)
+        unk_id = self.unk_id
+        if unk_id is not None and (isinstance(unk_id, bool) or not isinstance(unk_id, int)):
+            raise OptionError(f"unk_id is an id or None, not {unk_id!r}")
+        if unk_id is not None and not 0 <= unk_id < len(scores):
+            raise VocabError(f"unk_id is {unk_id}, but the model has {len(scores)} tokens, with ids from 0")
+
+    def encoder(
+        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
+    ) -> pieces.PieceModel:
+        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        if len(self.scores) > vocab.n_ids:
+            raise VocabError(f"there are {len(self.scores)} scores for {vocab.n_ids} ids; each score is of a token")
+        marks = pieces.own_tokens(vocab, foreign, len(self.scores))
+        scores = np.zeros(vocab.n_ids)
+        scores[: len(self.scores)] = self.scores
+        options: dict[str, object] = {
+            "scores": scores,
+            "least_score": float(self.scores.min()) if len(self.scores) else 0.0,
+            "unknown": self.unk_id,
+            "byte_fallback": self.byte_fallback,
+            "cache_units": cache_units,
+        }
+        return pieces.build("unigram", vocab, marks, options)

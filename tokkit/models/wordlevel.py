@@ -1,0 +1,38 @@
+"""The unknown token in, `WordLevel` out: the WordLevel model of tokenizer.json, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tokkit.models import pieces
+from tokkit.vocab import Vocab
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordLevel:
+    """Each piece is the token that it spells, or `unk_token`.
+
+    >>> from tokkit._core.aligned import AlignedText
+    >>> model = WordLevel(unk_token="[UNK]").encoder(Vocab.from_list([b"[UNK]", b"to", b"be"]))
+    >>> text = AlignedText("to bee")
+    >>> text.cut(lambda piece: [(0, 2), (3, 6)])
+    >>> model.encode(text)[0].tolist()
+    [1, 0]
+    """
+
+    unk_token: str = "<unk>"
+
+    def __post_init__(self) -> None:
+        pieces.check_text(optional=False, unk_token=self.unk_token)
+
+    def encoder(
+        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
+    ) -> pieces.PieceModel:
+        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = pieces.own_tokens(vocab, foreign)
+        options: dict[str, object] = {
+            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "cache_units": cache_units,
+        }
+        return pieces.build("wordlevel", vocab, marks, options)

@@ -1,0 +1,53 @@
+"""Options in, `WordPiece` out: the WordPiece model of tokenizer.json, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tokkit.errors import OptionError
+from tokkit.models import pieces
+from tokkit.vocab import Vocab
+
+MOST_CHARACTERS = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordPiece:
+    """The longest token that a word begins with, then the longest that follows, which has the prefix.
+
+    A word that does not come out, or has more than `max_input_chars_per_word` characters, is one `unk_token`.
+
+    >>> from tokkit._core.aligned import AlignedText
+    >>> model = WordPiece().encoder(Vocab.from_list([b"[UNK]", b"un", b"##aff", b"##able"]))
+    >>> text = AlignedText("unaffable unx")
+    >>> text.cut(lambda piece: [(0, 9), (10, 13)])
+    >>> ids, spans, words = model.encode(text)
+    >>> ids.tolist(), spans.tolist(), words.tolist()
+    ([1, 2, 3, 0], [[0, 2], [2, 5], [5, 9], [10, 13]], [0, 0, 0, 1])
+    """
+
+    unk_token: str = "[UNK]"
+    continuing_subword_prefix: str = "##"
+    max_input_chars_per_word: int = 100
+
+    def __post_init__(self) -> None:
+        pieces.check_text(
+            optional=False, unk_token=self.unk_token, continuing_subword_prefix=self.continuing_subword_prefix
+        )
+        most = self.max_input_chars_per_word
+        if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_CHARACTERS:
+            raise OptionError(f"max_input_chars_per_word is a number of characters, 0 or more, not {most!r}")
+
+    def encoder(
+        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
+    ) -> pieces.PieceModel:
+        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = pieces.own_tokens(vocab, foreign)
+        options: dict[str, object] = {
+            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "prefix": self.continuing_subword_prefix.encode(),
+            "most_characters": self.max_input_chars_per_word,
+            "cache_units": cache_units,
+        }
+        return pieces.build("wordpiece", vocab, marks, options)
