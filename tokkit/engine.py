@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +83,7 @@ class Engine:
 
     def __init__(self, definition: Definition) -> None:
         split = definition.pretokenizer
+        self._definition = definition
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
         self._in_core = self._chosen.split is not None
@@ -231,6 +234,10 @@ class Engine:
 
     def aligned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         """Return (utf8, ids, byte spans (n, 2)) for a text."""
+        if self._definition.model.drops_unknown:
+            utf8, ids, spans = self._with_every_byte.aligned(text, special)
+            kept = ids < self._definition.vocab.n_ids
+            return utf8, ids[kept], spans[kept]
         utf8 = to_utf8(text)
         matcher = self.matcher(special, text)
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
@@ -252,6 +259,16 @@ class Engine:
                 span_parts.append(spans + (at + ends - joined_ends)[piece, None])
             at += len(part)
         return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
+
+    @functools.cached_property
+    def _with_every_byte(self) -> Engine:
+        """The same tokenizer with an id for each byte that it drops, which says where the other ids belong."""
+        vocab, special = self._definition.vocab, self._special_ids.values()
+        single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(special)
+        absent = sorted({bytes([byte]) for byte in range(256)}.difference(vocab[id_] for id_ in single))
+        more = vocab.with_tokens({vocab.n_ids + k: byte for k, byte in enumerate(absent)})
+        model = replace(self._definition.model, drops_unknown=False)
+        return Engine(replace(self._definition, vocab=more, model=model))
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
