@@ -27,13 +27,18 @@ class BPE:
     least id first, then leftmost. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and
     result in order of priority (tokenizers): only listed pairs merge. `whole_piece` gives a piece that is a
     token that token's id without merging (rank BPE always does; `ignore_merges` in tokenizer.json).
+    `drops_unknown`, of a merge list, gives a byte that is no token no id, and nothing merges across it (GGUF);
+    otherwise every byte has to be a token.
     """
 
     merges: np.ndarray | None = None
     whole_piece: bool = True
+    drops_unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.merges is None:
+            if self.drops_unknown:
+                raise VocabError("ranks need a token for every byte: drops_unknown is for merge lists")
             return
         merges = np.asarray(self.merges)
         if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +84,7 @@ class Engine:
     def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
         """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
         split = definition.pretokenizer
+        self._definition = definition
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
         self._in_core = self._chosen.split is not None
@@ -89,9 +92,9 @@ class Engine:
         """Whether text may be cut at split points (csrc/split_points.h), for threads and blocks."""
         self._special_ids = dict(definition.special_tokens)
         self._always = {token.content: token.id for token in definition.added_tokens if not token.special}
-        added_ids = [*foreign, *(token.id for token in definition.added_tokens)]
+        self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
         by = patterns.WHOLE if self._chosen.split is None else self._chosen.split
-        self._encoder = bpe.encoder(definition.vocab, definition.model, added_ids, by)
+        self._encoder = bpe.encoder(definition.vocab, definition.model, self._foreign, by)
         self._matchers: dict[frozenset[str], SpecialMatcher] = {}
         self._all = self._matcher(frozenset(self._special_ids)) if definition.added_tokens else None
         self._none = self._matcher(frozenset()) if self._always else None
@@ -250,6 +253,10 @@ class Engine:
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
     def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
+        if self._definition.model.drops_unknown:
+            utf8, ids, spans = self._with_every_byte._spanned(text, special)
+            kept = ids < self._definition.vocab.n_ids
+            return utf8, ids[kept], spans[kept]
         utf8 = to_utf8(text)
         matcher = self.matcher(special, text)
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
@@ -280,6 +287,16 @@ class Engine:
             at += len(part)
         all_ends = np.concatenate(ends)
         return np.searchsorted(all_ends, spans[:, 0], side="right").astype(np.int32), len(all_ends)
+
+    @functools.cached_property
+    def _with_every_byte(self) -> Engine:
+        """The same tokenizer with an id for each byte that it drops, which says where the other ids belong."""
+        vocab = self._definition.vocab
+        single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(self._foreign)
+        absent = sorted({bytes([byte]) for byte in range(256)}.difference(vocab[id_] for id_ in single))
+        more = vocab.with_tokens({vocab.n_ids + k: byte for k, byte in enumerate(absent)})
+        model = replace(self._definition.model, drops_unknown=False)
+        return Engine(replace(self._definition, vocab=more, model=model), foreign=self._foreign)
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""

@@ -371,9 +371,10 @@ def load(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Tokenizer:
-    """Load a tokenizer from a tokenizer.json, a .tiktoken file, vocab.json + merges.txt, or a folder of these.
+    """Load a tokenizer from a tokenizer.json, .tiktoken, vocab.json + merges.txt, tekken.json, .gguf, or their folder.
 
-    The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a
-    name such as "cl100k", or a pattern). FormatError says what is wrong with a file.
+    The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a name
+    such as "cl100k", or a pattern), and so does a .gguf whose split has no known name. FormatError says what is
+    wrong with a file.
     """
     return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens))

@@ -104,7 +104,6 @@ def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_pa
 @pytest.mark.parametrize(
     ("name", "data", "seen"),
     [
-        ("x.gguf", b"GGUF\x03\0\0\0", "a GGUF file"),
         ("x.model", b"\x1f\x8b\x08\0", "gzip data"),
         ("x.model", b"PK\x03\x04", "a zip archive"),
         ("x.model", b"\x80\x04\x95", "a Python pickle"),
@@ -113,7 +112,6 @@ def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_pa
         ("x.vocab", b"<unk>\t0\n<s>\t0\nthe\t-3.2\n", "the list of a sentencepiece model's pieces"),
         ("x.txt", b"[PAD]\r\n[UNK]\r\nthe\r\n", "a WordPiece vocabulary"),
         ("vocab.txt", b"the\n##s\n", "a WordPiece vocabulary"),
-        ("tekken.json", b'{"config": {}, "vocab": [], "special_tokens": []}', "a tekken.json"),
     ],
 )
 def test_a_tokenizer_of_another_kind_is_named(name: str, data: bytes, seen: str, tmp_path: Path) -> None:

@@ -30,15 +30,17 @@ def merge_list_bpe(
     merges: Sequence[tuple[int, int, int]],
     *,
     whole_piece: bool = False,
+    drops_unknown: bool = False,
 ) -> list[int]:
     """Return the ids of one piece; `merges` holds (left, right, result) ids, the first to be merged first.
 
-    `whole_piece` gives a piece that is a token its id at once (`ignore_merges` in tokenizer.json).
+    `whole_piece` gives a piece that is a token its id at once (`ignore_merges` in tokenizer.json). With
+    `drops_unknown`, a byte without a token is left out when all is merged.
     """
     if whole_piece and piece in ids:
         return [ids[piece]]
     priority = {(left, right): (rank, result) for rank, (left, right, result) in enumerate(merges)}
-    parts = [ids[piece[i : i + 1]] for i in range(len(piece))]
+    parts = [ids.get(piece[i : i + 1], -1) if drops_unknown else ids[piece[i : i + 1]] for i in range(len(piece))]
     while len(parts) > 1:
         pairs = [priority.get((parts[i], parts[i + 1])) for i in range(len(parts) - 1)]
         candidates = [(pair[0], i, pair[1]) for i, pair in enumerate(pairs) if pair is not None]
@@ -46,4 +48,4 @@ def merge_list_bpe(
             break
         _, i, result = min(candidates)
         parts[i : i + 2] = [result]
-    return parts
+    return [part for part in parts if part >= 0]

@@ -23,6 +23,7 @@ cdef extern from "bpe_model.h" nogil:
         const uint32_t *merges
         size_t n_merges
         int whole_piece
+        int drops_unknown
     int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit)
     void tk_bpe_free(tk_bpe *model)
 

@@ -119,13 +119,13 @@ cdef class BPEEncoder:
 
     `blob`, `offsets` (int64, n_ids + 1) and `special` (uint8, n_ids) are a packed vocabulary; `merges` is uint32
     (n, 3) or None for rank BPE; `split` numbers a scanner or is a SplitPattern;
-    `max_words` bounds what a thread's cache learns.
+    `max_words` bounds what a thread's cache learns. With `drops_unknown` a byte without a token gets no id.
     ValueError: a byte without a token, two tokens alike, a merge that does not fit. OverflowError: too large.
     """
 
     def __cinit__(
         self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] special, merges, bint whole_piece,
-        split, size_t max_words
+        split, size_t max_words, bint drops_unknown=False
     ):
         cdef tk_vocabulary vocabulary
         cdef const uint32_t[:, ::1] pairs
@@ -145,6 +145,7 @@ cdef class BPEEncoder:
         vocabulary.merges = NULL
         vocabulary.n_merges = 0
         vocabulary.whole_piece = whole_piece
+        vocabulary.drops_unknown = drops_unknown
         if merges is not None:
             pairs = merges
             vocabulary.n_merges = pairs.shape[0]

@@ -41,11 +41,11 @@ def command(tokenizers: tuple[str, ...], file: tuple[str, ...], json: bool, **ch
 
     toks = {}
     for path in dict.fromkeys(tokenizers):
-        suits = chosen["pattern"] if path.endswith(".tiktoken") else None
+        suits = chosen["pattern"] if path.endswith((".tiktoken", ".gguf")) else None
         try:
             toks[shown(path)] = load(path, suits)
         except TokkitError as error:
-            if file or path.endswith((".json", ".tiktoken")):
+            if file or path.endswith((".json", ".tiktoken", ".gguf")):
                 raise
             raise type(error)(f"{error} (files to compare over stand behind --)") from None
     reading = Reading("file", chosen["field"], chosen["input_errors"])

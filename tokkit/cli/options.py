@@ -99,7 +99,7 @@ def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], clic
 
 
 def tokenizer(function: Decorated) -> Decorated:
-    """TOKENIZER, and the pattern that a .tiktoken file lacks."""
+    """TOKENIZER, and the pattern that a .tiktoken file lacks, or a .gguf file may lack."""
     function = pattern_of_file(function)
     return click.argument("tokenizer", type=click.Path())(function)
 
@@ -115,8 +115,8 @@ pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
     metavar="NAME|REGEX",
-    help="Split pattern, for a .tiktoken file that is no published one: gpt2, r50k, cl100k, o200k, llama3, qwen2, "
-    "qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
+    help="Split pattern, for a .tiktoken file that is no published one, or a .gguf file: gpt2, r50k, cl100k, o200k, "
+    "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...")
 as_json = click.option("--json", is_flag=True, help="Print the answer as one JSON object.")

@@ -1,7 +1,7 @@
 """Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
 
 Formats: tokenizer.json (byte-level BPE), rank files (.tiktoken), and GPT-2's pair vocab.json + merges.txt, with
-added_tokens.json for special tokens.
+added_tokens.json for special tokens; read only: tekken.json, and the vocabulary in a GGUF file (byte-level BPE).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMATS = ("tokenizer.json", "tiktoken", "gpt2")
 
 SUPPORTED = (
     "tokenizer.json (byte-level BPE), a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, "
-    "or a directory that holds one of these"
+    "tekken.json, a GGUF file (byte-level BPE), or a directory that holds one of these"
 )
 VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
@@ -39,9 +39,9 @@ def read(
 
     `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) serve
     the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
-    published ones or stands in an added_tokens.json beside the two. A tokenizer.json states its pattern;
-    `special_tokens` are added to its own. FormatError names the file and the line or key; OSError
-    (FileNotFoundError, PermissionError) passes as it is.
+    published ones or stands in an added_tokens.json beside the two. A tokenizer.json and a tekken.json state their
+    pattern; a GGUF file names its, which `pattern` overrides; `special_tokens` are added to those of these three.
+    FormatError names the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
     """
     path = Path(path)
     if pattern is not None and not isinstance(pattern, str):
@@ -60,7 +60,12 @@ def _at(path: Path, error: TokkitError) -> TokkitError:
 
 def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
     # A format's module is imported where it is needed: each costs more to import than a small file to read.
-    data = files.read_bytes(path)
+    with files.open_regular(path) as file:
+        if path.suffix.lower() == ".gguf" or file.peek(4).startswith(b"GGUF"):
+            from tokkit.formats import gguf
+
+            return gguf.read(file, pattern=pattern, special_tokens=special)
+        data = files.read_all(file)
     head = data[:4096].removeprefix(codecs.BOM_UTF8).lstrip()
     if path.name in MERGES:
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
@@ -69,16 +74,18 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) ->
 
         return tiktoken.read(data, pattern=pattern, special_tokens=special)
     if path.suffix == ".json" or head.startswith(b"{"):
-        from tokkit.formats import strict_json, tokenizer_json, unsupported
+        from tokkit.formats import strict_json, tekken, tokenizer_json
 
         value = strict_json.loads(data)
-        _refuse_foreign(unsupported.in_json(value))
         is_table = isinstance(value, dict) and "model" not in value
         if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
             return _read_pair(path, _beside(path, MERGES), pattern, special)
+        name, from_json = "tokenizer.json", tokenizer_json.from_json
+        if tekken.is_tekken(value):
+            name, from_json = "tekken.json", tekken.from_json
         if pattern is not None:
-            raise OptionError("pattern= was given, but a tokenizer.json states its own")
-        definition = tokenizer_json.from_json(value)
+            raise OptionError(f"pattern= was given, but a {name} states its own")
+        definition = from_json(value)
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
@@ -94,16 +101,19 @@ def _refuse_foreign(what: str | None) -> None:
 
 
 def _in_directory(path: Path) -> Path:
-    """Return the file to read of a model's directory: tokenizer.json, else vocab.json, else the only rank file."""
+    """Return the file of a directory: tokenizer.json, vocab.json, tekken.json, the only rank file, or only GGUF."""
     names = sorted(os.listdir(path))
     if "tokenizer.json" in names:
         return path / "tokenizer.json"
     vocab = next((name for name in VOCABS if name in names), None)
     if vocab and any(name in names for name in MERGES):
         return path / vocab
-    ranks = [name for name in names if name.endswith(".tiktoken")]
-    if len(ranks) == 1:
-        return path / ranks[0]
+    if "tekken.json" in names:
+        return path / "tekken.json"
+    for suffix in (".tiktoken", ".gguf"):
+        found = [name for name in names if name.endswith(suffix)]
+        if len(found) == 1:
+            return path / found[0]
     seen = ", ".join(show(name) for name in names[:8]) + (", …" if len(names) > 8 else "")
     raise FormatError(f"no tokenizer in this directory: {SUPPORTED} can be read; it holds {seen or 'nothing'}")
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 from tokkit.errors import FormatError
@@ -30,14 +31,24 @@ def show(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return what a regular file holds; FormatError for any other kind, an empty file, or one above MAX_BYTES."""
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading; FormatError for any other kind."""
     mode = path.stat().st_mode
     for is_kind, kind in KINDS:
         if is_kind(mode):
             raise FormatError(f"{kind}, where a tokenizer file was expected")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    return path.open("rb")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a regular file holds; FormatError for any other kind, an empty file, or one above MAX_BYTES."""
+    with open_regular(path) as file:
+        return read_all(file)
+
+
+def read_all(file: BufferedReader) -> bytes:
+    """Return what an open file holds; FormatError for an empty file, or one above MAX_BYTES."""
+    data = file.read(MAX_BYTES + 1)
     if not data:
         raise FormatError("the file is empty")
     if len(data) > MAX_BYTES:

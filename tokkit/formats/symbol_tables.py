@@ -40,12 +40,13 @@ def read(
     whole_piece: bool,
     split: Split,
     path: str,
+    drops_unknown: bool = False,
 ) -> Definition:
     """Make a definition of checked `vocab` (symbols → id), merges (where, left, right) and special tokens.
 
     A special token is text, not symbols; it may stand in `vocab` under its own id or be absent from it. `path`
-    names the vocabulary in messages. FormatError for tokens that are not symbols, a byte without a token, and
-    merges of or into what is no ordinary token.
+    names the vocabulary in messages. FormatError for tokens that are not symbols, a byte without a token unless
+    such bytes are dropped, and merges of or into what is no ordinary token.
     """
     ordinary = {token: id_ for token, id_ in vocab.items() if token not in special_tokens}
     by_id = sorted(ordinary, key=ordinary.__getitem__)
@@ -60,7 +61,7 @@ def read(
     except ValueError:
         raise _not_symbols(ordinary, path) from None
     byte = conversion.missing_byte(blob, offsets)
-    if byte is not None:
+    if byte is not None and not drops_unknown:
         symbol = byte_symbols.SYMBOLS[byte]
         if symbol in special_tokens:
             raise FormatError(f"the special token {symbol!r} is also the symbol of the byte {byte:#04x}")
@@ -70,7 +71,7 @@ def read(
     table = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
     table.flags.writeable = False
     packed = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
-    return Definition(packed, BPE(table, whole_piece), split, special_tokens)
+    return Definition(packed, BPE(table, whole_piece, byte is not None), split, special_tokens)
 
 
 def _not_symbols(vocab: Mapping[str, int], path: str) -> FormatError:

@@ -1,10 +1,10 @@
-"""A file's first bytes, or its parsed JSON, in; what it is out, where that is a tokenizer we do not read yet."""
+"""A file's first bytes in, what it is out, where that is a tokenizer that is not read yet."""
 
 from __future__ import annotations
 
 import re
 
-_STARTS = {b"GGUF": "a GGUF file", b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a Python pickle"}
+_STARTS = {b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a Python pickle"}
 # A message of field 1 that begins with the piece, which is its own field 1; then a score (0x15) or a type (0x18).
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n([\x01-\x7f])")
 _PIECE_LIST = re.compile(rb"<(?:unk|pad|s)>\t-?[0-9]")
@@ -27,11 +27,4 @@ def in_file(data: bytes, name: str) -> str | None:
         return "the list of a sentencepiece model's pieces (.vocab)"
     if _WORDPIECE.match(data) or name == "vocab.txt":
         return "a WordPiece vocabulary (vocab.txt of BERT)"
-    return None
-
-
-def in_json(value: object) -> str | None:
-    """Return what parsed JSON is, or None."""
-    if isinstance(value, dict) and isinstance(value.get("vocab"), list) and "config" in value:
-        return "a tekken.json"
     return None

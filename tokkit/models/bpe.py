@@ -66,7 +66,8 @@ def _model(
     if special_ids:
         special[list(special_ids)] = 1
     merges = None if model.merges is None else np.ascontiguousarray(model.merges, dtype=np.uint32)
+    drops = model.drops_unknown
     try:
-        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, split, cache_words)
+        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, split, cache_words, drops)
     except (ValueError, OverflowError) as error:
         raise VocabError(str(error)) from None

@@ -58,8 +58,11 @@ static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
     if (status == TK_OK && !count) status = tk_merge(model, &w->merger, p, n, &symbols, &count);
     if (status != TK_OK) return status;
     uint32_t *out = w->ids + w->n_ids;
-    for (size_t k = 0; k < count; k++) out[k] = model->id[symbols[k]];
-    w->n_ids += count;
+    for (size_t k = 0; k < count; k++) {
+        *out = model->id[symbols[k]];
+        out += *out != TK_NONE;
+    }
+    w->n_ids = (size_t)(out - w->ids);
     return TK_OK;
 }
 

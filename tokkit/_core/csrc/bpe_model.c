@@ -50,7 +50,13 @@ static void set_token(tk_bpe *m, const tk_vocabulary *v, uint32_t number, uint32
     m->length[number] = (uint32_t)token_length(v, id);
 }
 
-/* Numbers 0-255, and the numbers of single bytes among the ids. */
+#define FOUR(b) (b), (b) + 1, (b) + 2, (b) + 3
+#define SIXTEEN(b) FOUR(b), FOUR((b) + 4), FOUR((b) + 8), FOUR((b) + 12)
+#define SIXTY_FOUR(b) SIXTEEN(b), SIXTEEN((b) + 16), SIXTEEN((b) + 32), SIXTEEN((b) + 48)
+static const uint8_t EVERY_BYTE[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
+
+/* Numbers 0-255, and the numbers of single bytes among the ids. A byte that is dropped keeps its number while its
+   piece is merged, so that nothing merges across it. */
 static int number_bytes(tk_bpe *m, const tk_vocabulary *v, uint32_t *number_of, size_t *culprit) {
     for (size_t id = v->n_ids; id-- > 0;)
         if (!v->special[id] && token_length(v, id) == 1) {
@@ -58,8 +64,13 @@ static int number_bytes(tk_bpe *m, const tk_vocabulary *v, uint32_t *number_of, 
             set_token(m, v, byte, (uint32_t)id);
             number_of[id] = byte;
         }
-    for (size_t byte = 0; byte < 256; byte++)
-        if (!m->bytes[byte]) return *culprit = byte, TK_BAD_INPUT;
+    for (size_t byte = 0; byte < 256; byte++) {
+        if (m->bytes[byte]) continue;
+        if (!v->drops_unknown) return *culprit = byte, TK_BAD_INPUT;
+        m->id[byte] = TK_NONE;
+        m->bytes[byte] = EVERY_BYTE + byte;
+        m->length[byte] = 1;
+    }
     return TK_OK;
 }
 
@@ -131,6 +142,7 @@ static int find_pairs(tk_bpe *m, const tk_vocabulary *v, const merge_list *list,
         if (status != TK_OK || n != 2) continue;
         uint32_t number = number_of[id];
         if (list) {
+            if (m->id[symbols[0]] == TK_NONE || m->id[symbols[1]] == TK_NONE) continue;
             uint64_t key = (uint64_t)m->id[symbols[0]] << 32 | m->id[symbols[1]];
             size_t slot = merge_slot(list, key);
             if (list->keys[slot] != key || v->merges[3 * (size_t)list->places[slot] + 2] != id) continue;

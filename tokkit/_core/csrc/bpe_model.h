@@ -33,7 +33,7 @@ TK_INLINE unsigned tk_bucket(const uint8_t *bytes, size_t n) {
 
 typedef struct {
     uint32_t n;               /* token numbers run from 0 to n - 1 */
-    tk_token *id;             /* [n] the vocabulary's id */
+    tk_token *id;             /* [n] the vocabulary's id; TK_NONE for a byte that is no token and is dropped */
     uint32_t *left, *right;   /* [n] canonical pair; TK_NONE for bytes and for tokens no merge makes */
     const uint8_t **bytes;    /* [n] into the vocabulary's blob, which the owner keeps alive */
     uint32_t *length;         /* [n] bytes of the token; 0 for a merge that never happens */
@@ -60,6 +60,7 @@ typedef struct {
     const uint32_t *merges;   /* [n_merges][3] left, right, result by priority; NULL for rank BPE */
     size_t n_merges;
     int whole_piece;
+    int drops_unknown;        /* a byte that is no token gets no id, in place of an error; for merge lists */
 } tk_vocabulary;
 
 /* Fill *model. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE (more than TK_MAX_TOKENS), or TK_BAD_INPUT with *culprit the

@@ -168,7 +168,7 @@ static int grow_long(tk_cache *c) {
 
 /* Is token t a word of the vocabulary's own? One that no merge makes is where whole pieces are looked up. */
 static int is_seed(const tk_bpe *m, uint32_t t) {
-    return m->length[t] && (t < 256 || m->left[t] != TK_NONE || m->whole_piece);
+    return m->length[t] && m->id[t] != TK_NONE && (t < 256 || m->left[t] != TK_NONE || m->whole_piece);
 }
 
 static int seed(tk_cache *c) {

@@ -1,0 +1,88 @@
+"""Names of splits in, pieces out: splits that run in turn against the one pattern that we make of them."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from conftest import LONG
+from reference.split import split
+from strategies import CONTEXTS, documents
+from tokkit.errors import FormatError
+from tokkit.formats import gguf_splits
+from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers.choice import choose
+
+KINDS = "aZé中カ'st1٣²  \n\r\t!.…。(|,)\u0301\u200d\U00040000/"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
+"""As programs that run GGUF files have it: what it does not match is kept."""
+LLAMA3 = patterns.LLAMA3
+BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
+BY_TURNS = {
+    "starcoder": (r"\p{N}", GPT2),
+    "gpt-2": (GPT2,),
+    "minicpm5": (r"\p{N}{1,3}", LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}+")),
+    "bloom": (BLOOM,),
+    "viking": (BLOOM, r"\p{N}"),
+    "deepseek-v3": patterns.DEEPSEEK_V3_IN_TURN,
+    "stablelm2": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+    ),
+    "seed-coder": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|"
+        r"\s+(?!\S)|\s+",
+    ),
+}
+
+
+def in_turn(splits: tuple[str, ...], text: str) -> list[str]:
+    pieces = [text]
+    for pattern in splits:
+        pieces = [part for piece in pieces for part in cut_by(pattern, piece)]
+    return pieces
+
+
+def cut_by(pattern: str, text: str) -> list[str]:
+    if pattern in (BLOOM, gguf_splits.VIKING):  # they name characters, for which the others would stand in
+        return [text[a:b] for a, b in regex_split.spans(pattern, text, keep_unmatched=True)]
+    return split(pattern, text, keep_unmatched=True)
+
+
+def texts() -> list[str]:
+    rng = random.Random(911)
+    short = ["".join(rng.choices(KINDS, k=rng.randint(1, 10))) for _ in range(20_000 if LONG else 2500)]
+    points = [context.format(chr(c)) for c in (*range(0x80), 0xA0, 0xB2, 0x345, 0x2028, 0x3000) for context in CONTEXTS]
+    return [*short, *points, *documents(913, 150)]
+
+
+@pytest.mark.parametrize("name", BY_TURNS)
+def test_splits_in_turn_are_the_one_pattern_of_a_name(name: str) -> None:
+    cut = gguf_splits.find(name, None).split
+    chosen = choose(cut.pattern, keep_unmatched=cut.keep_unmatched).split
+    for text in texts():
+        expected = in_turn(BY_TURNS[name], text)
+        assert cut_by(cut.pattern or "", text) == expected, repr(text)
+        if chosen is not None and not isinstance(chosen, int):
+            ends, dropped = chosen.scan(text.encode())
+            assert not dropped.any()
+            pieces = [text.encode()[a:b].decode() for a, b in pairwise([0, *ends.tolist()])]
+            assert pieces == [piece for piece in expected if piece], repr(text)
+
+
+@pytest.mark.parametrize("name", sorted(gguf_splits.PATTERNS))
+def test_every_name_is_run_in_the_core(name: str) -> None:
+    cut = gguf_splits.find(name, None).split
+    assert choose(cut.pattern, keep_unmatched=cut.keep_unmatched).engine != "regex"
+
+
+def test_each_pattern_of_a_family_that_we_publish_has_a_name() -> None:
+    known = set(gguf_splits.PATTERNS.values())
+    assert known >= set(patterns.NAMES.values()) - {patterns.R50K, patterns.CL100K}
+
+
+def test_a_name_that_is_not_known_is_told_the_others() -> None:
+    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: the split 'falcon' is unknown.*gpt-2.*llama-bpe"):
+        gguf_splits.find("falcon", None)
+    assert gguf_splits.find("falcon", "gpt2") == gguf_splits.find("gpt-2", None)

@@ -1,0 +1,220 @@
+"""An open GGUF file in, its metadata out: key → value, read step by step, each length checked before it is believed.
+
+GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name,
+the number of its type, and the value. What follows, the tensors, is never read: a model of gigabytes costs what its
+first megabytes cost. Version 1 (32-bit lengths) and big-endian files are refused by name.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats.strict_json import brief
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+CHUNK = 1 << 20
+MAX_METADATA = 1 << 27
+"""Bytes from the start within which all keys must end, 128 MiB: the greatest metadata in use take 1/5 of it."""
+MAX_KEYS = 1 << 16
+MAX_NAME = 1 << 16
+"""Bytes of a key's name, as the specification has it."""
+MAX_STRINGS = 1 << 22
+"""Strings in one array: a vocabulary has at most half as many tokens (vocab.MAX_ID), and fewer merges than this."""
+DEEPEST = 4
+
+# Number of a type → what it is: the type of a fixed-width value, BOOL, STRING or ARRAY.
+_FIXED = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
+_BOOL, _STRING, _ARRAY = 7, 8, 9
+_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+
+Value = bool | int | float | bytes | list[bytes] | NDArray[np.generic] | None
+
+
+def read(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, Value]:
+    """Return the keys that `wanted` says yes to; all others are checked and passed over.
+
+    Numbers come as int, float or bool, strings as bytes, arrays of numbers as numpy arrays of their type, arrays of
+    strings as lists of bytes, and arrays of arrays, which no tokenizer has, as None. FormatError names the key and
+    the byte of the file at which it went wrong.
+    """
+    return _Reader(file).metadata(wanted)
+
+
+class _Reader:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        self._data = b""
+        self._start = 0  # where in the file self._data begins
+        self._at = 0  # where in self._data the next byte is
+        self._key = ""
+
+    def metadata(self, wanted: Callable[[str], bool]) -> dict[str, Value]:
+        if self._take(4) != MAGIC:
+            raise self._error(0, "not a GGUF file: it does not begin with the bytes GGUF")
+        (version,) = _U32.unpack(self._take(4))
+        if version not in VERSIONS:
+            if version and not version & 0xFFFF:
+                raise self._error(4, "a big-endian GGUF file; little-endian ones are read")
+            raise self._error(4, f"GGUF version {version}; versions 2 and 3 are read")
+        self._take(8)  # the number of tensors
+        n_keys = self._u64()
+        # The shortest key: the length of its name, one letter, its type, a value of one byte.
+        self._check_count(n_keys, 8 + 1 + 4 + 1, MAX_KEYS, "keys")
+        found: dict[str, Value] = {}
+        seen: set[str] = set()
+        for number in range(n_keys):
+            self._key = f"key number {number}"
+            at = self._place
+            name = self._name()
+            self._key = name
+            if name in seen:
+                raise self._error(at, "the key stands twice")
+            seen.add(name)
+            value = self._value(wanted(name))
+            if wanted(name):
+                found[name] = value
+        return found
+
+    # ---- values
+
+    def _name(self) -> str:
+        at = self._place
+        n = self._u64()
+        if not 0 < n <= MAX_NAME:
+            raise self._error(at, f"a name of {n} bytes; it has from 1 to {MAX_NAME}")
+        try:
+            return self._take(n).decode("utf-8")
+        except UnicodeDecodeError:
+            raise self._error(at, "a name that is not UTF-8") from None
+
+    def _value(self, keep: bool) -> Value:
+        kind = self._kind()
+        if kind == _STRING:
+            n = self._u64()
+            if keep:
+                return self._take(n)
+            self._pass_over(n)
+            return None
+        if kind == _ARRAY:
+            return self._array(keep, 1)
+        at = self._place
+        dtype = np.dtype(_FIXED[kind])
+        value = self._take(dtype.itemsize)
+        if kind == _BOOL and value[0] > 1:
+            raise self._error(at, f"a boolean is 0 or 1, not {value[0]}")
+        number: bool | int | float = np.frombuffer(value, dtype=dtype)[0].item()
+        return number
+
+    def _kind(self) -> int:
+        at = self._place
+        (kind,) = _U32.unpack(self._take(4))
+        if kind not in _FIXED and kind not in (_STRING, _ARRAY):
+            raise self._error(at, f"no value has the type {kind}; types run from 0 to 12")
+        return int(kind)
+
+    def _array(self, keep: bool, depth: int) -> Value:
+        at = self._place
+        kind, count = self._kind(), self._u64()
+        if kind == _STRING:
+            self._check_count(count, 8, MAX_STRINGS, "strings")
+            return self._strings(count, keep)
+        if kind == _ARRAY:
+            if depth == DEEPEST:
+                raise self._error(at, f"arrays nested more than {DEEPEST} deep")
+            self._check_count(count, 12, MAX_STRINGS, "arrays")
+            for _ in range(count):
+                self._array(False, depth + 1)
+            return None
+        dtype = np.dtype(_FIXED[kind])
+        self._check_count(count, dtype.itemsize, MAX_METADATA, "values")
+        if not keep:
+            self._pass_over(count * dtype.itemsize)
+            return None
+        data = self._take(count * dtype.itemsize)
+        if kind == _BOOL and data.strip(b"\0\1"):
+            raise self._error(at, "a boolean is 0 or 1")
+        return np.frombuffer(data, dtype=dtype)
+
+    def _strings(self, count: int, keep: bool) -> list[bytes]:
+        """Return the strings of an array; a vocabulary is mostly these, so that the loop does little."""
+        found: list[bytes] = []
+        unpack = _U64.unpack_from
+        data, at = self._data, self._at
+        for _ in range(count):
+            if at + 8 > len(data):
+                self._at = at
+                self._need(8)
+                data, at = self._data, self._at
+            end = at + 8 + unpack(data, at)[0]
+            if end > len(data):
+                self._at = at
+                self._need(end - at)
+                data, end, at = self._data, self._at + end - at, self._at
+            if keep:
+                found.append(data[at + 8 : end])
+            at = end
+        self._at = at
+        return found
+
+    # ---- bytes
+
+    @property
+    def _place(self) -> int:
+        """The place in the file of the next byte."""
+        return self._start + self._at
+
+    def _u64(self) -> int:
+        return int(_U64.unpack(self._take(8))[0])
+
+    def _take(self, n: int) -> bytes:
+        self._need(n)
+        taken = self._data[self._at : self._at + n]
+        self._at += n
+        return taken
+
+    def _pass_over(self, n: int) -> None:
+        if self._at + n <= len(self._data):
+            self._at += n
+            return
+        self._check_left(n)
+        self._start, self._data, self._at = self._place + n, b"", 0
+        self._file.seek(self._start)
+
+    def _need(self, n: int) -> None:
+        """Have the next `n` bytes in memory; FormatError where the file does not have them."""
+        if self._at + n <= len(self._data):
+            return
+        self._check_left(n)
+        rest = self._data[self._at :]
+        self._start, self._at = self._place, 0
+        self._data = rest + self._file.read(max(n - len(rest), CHUNK))
+        if len(self._data) < n:
+            raise self._error(self._start, f"{n} bytes are needed; the file was cut while it was read")
+
+    def _check_left(self, n: int) -> None:
+        left = self._size - self._place
+        if n > left:
+            raise self._error(self._place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
+        if self._place + n > MAX_METADATA:
+            raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
+
+    def _check_count(self, count: int, width: int, most: int, what: str) -> None:
+        """Refuse a number of things that the rest of the file, or any tokenizer, has no room for."""
+        left = self._size - self._place
+        if count * width > left:
+            raise self._error(self._place - 8, f"{count} {what} are announced, and {left} bytes are left")
+        if count > most:
+            raise self._error(self._place - 8, f"{count} {what} are announced; {most} are the most that is read")
+
+    def _error(self, at: int, reason: str) -> FormatError:
+        key = f"{brief(self._key) if not self._key.isprintable() else self._key[:80]}, " if self._key else ""
+        return FormatError(f"{key}at byte {at}: {reason}")

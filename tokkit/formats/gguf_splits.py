@@ -1,0 +1,101 @@
+"""The name in tokenizer.ggml.pre in, how it cuts text out: facts of the tokenizers that the names were given to.
+
+A name stands for the split of the tokenizer it comes from. Where a program that runs GGUF files cuts otherwise for
+want of a property of Unicode (by letters A to Z only for gpt-4o and tekken), the tokenizer's own pattern is meant.
+Names whose splits run in turn, and that are known here, stand as one pattern: a stretch that a split before
+leaves ends where the text ends for the splits behind it, which a look-ahead says. tests/formats/test_gguf_splits.py
+runs them in turn. A name is absent where its split looks ahead by more than a character, or where its tokenizer and
+the programs that run it differ: falcon, default, deepseek-llm, deepseek-coder, superbpe and others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tokkit.definition import Split
+from tokkit.errors import FormatError
+from tokkit.formats.strict_json import brief
+from tokkit.pretokenizers import patterns
+
+DIGITS_APART = patterns.BYTE_LEVEL.replace(r"| ?\p{N}+", r"|\p{N}").replace(r"(?!\S)", r"(?![^\s\p{N}])")
+"""Each digit alone, and then the GPT-2 pattern on what is between them."""
+MINICPM5 = patterns.LLAMA3.replace(r"(?!\S)", r"(?![^\s\p{N}])")
+"""Digits in threes, and then Llama 3's pattern on what is between them."""
+_SPACES = "|".join(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4))
+JAIS2 = patterns.LLAMA3.replace(r"\s+(?!\S)|\s+", _SPACES + r"|\s{1,2}(?!\S)|\s")
+SEED_CODER = patterns.QWEN2.replace(r"\p{N}]+[\r\n]*", r"\p{N}]+")
+EXAONE_MOE = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
+VIKING = r"\p{N}| ?[^(\s|.,!?…。，、।۔،)\p{N}]+| (?=\p{N})"
+"""Bloom's pattern, and then each digit alone: the space before one is left as a piece."""
+
+_NAMES = {
+    patterns.BYTE_LEVEL: (
+        "gpt-2 phi-2 mpt olmo jais trillion granite-docling jina-es jina-de jina-v1-en jina-v2-es jina-v2-de "
+        "jina-v2-code roberta-bpe gigachat a.x-4.0 mellum modern-bert exaone4"
+    ),
+    DIGITS_APART: "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2",
+    patterns.LLAMA3: (
+        "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe chatglm-bpe glm4"
+    ),
+    # stablelm2 and those of Bailing write it otherwise ('(?i:[sdmt]|ll|ve|re), \s*[\r\n]), with the same matches.
+    patterns.QWEN2: (
+        "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2 stablelm2 bailingmoe bailingmoe2 "
+        "llada-moe"
+    ),
+    patterns.QWEN3_5: "qwen35",
+    patterns.DEEPSEEK_V3: "deepseek-v3 hunyuan-dense joyai-llm",
+    patterns.TEKKEN: "tekken",
+    patterns.O200K: "gpt-4o llama4 kanana2 talkie minimax-m2",
+    patterns.KIMI_K2: "kimi-k2",
+    MINICPM5: "minicpm5",
+    JAIS2: "jais-2",
+    SEED_CODER: "seed-coder",
+    EXAONE_MOE: "exaone-moe",
+    BLOOM: "bloom poro-chat gpt3-finnish",
+    VIKING: "viking",
+}
+# A piece that is a token gets its id without merging (ignore_merges in tokenizer.json).
+_WHOLE_PIECE = (
+    "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "tekken",
+    "minicpm5",
+)  # fmt: skip
+
+PATTERNS = {name: pattern for pattern, names in _NAMES.items() for name in names.split()}
+"""tokenizer.ggml.pre → pattern."""
+
+
+class Cut(NamedTuple):
+    """How text is cut, and whether a piece that is a token gets its id without merging."""
+
+    split: Split
+    whole_piece: bool
+
+
+def find(name: str | None, pattern: str | None) -> Cut:
+    """Return what a name stands for, with `pattern` (a name of `patterns.NAMES`, a pattern, "none") in its place.
+
+    Text that the pattern does not match is kept. FormatError where neither says how text is cut.
+
+    >>> find("qwen2", None).whole_piece, find("no name", "gpt2").split.pattern == patterns.BYTE_LEVEL
+    (False, True)
+    """
+    whole_piece = name in _WHOLE_PIECE
+    if pattern is not None:
+        return Cut(_split(patterns.resolve(pattern)), whole_piece)
+    if name in PATTERNS:
+        return Cut(_split(PATTERNS[name]), whole_piece)
+    what = "missing" if name is None else f"the split {brief(name)} is unknown"
+    raise FormatError(
+        f"tokenizer.ggml.pre: {what}, so the file does not say how text is cut: give pattern=, one of "
+        f"{', '.join(patterns.NAMES)}, "
+        f'"none", or a regular expression. Known are {", ".join(sorted(PATTERNS))}'
+    )
+
+
+def _split(pattern: str | None) -> Split:
+    # The published patterns match all text, so that nothing is left to keep.
+    return Split(pattern, keep_unmatched=pattern not in patterns.SCANNERS)

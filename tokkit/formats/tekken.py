@@ -1,0 +1,150 @@
+"""The parsed JSON of a tekken.json in, a definition out: Mistral's rank BPE, whose special tokens have the first ids.
+
+`vocab` lists the tokens by rank, of which the first default_vocab_size - default_num_special_tokens are in use; an
+id is a rank plus default_num_special_tokens. The special tokens are listed from version 11 on; before that they are
+those that Mistral published. Ids below default_num_special_tokens that none has are called <SPECIAL_id>.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Mapping
+from typing import Any
+
+from tokkit.definition import BPE, Definition, Split
+from tokkit.errors import FormatError, PatternError
+from tokkit.formats import conversion, strict_json
+from tokkit.formats.strict_json import Section, brief, kind
+from tokkit.pretokenizers.choice import choose
+from tokkit.vocab import MAX_ID, Vocab
+
+PUBLISHED_SPECIAL = (
+    "<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]",
+    "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]",
+)  # fmt: skip
+"""The special tokens of versions up to LAST_UNLISTED, whose files do not list them."""
+LAST_UNLISTED = 7
+_VERSION = re.compile(r"v([0-9]{1,4})")
+
+
+def is_tekken(value: object) -> bool:
+    """Tell whether parsed JSON is a tekken.json.
+
+    >>> is_tekken({"config": {}, "vocab": []}), is_tekken({"model": {}, "version": "1.0"})
+    (True, False)
+    """
+    return isinstance(value, dict) and isinstance(value.get("vocab"), list) and isinstance(value.get("config"), dict)
+
+
+def from_json(value: object) -> Definition:
+    """Return the definition; FormatError names the path of what is malformed.
+
+    Text that the pattern does not match is dropped, as tiktoken, which runs these files, has it.
+    """
+    if not isinstance(value, dict):
+        raise FormatError(f"the file: an object is needed, not {kind(value)}")
+    # What stands beside these (image, audio, type) bears on what a prompt is made of, and not on the ids of a text.
+    file = Section({key: value[key] for key in ("config", "vocab", "special_tokens") if key in value}, "")
+    config = Section(file.take("config", dict), "config")
+    pattern = config.take("pattern", str)
+    config.take("num_vocab_tokens", int, default=None)
+    size, n_special = _sizes(config)
+    version = _version(config)
+    config.finish()
+    special = _special_tokens(file.take("special_tokens", list, type(None), default=None), version, n_special)
+    tokens = _tokens(file.take("vocab", list), size - n_special)
+    try:
+        choose(pattern, keep_unmatched=False)
+    except (PatternError, RecursionError) as error:
+        raise FormatError(f"{config.at('pattern')}: {error}") from None
+    vocab = Vocab.from_list([*(text.encode() for text in special), *tokens])
+    return Definition(vocab, BPE(), Split(pattern), special)
+
+
+def _sizes(config: Section) -> tuple[int, int]:
+    """Return the number of ids, and how many of them are special tokens'."""
+    size, n_special = (config.take(key, int) for key in ("default_vocab_size", "default_num_special_tokens"))
+    if not 0 <= size <= MAX_ID + 1:
+        raise FormatError(f"{config.at('default_vocab_size')}: at most {MAX_ID + 1}, not {size}")
+    if not 0 <= n_special <= size - 256:
+        raise FormatError(
+            f"{config.at('default_num_special_tokens')}: from 0 to {size - 256} (the 256 bytes are tokens too), "
+            f"not {n_special}"
+        )
+    return size, n_special
+
+
+def _version(config: Section) -> int:
+    version = config.take("version", str)
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise FormatError(f"{config.at('version')}: v and a number is needed, not {brief(version)}")
+    return int(match[1])
+
+
+def _special_tokens(listed: list[Any] | None, version: int, n: int) -> Mapping[str, int]:
+    """Return all special tokens, text → id, in the order of their ids."""
+    if listed is None:
+        if version > LAST_UNLISTED:
+            raise FormatError(f"special_tokens: missing; files of version {version} list them")
+        by_id = dict(enumerate(PUBLISHED_SPECIAL))
+    else:
+        by_id = {}
+        for number, entry in enumerate(listed):
+            token = Section(entry, f"special_tokens[{number}]")
+            rank, text = token.take("rank", int), token.take("token_str", str)
+            token.take("is_control", bool, default=True)
+            token.finish()
+            if not text or not conversion.is_encodable(text):
+                raise FormatError(f"{token.at('token_str')}: {text!a} is no text that a token can have")
+            if rank in by_id:
+                raise FormatError(f"{token.at('rank')}: {rank} is the rank of a token before it")
+            by_id[rank] = text
+    if len(by_id) > n or any(not 0 <= rank < len(by_id) for rank in by_id):
+        raise FormatError(
+            f"special_tokens: {len(by_id)} tokens of ranks {min(by_id)} to {max(by_id)}; the ranks run from 0 on "
+            f"without gaps, and config.default_num_special_tokens is {n}"
+        )
+    by_id |= {id_: f"<SPECIAL_{id_}>" for id_ in range(len(by_id), n)}
+    special: dict[str, int] = {}
+    for id_, text in sorted(by_id.items()):
+        if special.setdefault(text, id_) != id_:
+            raise FormatError(f"special_tokens: the ids {special[text]} and {id_} both have the text {brief(text)}")
+    return special
+
+
+def _tokens(entries: list[Any], n: int) -> list[bytes]:
+    """Return the bytes of the first `n` tokens, by rank."""
+    if len(entries) < n:
+        raise FormatError(
+            f"vocab: {len(entries)} tokens, where config.default_vocab_size asks for {n} besides the special ones"
+        )
+    tokens: list[bytes] = []
+    for rank, entry in enumerate(entries[:n]):
+        try:
+            stated, text = entry["rank"], entry["token_bytes"]
+            token = a2b_base64(text, strict_mode=True) if type(text) is str else b""
+        except (TypeError, KeyError, Base64Error, ValueError):
+            stated, token = None, b""
+        if type(stated) is not int or stated != rank or not token:
+            raise _wrong_entry(entry, rank)
+        tokens.append(token)
+    ranks = {token: rank for rank, token in enumerate(reversed(tokens))}
+    if len(ranks) < n:
+        rank = next(rank for rank, token in enumerate(tokens) if n - 1 - ranks[token] != rank)
+        raise FormatError(f"vocab[{n - 1 - ranks[tokens[rank]]}]: the token {tokens[rank]!r} stands at {rank} too")
+    byte = next((byte for byte in range(256) if bytes([byte]) not in ranks), None)
+    if byte is not None:
+        raise FormatError(f"vocab: the byte {byte:#04x} has no token, so some text would have no ids")
+    return tokens
+
+
+def _wrong_entry(entry: object, rank: int) -> FormatError:
+    token = Section(entry, f"vocab[{rank}]")
+    stated, text = token.take("rank", int), token.take("token_bytes", str)
+    if stated != rank:
+        return FormatError(f"{token.at('rank')}: tokens stand in the order of their ranks, {rank} here, not {stated}")
+    return FormatError(f"{token.at('token_bytes')}: not valid base64 of at least one byte: {strict_json.brief(text)}")
