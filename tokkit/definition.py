@@ -234,6 +234,11 @@ class Definition:
         object.__setattr__(self, "added_tokens", tuple(added.values()))
         object.__setattr__(self, "special_tokens", MappingProxyType(special))
 
+    @property
+    def added_ids(self) -> dict[str, int]:
+        """Text → id of all added tokens, special or not."""
+        return {token.content: token.id for token in self.added_tokens}
+
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Definition:
         """Return a definition that has `tokens` (text → id) as special tokens besides its own."""
         tokens = checked_special_tokens(tokens)

@@ -45,7 +45,7 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     offsets: NDArray[np.int64] = vocab.offsets.copy()
     blob, parts, done = vocab.blob, [], 0
     lengths = np.diff(offsets)
-    for id_ in sorted(definition.special_tokens.values()):
+    for id_ in sorted(definition.added_ids.values()):
         parts.append(blob[done : offsets[id_]])
         done = int(offsets[id_ + 1])
         lengths[id_] = 0
@@ -70,7 +70,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     model = definition.model
     if model.merges is not None:
         return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
-    merges, unreachable = possible_merges(definition.vocab, model, definition.special_tokens.values())
+    merges, unreachable = possible_merges(definition.vocab, model, definition.added_ids.values())
     return merges, unreachable > 0
 
 
@@ -78,7 +78,7 @@ def why_not_ranks(definition: Definition) -> str | None:
     """Return why rank BPE over the ids would not give every text the definition's ids, or None where it does."""
     if definition.model.merges is None:
         return None
-    vocab, special = definition.vocab, definition.special_tokens.values()
+    vocab, special = definition.vocab, definition.added_ids.values()
     merges, unreachable = possible_merges(vocab, definition.model, special)
     by_rank, _ = possible_merges(vocab, BPE(), special)
     n = min(len(merges), len(by_rank))
@@ -102,5 +102,5 @@ def why_not_ranks(definition: Definition) -> str | None:
 
 def merges_make_all(definition: Definition) -> bool:
     """Tell whether merging makes every ordinary token: whole pieces need no rule of their own then."""
-    _, unreachable = possible_merges(definition.vocab, definition.model, definition.special_tokens.values())
+    _, unreachable = possible_merges(definition.vocab, definition.model, definition.added_ids.values())
     return unreachable == 0

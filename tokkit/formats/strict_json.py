@@ -56,6 +56,15 @@ def _constant(name: str) -> NoReturn:
     raise FormatError(f"{name} is not JSON")
 
 
+def typed(value: Any, path: str, *types: type) -> Any:
+    """Return a value that must have one of `types`; none are any."""
+    # bool is an int to Python, and not to JSON.
+    if types and type(value) not in types:
+        wanted = " or ".join(kind(None) if t is type(None) else _NAMES[t] for t in types)
+        raise FormatError(f"{path}: {wanted} is needed, not {kind(value)}")
+    return value
+
+
 class Section:
     """One object of a file: each key is taken once, with the types or values that are right for it.
 
@@ -76,15 +85,19 @@ class Section:
         return key in self._rest
 
     def take(self, key: str, *types: type, default: Any = _MISSING) -> Any:
-        """Return the value of a key, which must have one of `types`; without a default the key must be there."""
+        """Return the value of a key, which must have one of `types` if any are given; without a default it must be there."""
         value = self._rest.pop(key, default)
         if value is _MISSING:
             raise FormatError(f"{self.at(key)}: missing")
-        # bool is an int to Python, and not to JSON.
-        if value is not default and type(value) not in types:
-            wanted = " or ".join(kind(None) if t is type(None) else _NAMES[t] for t in types)
-            raise FormatError(f"{self.at(key)}: {wanted} is needed, not {kind(value)}")
-        return value
+        return value if value is default else typed(value, self.at(key), *types)
+
+    def peek(self, key: str) -> Any:
+        """Return the value of a key, which is still to be taken, or None."""
+        return self._rest.get(key)
+
+    def put(self, key: str, value: object) -> None:
+        """Give back what was taken."""
+        self._rest[key] = value
 
     def expect(self, key: str, *allowed: object, why: str = "", optional: bool = True) -> Any:
         """Return the value of a key that must be one of `allowed`; where absent, the first of them."""

@@ -1,0 +1,110 @@
+"""Components of a tokenizer.json around a BPE model in, how the byte-level engine cuts text out, and back.
+
+Byte-level BPE is most of what there is: a split, or none, and then each byte as a symbol. The engine in C runs that
+over bytes; what differs in any way runs through its components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
+from tokkit.definition import AddedToken, Definition, Split
+from tokkit.formats import byte_symbols, oniguruma, symbol_tables
+from tokkit.formats.strict_json import Section
+from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.byte_level import ByteLevel
+from tokkit.pretokenizers.sequence import Sequence
+from tokkit.pretokenizers.split import Split as SplitByPattern
+
+Merges = Collection[tuple[str, str, str]]
+
+
+def split_of(pretokenizer: Any, decoder: Any) -> Split | None:
+    """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes behind it; else None."""
+    if not isinstance(decoder, DecoderOfBytes):
+        return None
+    parts = pretokenizer.pretokenizers if isinstance(pretokenizer, Sequence) else (pretokenizer,)
+    if not parts or not isinstance(parts[-1], ByteLevel) or parts[-1].add_prefix_space:
+        return None
+    *before, last = parts
+    if not before:
+        return Split(patterns.BYTE_LEVEL if last.use_regex else None)
+    return None if last.use_regex else _in_turn(before)
+
+
+def _in_turn(splits: Iterable[Any]) -> Split | None:
+    splits = tuple(splits)
+    if not all(isinstance(part, SplitByPattern) and part.pattern.kind == "Regex" for part in splits):
+        return None
+    isolated = all(part.behavior == "Isolated" and not part.invert for part in splits)
+    texts = tuple(part.pattern.text for part in splits)
+    if len(splits) == 1 and (isolated or (splits[0].behavior == "Removed" and splits[0].invert)):
+        # The published patterns match all text, so that nothing is left to keep.
+        return Split(texts[0], keep_unmatched=isolated and texts[0] not in patterns.SCANNERS)
+    escaped = tuple(text.replace("\r", r"\r").replace("\n", r"\n") for text in texts)
+    return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
+
+
+def is_of_bytes(vocab: Mapping[str, int], merges: Merges, added: Iterable[AddedToken]) -> bool:
+    """Tell whether the model is one over bytes: tokens of symbols, one for each byte, and none added among them."""
+    texts = {token.content for token in added}
+    own = [token for token in vocab if token not in texts]
+    return (
+        byte_symbols.is_symbols("".join(own))
+        and all(symbol in vocab and symbol not in texts for symbol in byte_symbols.SYMBOLS)
+        and not any(left in texts or right in texts or left + right in texts for _, left, right in merges)
+    )
+
+
+OPTIONS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback")
+"""What a model over bytes does without. Nothing is unknown to it, so it is all one which token would stand for it."""
+
+
+def has_options(model: Section) -> bool:
+    """Tell whether a BPE model has options that the byte-level engine does not know."""
+    return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS)
+
+
+def read(
+    model: Section, vocab: Mapping[str, int], merges: Merges, added: Iterable[AddedToken], split: Split
+) -> Definition:
+    """Return the definition of a model over bytes."""
+    whole_piece = model.take("ignore_merges", bool, default=False)
+    for name in (*OPTIONS, "unk_token"):
+        model.take(name, default=None)
+    model.finish()
+    texts = {token.content: token.id for token in added}
+    return symbol_tables.read(vocab, merges, texts, whole_piece=whole_piece, split=split, path="model.vocab")
+
+
+def write_pretokenizer(split: Split) -> dict[str, Any]:
+    """Return what stands for a split in a file."""
+    family = patterns.SCANNERS.get(split.pattern)
+    splits = family == patterns.SCANNERS[patterns.BYTE_LEVEL]
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": splits}
+    if split.pattern is None or splits:
+        return byte_level
+    keep = split.keep_unmatched or family is not None
+    in_turn = split.pattern == patterns.DEEPSEEK_V3
+    texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [oniguruma.to_file(split.pattern)]
+    behavior = {"behavior": "Isolated" if keep else "Removed", "invert": not keep}
+    by_pattern = [{"type": "Split", "pattern": {"Regex": text}, **behavior} for text in texts]
+    return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
+
+
+def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of the model: those of a line, and its tables."""
+    vocab, merges, whole_piece = symbol_tables.write(definition)
+    fields = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": whole_piece,
+    }
+    return fields, {"vocab": vocab, "merges": merges}

@@ -1,0 +1,282 @@
+"""A component of a tokenizer.json in, the object that runs it out, and back: one line of a table for each kind.
+
+What stands in no table is refused with its path in the file. Nothing that could change an id is passed over.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tokkit.definition import is_text
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats import oniguruma, strict_json
+from tokkit.formats.strict_json import Section
+
+NULL = type(None)
+_REQUIRED: Any = object()
+
+
+class Field(NamedTuple):
+    """How one field is read and written; without a default it must be there."""
+
+    read: Callable[[Any, str], Any]
+    write: Callable[[Any], Any]
+    default: Any = _REQUIRED
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _typed(*types: type, default: Any = _REQUIRED) -> Field:
+    def read(value: Any, path: str) -> Any:
+        return strict_json.typed(value, path, *types)
+
+    return Field(read, _same, default)
+
+
+def _text(default: Any = _REQUIRED) -> Field:
+    def read(value: Any, path: str) -> str:
+        if not is_text(strict_json.typed(value, path, str)):
+            raise FormatError(f"{path}: {value!a} is no text")
+        return str(value)
+
+    return Field(read, _same, default)
+
+
+def _pattern(value: Any, path: str) -> dict[str, str]:
+    """Return {"String": …} or {"Regex": …}; a regular expression that is not read alike is refused by name."""
+    section = Section(value, path)
+    kind = "String" if "String" in section else "Regex"
+    text = section.take(kind, str)
+    section.finish()
+    if kind == "Regex":
+        try:
+            text = oniguruma.from_file(text)
+        except FormatError as error:
+            raise FormatError(f"{section.at(kind)}: {error}") from None
+    return {kind: text}
+
+
+def _write_pattern(pattern: Any) -> dict[str, str]:
+    kind, text = next(iter(pattern.items())) if isinstance(pattern, Mapping) else pattern
+    return {kind: oniguruma.to_file(text) if kind == "Regex" else text}
+
+
+def _pair(value: Any, path: str) -> tuple[str, int]:
+    if not isinstance(value, list) or [type(item) for item in value] != [str, int]:
+        raise FormatError(f"{path}: a token and its id are needed, as an array, not {strict_json.brief(value)}")
+    return value[0], value[1]
+
+
+def _parts(kinds: Callable[[], Mapping[str, Kind]]) -> Field:
+    def read_all(value: Any, path: str) -> list[Any]:
+        strict_json.typed(value, path, list)
+        return [read(item, f"{path}[{i}]", kinds()) for i, item in enumerate(value)]
+
+    return Field(read_all, lambda parts: [write(part, kinds()) for part in parts])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of component: where its class is, and its fields by their names in the file."""
+
+    target: str
+    fields: Mapping[str, Field]
+    read: Callable[[Section], dict[str, Any]] | None = None
+    write: Callable[[Any], dict[str, Any]] | None = None
+    """Where the fields in a file are not those of the class."""
+
+    @property
+    def made_by(self) -> type:
+        """The class, imported when it is needed: a file has a few of all."""
+        module, name = self.target.split(":")
+        made: type = getattr(importlib.import_module(f"tokkit.{module}"), name)
+        return made
+
+
+def kind(target: str, **fields: Field) -> Kind:
+    """Return a kind whose class takes these fields."""
+    return Kind(target, fields)
+
+
+def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
+    """Return the component that a value of a file describes; None for null."""
+    if value is None:
+        return None
+    section = Section(value, path)
+    name = section.take("type", str)
+    if name not in kinds:
+        raise FormatError(f"{path}.type: {strict_json.brief(name)} is unknown; it must be one of {', '.join(kinds)}")
+    chosen = kinds[name]
+    given = chosen.read(section) if chosen.read is not None else {}
+    if chosen.read is None:
+        for key, field in chosen.fields.items():
+            if key in section or field.default is _REQUIRED:
+                given[key] = field.read(section.take(key), section.at(key))
+            else:
+                given[key] = field.default
+    section.finish()
+    try:
+        return chosen.made_by(**given)
+    except RecursionError:
+        raise FormatError(f"{path}: nested too deep") from None
+    except TokkitError as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
+    """Return what stands for a component in a file; FormatError for one that no file can hold."""
+    if component is None:
+        return None
+    for name, kind_ in kinds.items():
+        module, cls = kind_.target.split(":")
+        if type(component).__name__ == cls and type(component).__module__ == f"tokkit.{module}":
+            if kind_.write is not None:
+                return {"type": name, **kind_.write(component)}
+            return {"type": name, **{key: f.write(getattr(component, key)) for key, f in kind_.fields.items()}}
+    raise FormatError(f"{type(component).__name__} is no component that a tokenizer.json can hold")
+
+
+# ---- components whose fields in a file are not those of their class
+
+
+def _read_metaspace(section: Section) -> dict[str, Any]:
+    """Old files say add_prefix_space, and say the replacement twice."""
+    given = {"replacement": _text().read(section.take("replacement"), section.at("replacement"))}
+    section.take("str_rep", str, default="")
+    prefix = section.take("add_prefix_space", bool, default=None)
+    scheme = section.take("prepend_scheme", str, default=None)
+    schemes = {"always": "always", "first": "first", "never": "never"}
+    if scheme is not None and scheme not in schemes:
+        strict_json.refuse(section.at("prepend_scheme"), scheme, schemes)
+    if prefix is False and scheme not in (None, "never"):
+        raise FormatError(f'{section.at("add_prefix_space")}: false goes with the prepend_scheme "never" alone')
+    given["prepend_scheme"] = scheme or ("never" if prefix is False else "always")
+    given["split"] = section.take("split", bool, default=True)
+    return given
+
+
+def _read_template(section: Section) -> dict[str, Any]:
+    from tokkit.postprocessors.template import Piece, SpecialToken
+
+    given: dict[str, Any] = {}
+    for name in ("single", "pair"):
+        pieces = []
+        for i, item in enumerate(section.take(name, list)):
+            place = Section(item, f"{section.at(name)}[{i}]")
+            what = "SpecialToken" if "SpecialToken" in place else "Sequence"
+            inner = Section(place.take(what, dict), place.at(what))
+            id_, type_id = inner.take("id", str), inner.take("type_id", int)
+            inner.finish()
+            place.finish()
+            if what == "Sequence" and id_ not in ("A", "B"):
+                strict_json.refuse(inner.at("id"), id_, ["A", "B"])
+            pieces.append(_checked(inner.path, Piece, id_ if what == "SpecialToken" else "AB".index(id_), type_id))
+        given[name] = tuple(pieces)
+    tokens = []
+    for name, item in section.take("special_tokens", dict).items():
+        token = Section(item, f"{section.at('special_tokens')}[{strict_json.brief(name)}]")
+        id_, ids, texts = token.take("id", str), token.take("ids", list), token.take("tokens", list)
+        token.finish()
+        if id_ != name:
+            raise FormatError(f"{token.at('id')}: it must be {name!r}, the name of the token, not {id_!r}")
+        tokens.append(_checked(token.path, SpecialToken, id_, tuple(ids), tuple(texts)))
+    given["special_tokens"] = tuple(tokens)
+    return given
+
+
+def _checked(path: str, make: Callable[..., Any], *args: object) -> Any:
+    try:
+        return make(*args)
+    except TokkitError as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _write_template(template: Any) -> dict[str, Any]:
+    def place(piece: Any) -> dict[str, Any]:
+        if isinstance(piece.what, str):
+            return {"SpecialToken": {"id": piece.what, "type_id": piece.type_id}}
+        return {"Sequence": {"id": "AB"[piece.what], "type_id": piece.type_id}}
+
+    tokens = {t.id: {"id": t.id, "ids": list(t.ids), "tokens": list(t.tokens)} for t in template.special_tokens}
+    return {
+        "single": [place(piece) for piece in template.single],
+        "pair": [place(piece) for piece in template.pair],
+        "special_tokens": tokens,
+    }
+
+
+# ---- the tables
+
+BOOL, TRUE, FALSE = _typed(bool), _typed(bool, default=True), _typed(bool, default=False)
+PATTERN = Field(_pattern, _write_pattern)
+PAIR = Field(_pair, list)
+METASPACE = {"replacement": _text(), "prepend_scheme": _text(), "split": TRUE}
+BYTE_LEVEL_FLAGS = {"add_prefix_space": TRUE, "trim_offsets": TRUE, "use_regex": TRUE}
+
+NORMALIZERS: dict[str, Kind] = {
+    "BertNormalizer": kind(
+        "normalizers.bert:Bert",
+        clean_text=BOOL,
+        handle_chinese_chars=BOOL,
+        strip_accents=_typed(bool, NULL, default=None),
+        lowercase=BOOL,
+    ),
+    "Strip": kind("normalizers.strip:Strip", strip_left=BOOL, strip_right=BOOL),
+    "StripAccents": kind("normalizers.strip_accents:StripAccents"),
+    **{form: kind(f"normalizers.unicode:{form}") for form in ("NFC", "NFD", "NFKC", "NFKD")},
+    "Sequence": kind("normalizers.sequence:Sequence", normalizers=_parts(lambda: NORMALIZERS)),
+    "Lowercase": kind("normalizers.lowercase:Lowercase"),
+    "Nmt": kind("normalizers.nmt:Nmt"),
+    "Precompiled": kind("normalizers.precompiled:Precompiled", precompiled_charsmap=_text()),
+    "Replace": kind("normalizers.replace:Replace", pattern=PATTERN, content=_text()),
+    "Prepend": kind("normalizers.prepend:Prepend", prepend=_text()),
+    "ByteLevel": kind("normalizers.byte_level:ByteLevel"),
+}
+PRETOKENIZERS: dict[str, Kind] = {
+    "BertPreTokenizer": kind("pretokenizers.bert:Bert"),
+    "ByteLevel": kind("pretokenizers.byte_level:ByteLevel", **{**BYTE_LEVEL_FLAGS, "add_prefix_space": BOOL}),
+    "CharDelimiterSplit": kind("pretokenizers.char_delimiter_split:CharDelimiterSplit", delimiter=_text()),
+    "Metaspace": Kind("pretokenizers.metaspace:Metaspace", METASPACE, _read_metaspace),
+    "Whitespace": kind("pretokenizers.whitespace:Whitespace"),
+    "WhitespaceSplit": kind("pretokenizers.whitespace_split:WhitespaceSplit"),
+    "Sequence": kind("pretokenizers.sequence:Sequence", pretokenizers=_parts(lambda: PRETOKENIZERS)),
+    "Split": kind("pretokenizers.split:Split", pattern=PATTERN, behavior=_text(), invert=BOOL),
+    "Punctuation": kind("pretokenizers.punctuation:Punctuation", behavior=_text(default="Isolated")),
+    "Digits": kind("pretokenizers.digits:Digits", individual_digits=FALSE),
+    "UnicodeScripts": kind("pretokenizers.unicode_scripts:UnicodeScripts"),
+    "FixedLength": kind("pretokenizers.fixed_length:FixedLength", length=_typed(int, default=5)),
+}
+POSTPROCESSORS: dict[str, Kind] = {
+    "BertProcessing": kind("postprocessors.bert:Bert", sep=PAIR, cls=PAIR),
+    "RobertaProcessing": kind(
+        "postprocessors.roberta:Roberta", sep=PAIR, cls=PAIR, trim_offsets=BOOL, add_prefix_space=BOOL
+    ),
+    "ByteLevel": kind("postprocessors.byte_level:ByteLevel", **BYTE_LEVEL_FLAGS),
+    "TemplateProcessing": Kind("postprocessors.template:Template", {}, _read_template, _write_template),
+    "Sequence": kind("postprocessors.sequence:Sequence", processors=_parts(lambda: POSTPROCESSORS)),
+}
+DECODERS: dict[str, Kind] = {
+    "ByteLevel": kind("decoders.byte_level:ByteLevel", **BYTE_LEVEL_FLAGS),
+    "WordPiece": kind("decoders.wordpiece:WordPiece", prefix=_text(), cleanup=BOOL),
+    "Metaspace": Kind("decoders.metaspace:Metaspace", METASPACE, _read_metaspace),
+    "BPEDecoder": kind("decoders.bpe:BPE", suffix=_text()),
+    "CTC": kind("decoders.ctc:CTC", pad_token=_text(), word_delimiter_token=_text(), cleanup=BOOL),
+    "Sequence": kind("decoders.sequence:Sequence", decoders=_parts(lambda: DECODERS)),
+    "Replace": kind("decoders.replace:Replace", pattern=PATTERN, content=_text()),
+    "Fuse": kind("decoders.fuse:Fuse"),
+    "Strip": kind("decoders.strip:Strip", content=_text(), start=_typed(int), stop=_typed(int)),
+    "ByteFallback": kind("decoders.byte_fallback:ByteFallback"),
+}
+
+STAGES: dict[str, Mapping[str, Kind]] = {
+    "normalizer": NORMALIZERS,
+    "pre_tokenizer": PRETOKENIZERS,
+    "post_processor": POSTPROCESSORS,
+    "decoder": DECODERS,
+}
+"""Key of a tokenizer.json → what may stand there."""

@@ -1,0 +1,216 @@
+"""The model of a tokenizer.json in, a model and a vocabulary out, and back: what runs over characters and words.
+
+Byte-level BPE, which has an engine of its own, is read by byte_level_json.py where the components around it allow that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tokkit.definition import AddedToken, Definition, is_text
+from tokkit.errors import FormatError, OptionError, VocabError
+from tokkit.formats import strict_json
+from tokkit.formats.strict_json import Section
+from tokkit.formats.symbol_tables import check_ids
+from tokkit.models.char_bpe import CharBPE, merge_ids
+from tokkit.models.unigram import Unigram
+from tokkit.models.wordlevel import WordLevel
+from tokkit.models.wordpiece import WordPiece
+from tokkit.vocab import MAX_ID, Vocab
+
+NULL = type(None)
+TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel")
+
+
+def type_of(model: Section) -> str:
+    """Return the type of a model; files of old do not state it."""
+    stated = model.take("type", str, NULL, default=None)
+    if stated is not None:
+        if stated not in TYPES:
+            strict_json.refuse(model.at("type"), stated, TYPES)
+        return str(stated)
+    if "merges" in model:
+        return "BPE"
+    if "unk_id" in model:
+        return "Unigram"
+    return "WordPiece" if "continuing_subword_prefix" in model else "WordLevel"
+
+
+def read_vocab(model: Section, type_: str) -> tuple[dict[str, int], list[float]]:
+    """Return the ids of a model's tokens, checked, and their scores, which Unigram has."""
+    path = model.at("vocab")
+    if type_ != "Unigram":
+        vocab: dict[str, int] = model.take("vocab", dict)
+        check_ids(vocab, path)
+        return vocab, []
+    ids: dict[str, int] = {}
+    scores: list[float] = []
+    for i, item in enumerate(model.take("vocab", list)):
+        if not isinstance(item, list) or len(item) != 2 or type(item[0]) is not str or type(item[1]) not in (int, float):
+            raise FormatError(f"{path}[{i}]: a token and its score are needed, not {strict_json.brief(item)}")
+        if item[0] in ids:
+            raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} stands earlier too")
+        ids[item[0]] = i
+        scores.append(float(item[1]))
+    return ids, scores
+
+
+def pack(tokens: Mapping[str, int], path: str) -> Vocab:
+    """Return tokens in text as a vocabulary of their UTF-8."""
+    by_id = sorted(tokens, key=tokens.__getitem__)
+    joined = "".join(by_id)
+    if not is_text(joined):
+        token = next(token for token in by_id if not is_text(token))
+        raise FormatError(f"{path}[{strict_json.brief(token)}]: a lone surrogate is no text")
+    if "" in tokens:
+        raise FormatError(f"{path}: the token with id {tokens['']} is empty")
+    offsets = np.zeros(max(tokens.values(), default=-1) + 2, dtype=np.int64)
+    lengths = list(map(len, by_id if joined.isascii() else [token.encode() for token in by_id]))
+    offsets[1:][[tokens[token] for token in by_id]] = lengths
+    return Vocab(joined.encode(), np.cumsum(offsets))
+
+
+def read(model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> Any:
+    """Return the model; `vocab` are its own tokens, `packed` has the added ones too."""
+    try:
+        made = _READERS[type_](model, vocab, scores, packed)
+    except (OptionError, VocabError) as error:
+        raise FormatError(f"model: {error}") from None
+    model.finish()
+    return made
+
+
+def merges(model: Section) -> Iterator[tuple[str, str, str]]:
+    """Yield (where, left, right) of each merge, which is "a b" or ["a", "b"]."""
+    for index, merge in enumerate(model.take("merges", list)):
+        parts = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(p, str) and p for p in parts):
+            shown = strict_json.brief(merge)
+            raise FormatError(f'model.merges[{index}]: two tokens are needed, as "a b" or ["a", "b"], not {shown}')
+        yield f"model.merges[{index}]", parts[0], parts[1]
+
+
+def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> CharBPE:
+    prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
+    triples = []
+    if not prefix or prefix.isascii():
+        cut = len(prefix or "")
+        for where, left, right in merges(model):
+            try:
+                triples.append((vocab[left], vocab[right], vocab[left + right[cut:]]))
+            except KeyError as error:
+                role = "the result" if error.args[0] == left + right[cut:] else "the part"
+                raise FormatError(f"{where}: {role} {strict_json.brief(error.args[0])} is not in model.vocab") from None
+        table = np.array(triples, dtype=np.uint32).reshape(-1, 3)
+    else:
+        pairs = [(left, right) for _, left, right in merges(model)]
+        table = merge_ids(packed, pairs, continuing_subword_prefix=prefix)
+    dropout = model.take("dropout", float, int, NULL, default=None)
+    return CharBPE(
+        merges=table,
+        dropout=dropout,
+        unk_token=model.take("unk_token", str, NULL, default=None),
+        continuing_subword_prefix=prefix,
+        end_of_word_suffix=model.take("end_of_word_suffix", str, NULL, default=None),
+        fuse_unk=model.take("fuse_unk", bool, default=False),
+        byte_fallback=model.take("byte_fallback", bool, default=False),
+        ignore_merges=model.take("ignore_merges", bool, default=False),
+    )
+
+
+def _unigram(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> Unigram:
+    unk_id = model.take("unk_id", int, NULL, default=None)
+    fallback = model.take("byte_fallback", bool, NULL, default=None)
+    return Unigram(scores=np.array(scores, dtype=np.float64), unk_id=unk_id, byte_fallback=bool(fallback))
+
+
+def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> WordPiece:
+    return WordPiece(
+        unk_token=model.take("unk_token", str),
+        continuing_subword_prefix=model.take("continuing_subword_prefix", str),
+        max_input_chars_per_word=model.take("max_input_chars_per_word", int),
+    )
+
+
+def _wordlevel(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> WordLevel:
+    return WordLevel(unk_token=model.take("unk_token", str))
+
+
+_READERS = {"BPE": _bpe, "Unigram": _unigram, "WordPiece": _wordpiece, "WordLevel": _wordlevel}
+
+
+# ---- added tokens
+
+
+def read_added(added: list[Any], vocab: Mapping[str, int]) -> tuple[AddedToken, ...]:
+    """Return the added tokens; FormatError where tokenizers would give one another id than the file does."""
+    made: dict[str, AddedToken] = {}
+    ids: set[int] = set()
+    next_id = len(vocab)
+    for index, value in enumerate(added):
+        token = Section(value, f"added_tokens[{index}]")
+        id_, text = token.take("id", int), token.take("content", str)
+        flags = {name: token.take(name, bool, default=False) for name in ("single_word", "lstrip", "rstrip")}
+        flags["normalized"] = token.take("normalized", bool, default=False)
+        flags["special"] = token.take("special", bool)
+        token.finish()
+        if not text or not is_text(text):
+            raise FormatError(f"{token.at('content')}: {text!a} is no text that a token can have")
+        if text in made:
+            raise FormatError(f"{token.at('content')}: {text!r} stands earlier too")
+        if id_ in ids:
+            raise FormatError(f"{token.at('id')}: {id_} is the id of an added token before it")
+        # tokenizers goes by its own count, whatever id the file states: the vocabulary's, or the next one free.
+        expected = vocab.get(text, next_id)
+        if id_ != expected or not 0 <= id_ <= MAX_ID:
+            raise FormatError(f"{token.at('id')}: {id_} is not the id that tokenizers gives this token, {expected}")
+        ids.add(id_)
+        next_id = max(next_id, id_ + 1)
+        made[text] = AddedToken(text, id_, **flags)
+    return tuple(made.values())
+
+
+def write_added(definition: Definition) -> list[dict[str, Any]]:
+    """Return what stands for the added tokens in a file, in order of their ids."""
+    names = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
+    return [
+        {name: getattr(token, name) for name in names}
+        for token in sorted(definition.added_tokens, key=lambda token: token.id)
+    ]
+
+
+# ---- writing
+
+
+def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of a model of components: those of a line, and its tables."""
+    vocab, model = definition.vocab, definition.model
+    own = {}
+    for token, id_ in vocab.items():
+        if id_ not in definition.foreign:
+            text = token.decode()
+            if text in own:
+                raise FormatError(f"the ids {own[text]} and {id_} have the same token, {text!r}")
+            own[text] = id_
+    if isinstance(model, Unigram):
+        n = len(model.scores)
+        if list(own.values()) != list(range(n)):
+            raise FormatError(f"the {n} scores are not those of the ids from 0 to {n - 1}, as a file has them")
+        fields = {"type": "Unigram", "unk_id": model.unk_id, "byte_fallback": model.byte_fallback}
+        return fields, {"vocab": [[token, score] for token, score in zip(own, model.scores.tolist(), strict=True)]}
+    if isinstance(model, CharBPE):
+        names = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
+        names += ("fuse_unk", "byte_fallback", "ignore_merges")
+        tokens = {id_: token for token, id_ in own.items()}
+        pairs = [[tokens[left], tokens[right]] for left, right, _ in model.merges.tolist()]
+        fields = {"type": "BPE", **{name: getattr(model, name) for name in names}}
+        return fields, {"vocab": own, "merges": pairs}
+    if isinstance(model, WordPiece):
+        names = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word")
+        return {"type": "WordPiece", **{name: getattr(model, name) for name in names}}, {"vocab": own}
+    if isinstance(model, WordLevel):
+        return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}
+    raise FormatError(f"a tokenizer.json cannot hold a model of the type {type(model).__name__}")
