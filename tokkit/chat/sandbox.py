@@ -150,13 +150,13 @@ class Program:
 
     def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
         """Replace each literal text by a call that may return another, but for names and what is compared with."""
-        kept = (nodes.Const,) if isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand, nodes.Pair)) else ()
         for name, value in node.iter_fields():
+            kept = isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand)) or name == "key"
             many = value if isinstance(value, list) else [value]
             for i, child in enumerate(many):
                 text = child.data if isinstance(child, nodes.TemplateData) else getattr(child, "value", None)
                 if isinstance(child, (nodes.Const, nodes.TemplateData)) and isinstance(text, str):
-                    if isinstance(child, kept):
+                    if kept and isinstance(child, nodes.Const):
                         continue
                     arguments: list[nodes.Expr] = [nodes.Const(len(found)), nodes.Const(text)]
                     call = hooks.call_method("_literal", arguments, lineno=child.lineno)
