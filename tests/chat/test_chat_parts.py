@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'tokkit[chat]'")
 
 from tokkit.chat import ChatTemplate, encode_chat
-from tokkit.chat.rendered import matches
+from tokkit.chat.rendered import matches, matches_of
 
 PIECES = [
     *SPECIALS,
@@ -87,6 +89,20 @@ def test_ids_are_those_of_the_whole_text_where_no_message_has_a_special_token(
     harmless = template.render(conversation(["x"] * len(contents)), add_generation_prompt=prompt)
     if len(matches(text, SPECIALS)) == len(matches(harmless, SPECIALS)):  # none is made of a message and its neighbour
         assert encoded.ids == chat_tok.encode(text, special="all")
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.data(), text=CONTENT)
+def test_tokens_of_allowed_characters_are_those_of_each_run_of_them(data: st.DataObject, text: str) -> None:
+    allowed = np.array(
+        data.draw(st.lists(st.sampled_from([True] * 9 + [False]), min_size=len(text), max_size=len(text))), dtype=bool
+    )
+    naive = [
+        (run.start() + a, run.start() + b)
+        for run in re.finditer("1+", "".join("01"[ok] for ok in allowed.astype(int)))
+        for a, b in matches(text[run.start() : run.end()], SPECIALS)
+    ]
+    assert matches_of(text, SPECIALS, matches(text, SPECIALS), allowed) == naive
 
 
 def test_a_forged_turn_in_a_message_stays_text(chat_tok: tokkit.Tokenizer) -> None:
