@@ -88,6 +88,8 @@ cdef class Detokenizer:
 
     def __cinit__(self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] present=None):
         cdef size_t n = offsets.shape[0] - 1, i
+        if present is not None and <size_t> present.shape[0] != n:
+            raise ValueError(f"present has {present.shape[0]} entries for {n} ids")
         self.n_ids = n
         self.lengths = np.diff(offsets)
         self.tokens = <Token *> PyMem_Malloc(n * sizeof(Token))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 Span = tuple[int, int]
 
@@ -43,17 +46,29 @@ class Rendered:
         return [(text, is_template) for text, is_template in found if text]
 
 
-def matches(text: str, tokens: Iterable[str], allowed: Iterable[bool] | None = None) -> list[Span]:
-    """Return where special tokens stand: leftmost, then longest; of characters that are all allowed, if given."""
-    longest = sorted((token for token in tokens if token), key=len, reverse=True)
-    if not longest:
-        return []
-    if allowed is None:
-        pattern = re.compile("|".join(map(re.escape, longest)))
-        return [match.span() for match in pattern.finditer(text)]
-    # A character that is not allowed stands in no token: the others are runs of their own.
-    found = []
-    runs = re.finditer("1+", "".join("1" if ok else "0" for ok in allowed))
-    for run in runs:
-        found += [(a + run.start(), b + run.start()) for a, b in matches(text[slice(*run.span())], longest)]
-    return found
+def matches(text: str, tokens: Iterable[str]) -> list[Span]:
+    """Return where special tokens stand: leftmost, then longest."""
+    pattern = _pattern(tokens)
+    return [match.span() for match in pattern.finditer(text)] if pattern else []
+
+
+def matches_of(text: str, tokens: Iterable[str], found: Sequence[Span], allowed: NDArray[np.bool_]) -> list[Span]:
+    """Return where special tokens stand whose characters are all allowed; `found` are those of the whole text.
+
+    A character that is not allowed stands in no token: the others are runs of their own. A token in a run stands
+    in the whole text too, where it is found or touches one that is, so that no other runs need a look.
+    """
+    pattern = _pattern(tokens)
+    if pattern is None or all(allowed[start:end].all() for start, end in found):
+        return list(found)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], allowed, [False]]).astype(np.int8)))
+    starts, ends = edges[::2], edges[1::2]
+    runs: set[int] = set()
+    for start, end in found:
+        runs.update(range(int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end))))
+    return [match.span() for run in sorted(runs) for match in pattern.finditer(text, int(starts[run]), int(ends[run]))]
+
+
+def _pattern(tokens: Iterable[str]) -> re.Pattern[str] | None:
+    longest = sorted((token for token in tokens if token), key=lambda token: (-len(token), token))
+    return re.compile("|".join(map(re.escape, longest))) if longest else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -150,13 +150,13 @@ class Program:
 
     def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
         """Replace each literal text by a call that may return another, but for names and what is compared with."""
-        kept = (nodes.Const,) if isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand, nodes.Pair)) else ()
         for name, value in node.iter_fields():
+            kept = isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand)) or name == "key"
             many = value if isinstance(value, list) else [value]
             for i, child in enumerate(many):
                 text = child.data if isinstance(child, nodes.TemplateData) else getattr(child, "value", None)
                 if isinstance(child, (nodes.Const, nodes.TemplateData)) and isinstance(text, str):
-                    if isinstance(child, kept):
+                    if kept and isinstance(child, nodes.Const):
                         continue
                     arguments: list[nodes.Expr] = [nodes.Const(len(found)), nodes.Const(text)]
                     call = hooks.call_method("_literal", arguments, lineno=child.lineno)
@@ -199,29 +199,3 @@ def _errors() -> Iterator[None]:
         raise ChatError("the chat template nests or calls itself too deep") from None
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise ChatError(f"the chat template failed: {type(error).__name__}: {error}") from error
-
-
-def texts_of(value: Any, path: str) -> Iterator[str]:
-    """Yield every text in what a template is given; ChatError for what is no plain data."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from texts_of(key, f"a key of {path}")
-            yield from texts_of(item, f"{path}.{key}")
-    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        for i, item in enumerate(value):
-            yield from texts_of(item, f"{path}[{i}]")
-    elif value is not None and not isinstance(value, (bool, int, float)):
-        raise ChatError(f"{path} is of type {type(value).__name__}; mappings, lists, text, numbers and None are data")
-
-
-def translated(value: Any, table: Mapping[int, int]) -> Any:
-    """Return plain data with every text in it translated."""
-    if isinstance(value, str):
-        return value.translate(table)
-    if isinstance(value, Mapping):
-        return {translated(key, table): translated(item, table) for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [translated(item, table) for item in value]
-    return value

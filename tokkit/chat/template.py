@@ -22,7 +22,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from tokkit.chat.rendered import Rendered, Span, matches
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.chat.plain import replaced, texts_of, translated
+from tokkit.chat.rendered import Rendered, Span, matches, matches_of
 from tokkit.chat.schema import function_schema
 from tokkit.errors import ChatError, OptionError
 
@@ -144,13 +148,10 @@ class _Tracer:
     """One chat, rendered as often as it takes to know where its special tokens come from."""
 
     def __init__(self, template: ChatTemplate, data: Mapping[str, Any], tokens: set[str]) -> None:
-        from tokkit.chat import sandbox
-
-        self.sandbox = sandbox
         self.template, self.data, self.tokens = template, data, tokens
         self.now = datetime.now()
         self.text = template._run(data, self.now)
-        self.given = [text for name, value in data.items() for text in sandbox.texts_of(value, name)]
+        self.given = [text for name, value in data.items() for text in texts_of(value, name)]
 
     def rendered(self) -> Rendered:
         """The chat, with all spans."""
@@ -163,8 +164,8 @@ class _Tracer:
             return Rendered(self.text, tuple(found), (), generated)
         from_data = self._traced(marks)
         traced = from_data is not None
-        allowed = self._shown() if from_data is None else [not one for one in from_data]
-        special = matches(self.text, self.tokens, allowed)
+        allowed = self._shown() if from_data is None else ~from_data
+        special = matches_of(self.text, self.tokens, found, allowed)
         rest = sorted({*found} - {*special})
         return Rendered(self.text, tuple(special), tuple(rest), generated, traced)
 
@@ -175,30 +176,30 @@ class _Tracer:
         free = (point for point in PRIVATE if chr(point) not in seen)
         return dict(zip(map(ord, characters), free, strict=False))
 
-    def _compared(self, other: str, twins: Mapping[int, int]) -> list[bool] | None:
+    def _compared(self, other: str, twins: Mapping[int, int]) -> NDArray[np.bool_] | None:
         """Which characters of a second text are twins; None where the texts differ otherwise."""
-        back = {twin: point for point, twin in twins.items()}
-        if other.translate(back) != self.text:
+        if len(other) != len(self.text) or replaced(other, {twin: point for point, twin in twins.items()}) != self.text:
             return None
-        return [ord(character) in back for character in other]
+        points = np.frombuffer(other.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        return np.isin(points, list(twins.values()))
 
-    def _traced(self, marks: set[str]) -> list[bool] | None:
+    def _traced(self, marks: set[str]) -> NDArray[np.bool_] | None:
         """Which characters came from data, of those that special tokens are recognised by; None if unknown."""
         twins = self._twins(marks)
-        data = {name: self.sandbox.translated(value, twins) for name, value in self.data.items()}
+        data = {name: translated(value, twins) for name, value in self.data.items()}
         try:
             return self._compared(self.template._run(data, self.now), twins)
         except ChatError:  # it refuses what it does not know
             return None
 
-    def _shown(self) -> list[bool]:
+    def _shown(self) -> NDArray[np.bool_]:
         """Which characters are shown to come from the template's literals or from its names of tokens."""
         twins = self._twins("".join(self.tokens))
-        shown = [False] * len(self.text)
-        own = {name: token.translate(twins) for name, token in self.template.special_tokens.items()}
+        shown = np.zeros(len(self.text), dtype=np.bool_)
+        own = {name: replaced(token, twins) for name, token in self.template.special_tokens.items()}
         changes: list[dict[str, Any]] = [{"names": {**self.template.special_tokens, name: own[name]}} for name in own]
         for number, literal in enumerate(self.template._program.literals):
-            marked = literal.translate(twins)
+            marked = replaced(literal, twins)
             if marked != literal:
                 changes.append({"literals": {number: marked}})
         for change in changes:
@@ -206,8 +207,8 @@ class _Tracer:
                 found = self._compared(self.template._run(self.data, self.now, **change), twins)
             except ChatError:
                 continue
-            if found:
-                shown = [old or new for old, new in zip(shown, found, strict=True)]
+            if found is not None:
+                shown |= found
         return shown
 
     def _generated(self) -> tuple[Span, ...]:
