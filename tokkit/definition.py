@@ -53,6 +53,34 @@ class Split:
     keep_unmatched: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token that is found in text before the model sees it; the fields are those of tokenizer.json.
+
+    `single_word`: only where no word character stands beside it. `lstrip`, `rstrip`: it takes the white space before
+    it, behind it. `normalized`: it is looked for, normalized itself, in normalized text, else in the text as it is
+    given; None stands for all but special ones. `special`: not part of text, so that decoding may leave it out.
+    """
+
+    content: str
+    id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool | None = None
+    special: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not self.content:
+            raise OptionError(f"an added token is text of at least one character, not {self.content!r}")
+        if any(0xD800 <= ord(c) < 0xE000 for c in self.content):
+            raise OptionError(f"the added token {self.content!r} has a lone surrogate, which no text can have")
+        if isinstance(self.id, bool) or not isinstance(self.id, int) or not 0 <= self.id <= MAX_ID:
+            raise OptionError(f"the added token {self.content!r} needs an id from 0 to {MAX_ID}, not {self.id!r}")
+        if self.normalized is None:
+            object.__setattr__(self, "normalized", not self.special)
+
+
 def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
     """Return special tokens (text → id) as a dict; OptionError or VocabError for what cannot be one."""
     if not isinstance(tokens, Mapping):
