@@ -26,6 +26,7 @@ SOURCES = {
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
     "aligned": ["aligned.c"],
+    "added": [*TEXT, "aligned.c", "char_kinds.c", *(f"added{part}.c" for part in ("", "_trie", "_avx2", "_avx512"))],
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "models": ["token_trie.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
     "detokenize": [],

@@ -148,8 +148,8 @@ class AddedToken:
     """Text that is one token wherever it stands, whatever the model would make of it.
 
     `single_word`: only where no word character stands beside it; `lstrip`, `rstrip`: it takes the white space before
-    or behind it along; `normalized`: it is looked for in normalized text, as normalized itself; `special`: user text
-    has it only where `special=` allows that, and `decode` can leave it out.
+    or behind it along; `normalized`: it is looked for in normalized text, as normalized itself (None: all but special
+    ones are); `special`: user text has it only where `special=` allows that, and `decode` can leave it out.
     """
 
     content: str
@@ -157,13 +157,15 @@ class AddedToken:
     single_word: bool = False
     lstrip: bool = False
     rstrip: bool = False
-    normalized: bool = False
+    normalized: bool | None = None
     special: bool = False
 
     def __post_init__(self) -> None:
         if not is_text(self.content) or not self.content:
             raise OptionError(f"an added token is text of at least one character, not {self.content!r}")
         _checked_int(f"the added token {self.content!r}", "id", self.id, most=MAX_ID)
+        if self.normalized is None:
+            object.__setattr__(self, "normalized", not self.special)
         for name in ("single_word", "lstrip", "rstrip", "normalized", "special"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"the added token {self.content!r}: {name} is {getattr(self, name)!r}, not a bool")

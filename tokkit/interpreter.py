@@ -17,6 +17,7 @@ from tokkit._core.aligned import AlignedText
 from tokkit.added_tokens import AddedTokens
 from tokkit.definition import BPE, Definition
 from tokkit.engine import Engine, Special, WholeEncoder
+from tokkit.errors import SpecialTokenError
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -75,18 +76,36 @@ class Interpreter:
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text behind each stage, with the stage's name: the same object, changed on."""
         aligned = AlignedText(text)
+        if special == "raise":
+            self._refuse(text)
+            special = "text"
         self._added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
             self._definition.normalizer.normalize(aligned)
             yield "normalizer", aligned
-        if self._added.has_normalized:
-            self._added.cut_normalized(aligned, special)
-            yield "added tokens, normalized", aligned
+        self._added.cut_normalized(aligned, special)
+        yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
         if pretokenizer is not None and not isinstance(self._model, _Bytes):
             pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
+
+    def _refuse(self, text: Text) -> None:
+        """Raise SpecialTokenError where a text holds a special token."""
+        if not self._names:
+            return
+        aligned = AlignedText(text)
+        self._added.cut(aligned, "all")
+        if self._definition.normalizer is not None:
+            self._definition.normalizer.normalize(aligned)
+        self._added.cut_normalized(aligned, "all")
+        for id_, (start, _) in zip(aligned.ids, aligned.piece_spans().tolist(), strict=True):
+            if id_ in self._names:
+                raise SpecialTokenError(
+                    f"the text holds the special token {self._names[id_]!r} at byte {start}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
 
     def run(self, text: Text, special: Special) -> tuple[bytes, Found]:
         """Return (UTF-8 of the text, what the model found)."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from strategies import adversarial, code_points_in_context, documents, texts
+from tokkit._core.added import AddedMatcher
 from tokkit._core.aligned import AlignedText
 from tokkit.errors import OptionError, PatternError
 from tokkit.pretokenizers.behaviors import BEHAVIORS
@@ -169,6 +170,15 @@ def test_code_points_in_context_are_cut_as_tokenizers_does(name: str) -> None:
     for cp in points:
         for text in code_points_in_context(cp):
             check(PAIRS[name], text)
+
+
+@pytest.mark.parametrize("name", ["Bert", "ByteLevel True True", "Metaspace ▁ always True", "Split \\s+ Removed False"])
+def test_a_piece_that_is_an_added_token_is_left_alone(name: str) -> None:
+    text = AlignedText("ab <s>! c")
+    AddedMatcher([(b"<s>!", 7, False, False, False)]).cut(text)
+    PAIRS[name][0].pretokenize(text)
+    assert [(piece, id_) for piece, id_ in zip(text.pieces, text.ids, strict=True) if id_ is not None] == [("<s>!", 7)]
+    assert len(text.pieces) >= 3
 
 
 def test_a_long_text_is_cut_in_linear_time() -> None:

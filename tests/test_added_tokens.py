@@ -1,0 +1,215 @@
+"""Added tokens beside tokenizers' own and beside a naive twin: every flag, overlaps, policies, and hostile texts."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import LONG
+from reference.added_tokens import cut as naive
+from strategies import adversarial
+from tokkit._core.added import AddedMatcher
+from tokkit._core.aligned import AlignedText
+from tokkit._core.pretokenize import kinds_of
+from tokkit._core.text import isas
+from tokkit.added_tokens import AddedTokens
+from tokkit.definition import AddedToken
+from tokkit.errors import OptionError
+
+BATCH = 300 if LONG else 60
+ALPHABET = "ab <漢\n\u3000_."
+CONTENTS = st.text(ALPHABET, min_size=1, max_size=4)
+FLAGS = st.tuples(CONTENTS, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.booleans())
+TOKENS = st.lists(FLAGS, min_size=1, max_size=6, unique_by=lambda token: token[0])
+
+
+def is_word(character: str) -> bool:
+    return bool(character) and "word" in kinds_of(character)
+
+
+class Lowercase:
+    """A normalizer that both sides have."""
+
+    def normalize(self, text: AlignedText) -> None:
+        text.rewrite(lambda piece: [(character.lower(), 0) for character in piece])
+
+
+def theirs(text: str, tokens: list[AddedToken], *, special: bool = True, lower: bool = False) -> list[tuple[Any, ...]]:
+    """(id or None, span in bytes) of the pieces before pretokenization; None where tokenizers panics."""
+    rival = pytest.importorskip("tokenizers")
+    tokenizer = rival.Tokenizer(rival.models.WordLevel({"\0": 0}, unk_token="\0"))
+    if lower:
+        tokenizer.normalizer = rival.normalizers.Lowercase()
+    for token in tokens:
+        made = rival.AddedToken(
+            token.content, single_word=token.single_word, lstrip=token.lstrip, rstrip=token.rstrip,
+            normalized=token.normalized, special=token.special,
+        )  # fmt: skip
+        (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([made])
+    tokenizer.encode_special_tokens = not special
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    ids = {tokenizer.token_to_id(token.content): token.id for token in tokens}
+    return [(ids.get(i), span) for i, span in zip(encoding.ids, encoding.offsets, strict=True)]
+
+
+def ours(text: str, tokens: list[AddedToken], special: str = "all", *, lower: bool = False) -> list[tuple[Any, ...]]:
+    normalizer = Lowercase() if lower else None
+    added = AddedTokens(tokens, normalizer)
+    aligned = AlignedText(text)
+    added.cut(aligned, special)
+    if normalizer:
+        normalizer.normalize(aligned)
+    added.cut_normalized(aligned, special)
+    places = {len(text[:i].encode()): i for i in range(len(text) + 1)}
+    spans = [(places[a], places[b]) for a, b in aligned.piece_spans().tolist()]
+    return list(zip(aligned.ids, spans, strict=True))
+
+
+def made(flags: list[tuple[str, bool, bool, bool, bool, bool]]) -> list[AddedToken]:
+    return [AddedToken(token[0], 100 + k, *token[1:]) for k, token in enumerate(flags)]
+
+
+def panics(tokens: list[AddedToken], text: str) -> bool:
+    """Whether tokenizers cannot do it: a token with lstrip in white space that the one before it has taken."""
+    return any(a.rstrip for a in tokens) and any(b.lstrip and b.content[0].isspace() for b in tokens)
+
+
+@settings(max_examples=10 * BATCH, deadline=None)
+@given(flags=TOKENS, text=st.text(ALPHABET, max_size=14), special=st.booleans())
+def test_tokens_are_found_as_tokenizers_finds_them(
+    flags: list[tuple[str, bool, bool, bool, bool, bool]], text: str, special: bool
+) -> None:
+    tokens = made(flags)
+    if not panics(tokens, text):
+        assert ours(text, tokens, "all" if special else "text") == theirs(text, tokens, special=special)
+
+
+@settings(max_examples=5 * BATCH, deadline=None)
+@given(flags=TOKENS, text=st.text("aAbB <É", max_size=12))
+def test_normalized_tokens_are_found_in_normalized_text(
+    flags: list[tuple[str, bool, bool, bool, bool, bool]], text: str
+) -> None:
+    # Of two tokens that are alike when they are normalized, tokenizers takes any.
+    tokens = made([(t[0].swapcase(), *t[1:]) for t in flags])
+    if not panics(tokens, text):
+        assert ours(text, tokens, lower=True) == theirs(text, tokens, lower=True)
+
+
+def test_of_two_that_normalize_alike_the_first_is_found_and_an_empty_one_never() -> None:
+    tokens = [AddedToken("AB", 5), AddedToken("ab", 6)]
+    assert ours("xAb", tokens, lower=True) == [(None, (0, 1)), (5, (1, 3))]
+
+    class Nothing:
+        def normalize(self, text: AlignedText) -> None:
+            text.rewrite(lambda piece: [])
+
+    text = AlignedText("abc")
+    AddedTokens(tokens, Nothing()).cut_normalized(text)
+    assert text.ids == [None]
+
+
+@settings(max_examples=10 * BATCH, deadline=None)
+@given(
+    contents=st.lists(st.text("ab", min_size=1, max_size=70), min_size=1, max_size=8),
+    text=st.lists(st.sampled_from(["a", "b", "a" * 40, "ab" * 30, "b" * 70, "a" * 200]), max_size=12).map("".join),
+    flags=st.lists(st.booleans(), min_size=3, max_size=3),
+    isa=st.sampled_from(isas()),
+)
+def test_the_search_equals_its_naive_twin(contents: list[str], text: str, flags: list[bool], isa: str) -> None:
+    tokens = [(content, k, *flags) for k, content in enumerate(contents)]
+    aligned = AlignedText(text)
+    AddedMatcher([(t[0].encode(), *t[1:]) for t in tokens], isa).cut(aligned)
+    assert list(zip(aligned.pieces, aligned.ids, strict=True)) == naive(text, tokens, is_word)
+
+
+@pytest.mark.parametrize("isa", isas())
+def test_the_search_equals_its_naive_twin_on_multilingual_text(isa: str) -> None:
+    text = adversarial(11, 4000)
+    words = sorted({word for word in adversarial(11, 3000).split() if len(word) < 30})
+    short = ["\n", "漢", " ", "'s", "🙂", "é", "<|endoftext|>", "<|fim_prefix|>", "https", "Straße"]
+    for some in (words[::9], words[::40], short, [*short, *words], ["<|endoftext|>"], []):
+        for flags in ((False, False, False), (True, False, False), (False, True, True), (True, True, True)):
+            tokens = [(content, k, *flags) for k, content in enumerate(dict.fromkeys(some))]
+            matcher = AddedMatcher([(t[0].encode(), *t[1:]) for t in tokens], isa)
+            for cut in (0, 1, 63, 64, 65, 66, 130, 4000):
+                aligned = AlignedText(text[:cut])
+                matcher.cut(aligned)
+                assert list(zip(aligned.pieces, aligned.ids, strict=True)) == naive(text[:cut], tokens, is_word)
+
+
+def test_a_policy_names_the_special_tokens_that_are_found() -> None:
+    tokens = [
+        AddedToken("<s>", 1, special=True),
+        AddedToken("</s>", 2, special=True),
+        AddedToken("s", 3, normalized=False),
+        AddedToken("x", 4),
+    ]
+    added = AddedTokens(tokens)
+
+    def ids(special: Any) -> list[int | None]:
+        text = AlignedText("<s>x s</s>")
+        added.cut(text, special)
+        added.cut_normalized(text, special)
+        return text.ids
+
+    assert ids("text") == [None, 4, None, 3, None]  # the s of <s> is not found
+    assert ids("all") == [1, 4, None, 3, 2]
+    assert ids({"</s>"}) == [None, 4, None, 3, 2]
+    with pytest.raises(OptionError, match="'s' is no special token"):
+        ids({"s"})
+    with pytest.raises(OptionError, match="special is 'none'"):
+        ids("none")
+
+
+def test_pieces_that_are_tokens_already_are_left_alone() -> None:
+    text = AlignedText("a<s>a")
+    AddedMatcher([(b"<s>", 7, False, False, False)]).cut(text)
+    AddedMatcher([(b"s", 8, False, False, False), (b"a", 9, False, False, False)]).cut(text)
+    assert (text.pieces, text.ids) == (["a", "<s>", "a"], [9, 7, 9])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (["a" * k for k in range(1, 200)], "a" * 1_000_000),
+        (["a" * k + "b" for k in range(1, 400)], "a" * 1_000_000),
+        (["a", *("a" * k + "b" for k in range(1, 400))], "a" * 1_000_000),
+        (["a" * 31 + "b"], "a" * 1_000_000),
+        (["a" * 3000 + "b" + "a" * 3000], ("a" * 2999 + "b") * 330),
+        ([f"<extra_id_{k}>" for k in range(500)], "<extra_id_" * 100_000),
+        ([" "], " " * 20_000),
+        (["ab"], " " * 1_000_000 + "ab" + " " * 1_000_000 + "ab"),
+    ],
+)  # fmt: skip
+def test_a_hostile_text_is_searched_in_linear_time(tokens: list[str], text: str) -> None:
+    # White space that one token takes is not read again for those inside it.
+    matcher = AddedMatcher([(token.encode(), k, False, True, True) for k, token in enumerate(tokens)])
+    start = time.perf_counter()
+    found = matcher.find(text.encode())
+    assert time.perf_counter() - start < 2.0
+    assert not found or found[0][0] == 0
+
+
+def test_five_thousand_tokens_are_found_at_once() -> None:
+    tokens = [AddedToken(f"<extra_id_{k}>", k) for k in range(5000)]
+    text = AlignedText("".join(token.content for token in tokens))
+    AddedTokens(tokens).cut_normalized(text)
+    assert text.ids == list(range(5000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("", 1), "at least one character"),
+        (("a\ud800", 1), "lone surrogate"),
+        (("a", -1), "needs an id"),
+        (("a", True), "needs an id"),
+    ],
+)
+def test_an_added_token_that_cannot_be_is_refused(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        AddedToken(*arguments)

@@ -1,0 +1,97 @@
+"""Added tokens in, what finds them in a text out: those of the text as it is given, and those of the normalized one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+from tokkit._core.added import AddedMatcher
+from tokkit._core.aligned import AlignedText
+from tokkit.definition import AddedToken
+from tokkit.errors import OptionError
+
+Special = str | Collection[str]
+
+
+class Normalizer(Protocol):
+    """What changes the characters of a text."""
+
+    def normalize(self, text: AlignedText) -> None:
+        """Change the pieces of a text that are no added tokens."""
+
+
+class AddedTokens:
+    """Finds the added tokens of one tokenizer, leftmost and then longest. Immutable.
+
+    `cut` finds those that are looked for in the text as it is given, and `cut_normalized`, after the normalizer, the
+    others, which were normalized themselves. Of two that are alike then, the first of `tokens` is found; one of which
+    nothing is left is never found.
+
+    >>> tokens = AddedTokens([AddedToken("<s>", 0, special=True), AddedToken("ice cream", 1)])
+    >>> text = AlignedText("<s>ice cream")
+    >>> tokens.cut(text, special="all")
+    >>> tokens.cut_normalized(text, special="all")
+    >>> text.ids
+    [0, 1]
+    """
+
+    def __init__(self, tokens: Iterable[AddedToken], normalizer: Normalizer | None = None) -> None:
+        self.tokens = tuple(tokens)
+        self._special = frozenset(token.content for token in self.tokens if token.special)
+        self._given = _Pass([token for token in self.tokens if not token.normalized], None)
+        self._normalized = _Pass([token for token in self.tokens if token.normalized], normalizer)
+
+    def cut(self, text: AlignedText, special: Special = "text") -> None:
+        """Make tokens that are not normalized pieces of their own.
+
+        `special` is which of the tokens marked special are found: "text" (none), "all", or a collection of contents.
+        The others are always found, but not within the text of a special one.
+        """
+        self._given.cut(text, self._checked(special))
+
+    def cut_normalized(self, text: AlignedText, special: Special = "text") -> None:
+        """Make tokens that are normalized pieces of their own, in a text that has been normalized; as `cut`."""
+        self._normalized.cut(text, self._checked(special))
+
+    def _checked(self, special: Special) -> frozenset[str] | None:
+        if isinstance(special, str):
+            if special not in ("text", "all"):
+                raise OptionError(f'special is {special!r}; it must be "text", "all" or a set of special tokens')
+            return None if special == "all" else frozenset()
+        allowed = frozenset(special)
+        if unknown := allowed - self._special:
+            raise OptionError(
+                f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self._special)[:20]}"
+            )
+        return allowed
+
+
+class _Pass:
+    """The tokens that are looked for at one time."""
+
+    def __init__(self, tokens: list[AddedToken], normalizer: Normalizer | None) -> None:
+        self._tokens = tokens
+        self._matcher = AddedMatcher(
+            (_content(token, normalizer), token.id, token.single_word, token.lstrip, token.rstrip) for token in tokens
+        )
+        self._none = self._which(frozenset())
+        self._has_special = 0 in self._none
+
+    def cut(self, text: AlignedText, special: frozenset[str] | None) -> None:
+        """Make the tokens in a text pieces; of special ones those in the set, all for None."""
+        if not self._tokens:
+            return
+        every = special is None or not self._has_special
+        self._matcher.cut(text, None if every else self._which(special) if special else self._none)
+
+    def _which(self, special: frozenset[str] | None) -> bytes:
+        return bytes(not token.special or special is None or token.content in special for token in self._tokens)
+
+
+def _content(token: AddedToken, normalizer: Normalizer | None) -> bytes:
+    """Return the bytes that a token is found by."""
+    if normalizer is None:
+        return token.content.encode()
+    text = AlignedText(token.content)
+    normalizer.normalize(text)
+    return text.utf8
