@@ -24,6 +24,7 @@ SOURCES = {
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
     "aligned": ["aligned.c"],
+    "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
