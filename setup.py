@@ -29,6 +29,7 @@ SOURCES = {
     "added": [*TEXT, "aligned.c", "char_kinds.c", *(f"added{part}.c" for part in ("", "_trie", "_avx2", "_avx512"))],
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "models": ["token_trie.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
+    "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],

@@ -1,0 +1,1 @@
+"""Text in, text and alignment out: one component a file."""

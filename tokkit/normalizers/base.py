@@ -1,0 +1,38 @@
+"""A normalizer's rule for a text in pieces in, the same for a str out: what all normalizers have in common."""
+
+from __future__ import annotations
+
+import abc
+
+from tokkit._core.aligned import AlignedText
+from tokkit.errors import OptionError
+
+
+class Normalizer(abc.ABC):
+    """Changes what stands in the pieces of a text. Immutable; its fields are those of tokenizer.json."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def normalize(self, text: AlignedText) -> None:
+        """Normalize each piece of `text` by itself, in place, but for those that are added tokens."""
+
+    def normalize_str(self, text: str) -> str:
+        """Return `text`, as one piece, normalized."""
+        aligned = AlignedText(text)
+        self.normalize(aligned)
+        return "".join(aligned.pieces)
+
+
+def check_text(name: str, value: object) -> None:
+    """Raise OptionError where a field is not text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise OptionError(f"{name} is text, not {value!r}")
+    if any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise OptionError(f"{name} is {value!r}: a lone surrogate is no text")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise OptionError where a field is not a boolean."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} is True or False, not {value!r}")
