@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +142,8 @@ def test_published_vocabularies_give_what_tokenizers_gives(
     tokenizer.pre_tokenizer = whole_one.pre_tokenizer
     assert_same(model, stage, tokenizer, documents(5, 60))
     for corpus in corpora.values():
-        text = slice_of(corpus, 100_000)
-        assert_same(model, stage, tokenizer, [text[i : i + 2000] for i in range(0, 20_000, 2000)])
+        text = slice_of(corpus, 60_000)
+        assert_same(model, stage, tokenizer, [text[i : i + 2000] for i in range(0, 10_000, 2000)])
         assert_same(model, stage, tokenizer, [text])
 
 
@@ -243,3 +245,24 @@ def test_adversarial_text_does_no_harm(shared: Path) -> None:
         ids, spans, words = model.encode(metaspace(text))
         assert len(ids) == len(spans) == len(words)
         assert np.all(spans[:, 0] <= spans[:, 1])
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.thread_time()
+    work()
+    return time.thread_time() - start
+
+
+def seconds_per_byte(model: PieceModel, text: str) -> float:
+    aligned = whole(text)
+    return min(timed(lambda: model.encode(aligned)) for _ in range(3)) / len(text.encode())
+
+
+@pytest.mark.parametrize("unit", ["a", "ab", "▁", "漢", "é", "x", "aab▁"])
+def test_a_piece_of_a_million_bytes_costs_as_much_for_each_as_one_of_fifty_thousand(unit: str, shared: Path) -> None:
+    _, mistral = published(shared / "vocabs" / "mistral-v1" / "tokenizer.json")
+    doubling = ["<unk>", "a", "b", *("a" * 2**k for k in range(1, 20))]
+    merges = [("a" * 2 ** (k - 1), "a" * 2 ** (k - 1)) for k in range(1, 20)]
+    for model in (mistral, made(doubling, merges, {"unk_token": "<unk>"})):
+        long, short = (seconds_per_byte(model, unit * (n // len(unit.encode()))) for n in (1_000_000, 50_000))
+        assert long < 4 * short + 5e-8
