@@ -18,6 +18,7 @@ from piece_stages import assert_same, ours, theirs, whole, words_with_metaspace
 from reference.unigram import unigram
 from strategies import documents
 from tokkit.errors import OptionError, VocabError
+from tokkit.formats import decimals
 from tokkit.models.pieces import PieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.vocab import Vocab
@@ -69,20 +70,10 @@ def test_caches_of_any_size_change_nothing(seed: int) -> None:
         assert_same(made(tokens, unk_id, byte_fallback, cache_units=cache_units), whole, tokenizer, texts)
 
 
-def number_of_tokenizers(text: str) -> float:
-    """Return the float that tokenizers reads: all digits as one integer, rounded, then divided: not always nearest."""
-    mantissa, _, exponent = text.lstrip("-").partition("e")
-    digits, _, fraction = mantissa.partition(".")
-    power = int(exponent or 0) - len(fraction)
-    value = float(int(digits + fraction))
-    value = value * 10.0**power if power >= 0 else value / 10.0**-power
-    return -value if text.startswith("-") else value
-
-
 @pytest.fixture(scope="module")
 def t5(shared: Path) -> tuple[PieceModel, Any]:
     path = shared / "vocabs" / "t5" / "tokenizer.json"
-    model = json.loads(path.read_text(encoding="utf-8"), parse_float=number_of_tokenizers)["model"]
+    model = json.loads(path.read_text(encoding="utf-8"), parse_float=decimals.read)["model"]
     return made(model["vocab"], model["unk_id"]), tokenizers.Tokenizer.from_file(str(path))
 
 
