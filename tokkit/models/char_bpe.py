@@ -6,8 +6,10 @@ with a prefix or suffix where they stand in a word, and what is in no token fall
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import operator
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,20 +89,24 @@ class CharBPE:
 
 
 def merge_ids(
-    vocab: Vocab, pairs: Iterable[tuple[str, str]], *, continuing_subword_prefix: str | None = None
+    ids: Vocab | Mapping[str, int], pairs: Iterable[tuple[str, str]], *, continuing_subword_prefix: str | None = None
 ) -> NDArray[np.uint32]:
     """Return merges given as pairs of strings as ids: uint32 of shape (n, 3), left, right and result.
 
-    The result of a merge is its two strings joined, the right one without as many bytes as the prefix has.
+    `ids` are those of tokens, a vocabulary or (which is faster) a mapping of strings. The result of a merge is its two
+    strings joined, the right one without as many bytes as the prefix has.
     """
+    pairs = list(pairs)
     cut = len((continuing_subword_prefix or "").encode())
-    encoded = [(left.encode(), right.encode()) for left, right in pairs]
-    ids = [(vocab.get(left), vocab.get(right), vocab.get(left + right[cut:])) for left, right in encoded]
-    for number, found in enumerate(ids):
+    lefts, rights = [left for left, _ in pairs], [right for _, right in pairs]
+    added = [right.encode()[cut:].decode(errors="replace") for right in rights] if cut else rights
+    results = list(map(operator.add, lefts, added))
+    made = np.empty((len(pairs), 3), dtype=np.uint32)
+    for column, tokens in enumerate((lefts, rights, results)):
+        found: list[Any] = list(map(ids.get, tokens))
         if None in found:
-            left, right = encoded[number]
-            absent = (left, right, left + right[cut:])[found.index(None)].decode("utf-8", "replace")
-            raise VocabError(
-                f"merge {number} joins {left.decode()!r} and {right.decode()!r}, but no token is {absent!r}"
-            )
-    return np.array(ids, dtype=np.uint32).reshape(-1, 3)
+            number = found.index(None)
+            left, right = pairs[number]
+            raise VocabError(f"merge {number} joins {left!r} and {right!r}, but no token is {tokens[number]!r}")
+        made[:, column] = found
+    return made
