@@ -25,7 +25,7 @@ SOURCES = {
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
     "aligned": ["aligned.c"],
-    "models": ["token_trie.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
+    "models": ["token_trie.c", "merge_list.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],

@@ -225,8 +225,26 @@ def test_vocabularies_that_do_not_fit_are_refused_with_the_place() -> None:
         merge_ids(good, [("a", "z")])
     with pytest.raises(VocabError, match="no token is 'ba'"):
         merge_ids(good, [("b", "a")])
+    with pytest.raises(VocabError, match="merge 1 is 'a b b'"):
+        merge_ids(good, ["a b", "a b b"])
+    with pytest.raises(VocabError, match="shorter than the prefix"):
+        merge_ids(good, [("a", "b")], continuing_subword_prefix="##")
+    with pytest.raises(VocabError, match="no token is 'ab'"):
+        merge_ids(good, ["a b"], foreign=[2])
+    for wrong in (["a b", ("a", "b")], [("a", "b", "ab")], [("a", 3)], [("a", "\ud800")]):
+        with pytest.raises(VocabError, match="merges are pairs of strings"):
+            merge_ids(good, wrong)
     with pytest.raises(OptionError, match="foreign ids"):
         CharBPE(merges=[[0, 1, 2]]).encoder(good, foreign=[5])
+
+
+def test_merges_are_found_in_either_spelling_even_where_tokens_hold_the_separator() -> None:
+    vocab = Vocab.from_list([b"a", b"b", b"ab", b"\0", b"a\0", b" ", b"a ", b"##b"])
+    assert merge_ids(vocab, ["a b"]).tolist() == merge_ids(vocab, [("a", "b")]).tolist() == [[0, 1, 2]]
+    assert merge_ids(vocab, [("a", "\0"), ["a", " "]]).tolist() == [[0, 3, 4], [0, 5, 6]]
+    assert merge_ids(vocab, ["a \0", "a b"]).tolist() == [[0, 3, 4], [0, 1, 2]]
+    assert merge_ids(vocab, ["a ##b"], continuing_subword_prefix="##").tolist() == [[0, 7, 2]]
+    assert merge_ids(vocab, []).shape == merge_ids(Vocab.from_list([]), []).shape == (0, 3)
 
 
 def test_a_character_without_a_token_is_an_error_where_the_unknown_token_is_absent() -> None:
