@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from piece_stages import assert_same, ours, theirs, whole, words_with_metaspace
 from reference.unigram import unigram
 from strategies import documents
 from tokkit.errors import OptionError, VocabError
+from tokkit.formats import decimals
 from tokkit.models.pieces import PieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.vocab import Vocab
@@ -68,20 +70,10 @@ def test_caches_of_any_size_change_nothing(seed: int) -> None:
         assert_same(made(tokens, unk_id, byte_fallback, cache_units=cache_units), whole, tokenizer, texts)
 
 
-def number_of_tokenizers(text: str) -> float:
-    """Return the float that tokenizers reads: all digits as one integer, rounded, then divided: not always nearest."""
-    mantissa, _, exponent = text.lstrip("-").partition("e")
-    digits, _, fraction = mantissa.partition(".")
-    power = int(exponent or 0) - len(fraction)
-    value = float(int(digits + fraction))
-    value = value * 10.0**power if power >= 0 else value / 10.0**-power
-    return -value if text.startswith("-") else value
-
-
 @pytest.fixture(scope="module")
 def t5(shared: Path) -> tuple[PieceModel, Any]:
     path = shared / "vocabs" / "t5" / "tokenizer.json"
-    model = json.loads(path.read_text(encoding="utf-8"), parse_float=number_of_tokenizers)["model"]
+    model = json.loads(path.read_text(encoding="utf-8"), parse_float=decimals.read)["model"]
     return made(model["vocab"], model["unk_id"]), tokenizers.Tokenizer.from_file(str(path))
 
 
@@ -91,8 +83,8 @@ def test_t5_gives_what_tokenizers_gives(t5: tuple[PieceModel, Any], corpora: dic
     bare.pre_tokenizer = tokenizer.pre_tokenizer
     texts = documents(7, 60)
     for corpus in corpora.values():
-        text = slice_of(corpus, 100_000)
-        texts += [text, *(text[i : i + 2000] for i in range(0, 20_000, 2000))]
+        text = slice_of(corpus, 60_000)
+        texts += [text, *(text[i : i + 2000] for i in range(0, 10_000, 2000))]
     assert_same(model, words_with_metaspace, bare, [tokenizer.normalizer.normalize_str(text) for text in texts])
 
 
@@ -153,3 +145,11 @@ def test_huge_scores_do_no_harm() -> None:
     ids, spans, _ = model.encode(whole("abxab" * 10))
     assert len(ids) == len(spans) > 0
     assert np.all(spans[1:, 0] >= spans[:-1, 0])
+
+
+@pytest.mark.parametrize("unit", ["a", "e", "漢", "=", "the"])
+def test_one_long_piece_costs_no_more_than_its_bytes(unit: str, t5: tuple[PieceModel, Any]) -> None:
+    aligned = whole(unit * (1_000_000 // len(unit.encode())))
+    start = time.thread_time()
+    t5[0].encode(aligned)
+    assert time.thread_time() - start < 1.0

@@ -19,3 +19,13 @@ class PieceEncoder:
         self, text: AlignedText, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]: ...
     def cache_info(self) -> dict[str, int]: ...
+
+def find_merges(
+    blob: bytes,
+    offsets: NDArray[np.int64],
+    foreign: NDArray[np.uint8],
+    text: bytes,
+    between: int,
+    n_prefix: int,
+    n_merges: int,
+) -> tuple[NDArray[np.uint32], int]: ...

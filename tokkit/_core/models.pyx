@@ -54,6 +54,12 @@ cdef extern from "model.h" nogil:
     void tk_model_free(tk_model *m)
     int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text)
 
+cdef extern from "merge_list.h" nogil:
+    int tk_find_merges(
+        const tk_own_tokens *own, const uint8_t *text, size_t n, uint8_t between, size_t n_prefix, uint32_t *merges,
+        size_t n_merges, size_t *number
+    )
+
 ctypedef int (*build_model)(tk_model *, const tk_own_tokens *, const tk_model_options *, int64_t *) noexcept nogil
 
 cdef enum:
@@ -200,6 +206,39 @@ cdef class PieceEncoder:
     def cuts(self) -> bool:
         """Whether pieces are cut before U+2581 inside, because no token reaches across."""
         return self.model.cuts
+
+
+def find_merges(
+    bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, bytes text, uint8_t between, size_t n_prefix,
+    size_t n_merges
+):
+    """Return the ids of left, right and result of each merge of `text`, uint32 (n_merges, 3), and how many were found.
+
+    `text` is left, `between` and right of each, with a zero byte between two; the result is the two joined, the right
+    one without `n_prefix` bytes. The number is less than n_merges where a merge is not two strings, or names or makes
+    what is no token.
+    """
+    cdef tk_own_tokens own
+    cdef uint32_t[:, ::1] out
+    cdef const uint8_t *p = <const uint8_t *> <const char *> text
+    cdef size_t number = 0, n = len(text)
+    cdef int status = TK_OK
+    own.blob = <const uint8_t *> <const char *> blob
+    own.offsets = &offsets[0]
+    own.n_ids = offsets.shape[0] - 1
+    own.foreign = &foreign[0] if own.n_ids else NULL
+    if foreign.shape[0] != <Py_ssize_t> own.n_ids:
+        raise ValueError("foreign has one entry for each id")
+    merges = new_array((n_merges, 3), IDS)
+    if n_merges:
+        out = merges
+        with nogil:
+            status = tk_find_merges(
+                &own, p, n, between, n_prefix, &out[0, 0], n_merges, &number
+            )
+    if status == TK_NO_MEMORY:
+        raise MemoryError("not enough memory to look merges up")
+    return merges, number
 
 
 cdef object filled(array, const void *source, size_t n_bytes):

@@ -6,26 +6,25 @@ over bytes; what differs in any way runs through its components.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
-from tokkit.formats import byte_symbols, oniguruma, symbol_tables
+from tokkit.errors import FormatError
+from tokkit.formats import byte_symbols, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
-from tokkit.pretokenizers.sequence import Sequence
+from tokkit.pretokenizers.sequence import Sequence as InTurn
 from tokkit.pretokenizers.split import Split as SplitByPattern
-
-Merges = Collection[tuple[str, str, str]]
 
 
 def split_of(pretokenizer: Any, decoder: Any) -> Split | None:
     """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes behind it; else None."""
     if not isinstance(decoder, DecoderOfBytes):
         return None
-    parts = pretokenizer.pretokenizers if isinstance(pretokenizer, Sequence) else (pretokenizer,)
+    parts = pretokenizer.pretokenizers if isinstance(pretokenizer, InTurn) else (pretokenizer,)
     if not parts or not isinstance(parts[-1], ByteLevel) or parts[-1].add_prefix_space:
         return None
     *before, last = parts
@@ -47,15 +46,26 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
     return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
 
 
-def is_of_bytes(vocab: Mapping[str, int], merges: Merges, added: Iterable[AddedToken]) -> bool:
+def is_of_bytes(vocab: Mapping[str, int], merges: Sequence[Any], added: Iterable[AddedToken]) -> bool:
     """Tell whether the model is one over bytes: tokens of symbols, one for each byte, and none added among them."""
     texts = {token.content for token in added}
     own = [token for token in vocab if token not in texts]
     return (
         byte_symbols.is_symbols("".join(own))
         and all(symbol in vocab and symbol not in texts for symbol in byte_symbols.SYMBOLS)
-        and not any(left in texts or right in texts or left + right in texts for _, left, right in merges)
+        and not (texts.intersection(vocab) and _make_any(merges, {text for text in texts if text in vocab}))
     )
+
+
+def _make_any(merges: Sequence[Any], texts: Collection[str]) -> bool:
+    """Tell whether one of the merges makes one of the texts, or joins it with something."""
+    # The tokens of nearly all files are longer than what merges make, or have characters of their own.
+    characters = {character for text in texts for character in text}
+    for merge in merges:
+        left, _, right = merge.partition(" ") if isinstance(merge, str) else (*merge[:1], "", *merge[1:])
+        if right and right[-1] in characters and (left in texts or right in texts or left + right in texts):
+            return True
+    return False
 
 
 OPTIONS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback")
@@ -67,16 +77,33 @@ def has_options(model: Section) -> bool:
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS)
 
 
-def read(
-    model: Section, vocab: Mapping[str, int], merges: Merges, added: Iterable[AddedToken], split: Split
-) -> Definition:
+def read(model: Section, vocab: Mapping[str, int], added: Iterable[AddedToken], split: Split) -> Definition:
     """Return the definition of a model over bytes."""
     whole_piece = model.take("ignore_merges", bool, default=False)
     for name in (*OPTIONS, "unk_token"):
         model.take(name, default=None)
+    merges = model.take("merges", list)
     model.finish()
     texts = {token.content: token.id for token in added}
-    return symbol_tables.read(vocab, merges, texts, whole_piece=whole_piece, split=split, path="model.vocab")
+    return symbol_tables.read(
+        vocab,
+        merges_in_turn(merges),
+        texts,
+        whole_piece=whole_piece,
+        split=split,
+        path="model.vocab",
+        listed=merges,
+    )
+
+
+def merges_in_turn(merges: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (where, left, right) of each merge, which is "a b" or ["a", "b"]."""
+    for index, merge in enumerate(merges):
+        parts = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(p, str) and p for p in parts):
+            shown = strict_json.brief(merge)
+            raise FormatError(f'model.merges[{index}]: two tokens are needed, as "a b" or ["a", "b"], not {shown}')
+        yield f"model.merges[{index}]", parts[0], parts[1]
 
 
 def write_pretokenizer(split: Split) -> dict[str, Any]:

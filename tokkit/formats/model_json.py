@@ -5,7 +5,7 @@ Byte-level BPE, which has an engine of its own, is read by byte_level_json.py wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tokkit.definition import AddedToken, Definition, is_text
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import strict_json
+from tokkit.formats.byte_level_json import merges_in_turn
 from tokkit.formats.strict_json import Section
 from tokkit.formats.symbol_tables import check_ids
 from tokkit.models.char_bpe import CharBPE, merge_ids
@@ -49,7 +50,8 @@ def read_vocab(model: Section, type_: str) -> tuple[dict[str, int], list[float]]
     ids: dict[str, int] = {}
     scores: list[float] = []
     for i, item in enumerate(model.take("vocab", list)):
-        if not isinstance(item, list) or len(item) != 2 or type(item[0]) is not str or type(item[1]) not in (int, float):
+        fits = isinstance(item, list) and len(item) == 2 and type(item[0]) is str and type(item[1]) in (int, float)
+        if not fits:
             raise FormatError(f"{path}[{i}]: a token and its score are needed, not {strict_json.brief(item)}")
         if item[0] in ids:
             raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} stands earlier too")
@@ -73,41 +75,28 @@ def pack(tokens: Mapping[str, int], path: str) -> Vocab:
     return Vocab(joined.encode(), np.cumsum(offsets))
 
 
-def read(model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> Any:
-    """Return the model; `vocab` are its own tokens, `packed` has the added ones too."""
+def read(model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> Any:
+    """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `foreign` ids."""
     try:
-        made = _READERS[type_](model, vocab, scores, packed)
+        made = _READERS[type_](model, vocab, scores, packed, foreign)
     except (OptionError, VocabError) as error:
         raise FormatError(f"model: {error}") from None
     model.finish()
     return made
 
 
-def merges(model: Section) -> Iterator[tuple[str, str, str]]:
-    """Yield (where, left, right) of each merge, which is "a b" or ["a", "b"]."""
-    for index, merge in enumerate(model.take("merges", list)):
-        parts = merge.split(" ") if isinstance(merge, str) else merge
-        if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(p, str) and p for p in parts):
-            shown = strict_json.brief(merge)
-            raise FormatError(f'model.merges[{index}]: two tokens are needed, as "a b" or ["a", "b"], not {shown}')
-        yield f"model.merges[{index}]", parts[0], parts[1]
-
-
-def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> CharBPE:
+def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> CharBPE:
     prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
-    triples = []
-    if not prefix or prefix.isascii():
-        cut = len(prefix or "")
-        for where, left, right in merges(model):
-            try:
-                triples.append((vocab[left], vocab[right], vocab[left + right[cut:]]))
-            except KeyError as error:
-                role = "the result" if error.args[0] == left + right[cut:] else "the part"
-                raise FormatError(f"{where}: {role} {strict_json.brief(error.args[0])} is not in model.vocab") from None
-        table = np.array(triples, dtype=np.uint32).reshape(-1, 3)
-    else:
-        pairs = [(left, right) for _, left, right in merges(model)]
-        table = merge_ids(packed, pairs, continuing_subword_prefix=prefix)
+    listed = model.take("merges", list)
+    try:
+        table = merge_ids(packed, listed, continuing_subword_prefix=prefix, foreign=foreign)
+    except VocabError:
+        for where, left, right in merges_in_turn(listed):
+            joined = left + right.encode()[len((prefix or "").encode()) :].decode(errors="replace")
+            for token, role in ((left, "the part"), (right, "the part"), (joined, "the result")):
+                if token not in vocab:
+                    raise FormatError(f"{where}: {role} {strict_json.brief(token)} is not in model.vocab") from None
+        raise
     dropout = model.take("dropout", float, int, NULL, default=None)
     return CharBPE(
         merges=table,
@@ -121,13 +110,13 @@ def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed:
     )
 
 
-def _unigram(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> Unigram:
+def _unigram(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> Unigram:
     unk_id = model.take("unk_id", int, NULL, default=None)
     fallback = model.take("byte_fallback", bool, NULL, default=None)
     return Unigram(scores=np.array(scores, dtype=np.float64), unk_id=unk_id, byte_fallback=bool(fallback))
 
 
-def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> WordPiece:
+def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> WordPiece:
     return WordPiece(
         unk_token=model.take("unk_token", str),
         continuing_subword_prefix=model.take("continuing_subword_prefix", str),
@@ -135,7 +124,7 @@ def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], p
     )
 
 
-def _wordlevel(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab) -> WordLevel:
+def _wordlevel(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> WordLevel:
     return WordLevel(unk_token=model.take("unk_token", str))
 
 

@@ -85,7 +85,7 @@ class Section:
         return key in self._rest
 
     def take(self, key: str, *types: type, default: Any = _MISSING) -> Any:
-        """Return the value of a key, which must have one of `types` if any are given; without a default it must be there."""
+        """Return the value of a key, of one of `types` if any are given; without a default the key must be there."""
         value = self._rest.pop(key, default)
         if value is _MISSING:
             raise FormatError(f"{self.at(key)}: missing")
@@ -94,10 +94,6 @@ class Section:
     def peek(self, key: str) -> Any:
         """Return the value of a key, which is still to be taken, or None."""
         return self._rest.get(key)
-
-    def put(self, key: str, value: object) -> None:
-        """Give back what was taken."""
-        self._rest[key] = value
 
     def expect(self, key: str, *allowed: object, why: str = "", optional: bool = True) -> Any:
         """Return the value of a key that must be one of `allowed`; where absent, the first of them."""

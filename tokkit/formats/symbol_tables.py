@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import byte_symbols, conversion, strict_json
+from tokkit.models.char_bpe import merge_ids
 from tokkit.vocab import MAX_ID, Vocab
 
 
@@ -41,11 +43,13 @@ def read(
     split: Split,
     path: str,
     drops_unknown: bool = False,
+    listed: Sequence[Any] | None = None,
 ) -> Definition:
     """Make a definition of checked `vocab` (symbols → id), merges (where, left, right) and special tokens.
 
     A special token is text, not symbols; it may stand in `vocab` under its own id or be absent from it. `path`
-    names the vocabulary in messages. FormatError for tokens that are not symbols, a byte without a token unless
+    names the vocabulary in messages. `listed` are the merges as a list of "left right" or pairs, which are read in
+    C; `merges` is gone through where there is something to say. FormatError for tokens that are not symbols, a byte without a token unless
     such bytes are dropped, and merges of or into what is no ordinary token.
     """
     ordinary = {token: id_ for token, id_ in vocab.items() if token not in special_tokens}
@@ -68,10 +72,24 @@ def read(
         raise FormatError(
             f"{path}: no token {symbol!r}, the symbol of the byte {byte:#04x}: some text would have no ids"
         )
-    table = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
+    table = None if listed is None else _at_once(by_id, ordinary, listed)
+    if table is None:
+        table = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
     table.flags.writeable = False
     packed = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
     return Definition(packed, BPE(table, whole_piece, byte is not None), split, special_tokens)
+
+
+def _at_once(by_id: list[str], ids: Mapping[str, int], listed: Sequence[Any]) -> NDArray[np.uint32] | None:
+    """Return the ids of all merges, None where something is wrong with one."""
+    offsets = np.zeros(max(ids.values(), default=-1) + 2, dtype=np.int64)
+    offsets[1:][[ids[token] for token in by_id]] = list(map(len, map(str.encode, by_id)))
+    try:
+        table = merge_ids(Vocab("".join(by_id).encode(), np.cumsum(offsets)), listed)
+    except VocabError:
+        return None
+    pairs = table[:, 0].astype(np.uint64) << np.uint64(32) | table[:, 1]
+    return table if len(np.unique(pairs)) == len(pairs) else None
 
 
 def _not_symbols(vocab: Mapping[str, int], path: str) -> FormatError:

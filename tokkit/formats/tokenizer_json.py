@@ -40,19 +40,18 @@ def from_json(value: object) -> Definition:
     added = model_json.read_added(listed, vocab)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
-        merges = list(model_json.merges(model))
-        if byte_level_json.is_of_bytes(vocab, merges, added):
-            made = byte_level_json.read(model, vocab, merges, added, split)
+        if byte_level_json.is_of_bytes(vocab, strict_json.typed(model.peek("merges"), "model.merges", list), added):
+            made = byte_level_json.read(model, vocab, added, split)
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
-        model.put("merges", [[left, right] for _, left, right in merges])
+    foreign = frozenset(token.id for token in added if token.content not in vocab)
     packed = model_json.pack({**vocab, **{token.content: token.id for token in added}}, "model.vocab")
     return Definition(
         packed,
-        model_json.read(model, type_, vocab, scores, packed),
+        model_json.read(model, type_, vocab, scores, packed, foreign),
         stages["pre_tokenizer"],
         decoder=stages["decoder"],
         added_tokens=added,
-        foreign=frozenset(token.id for token in added if token.content not in vocab),
+        foreign=foreign,
         **around,
     )
 

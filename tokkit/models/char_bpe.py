@@ -6,12 +6,15 @@ with a prefix or suffix where they stand in a word, and what is in no token fall
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.models import find_merges
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import pieces
 from tokkit.vocab import Vocab
@@ -87,20 +90,49 @@ class CharBPE:
 
 
 def merge_ids(
-    vocab: Vocab, pairs: Iterable[tuple[str, str]], *, continuing_subword_prefix: str | None = None
+    vocab: Vocab,
+    merges: Sequence[str] | Sequence[tuple[str, str]],
+    *,
+    continuing_subword_prefix: str | None = None,
+    foreign: Collection[int] = (),
 ) -> NDArray[np.uint32]:
-    """Return merges given as pairs of strings as ids: uint32 of shape (n, 3), left, right and result.
+    """Return the ids of merges: uint32 of shape (n, 3), left, right and result.
 
-    The result of a merge is its two strings joined, the right one without as many bytes as the prefix has.
+    A merge is a pair of strings, or one string with a space between the two. The result is the two joined, the right
+    one without as many bytes as the prefix has. VocabError names the first merge that is none or has no tokens.
     """
     cut = len((continuing_subword_prefix or "").encode())
-    encoded = [(left.encode(), right.encode()) for left, right in pairs]
-    ids = [(vocab.get(left), vocab.get(right), vocab.get(left + right[cut:])) for left, right in encoded]
-    for number, found in enumerate(ids):
-        if None in found:
-            left, right = encoded[number]
-            absent = (left, right, left + right[cut:])[found.index(None)].decode("utf-8", "replace")
-            raise VocabError(
-                f"merge {number} joins {left.decode()!r} and {right.decode()!r}, but no token is {absent!r}"
-            )
-    return np.array(ids, dtype=np.uint32).reshape(-1, 3)
+    marks = pieces.own_tokens(vocab, foreign)
+    types = set(map(type, merges))
+    spaced = types == {str}
+    if not spaced and not (types <= {tuple, list} and set(map(len, merges)) <= {2}):
+        raise VocabError("merges are pairs of strings, or strings with a space between the two, all alike")
+    strings: Iterable[Any] = merges if spaced else chain.from_iterable(merges)
+    try:
+        text = "\0".join(strings).encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise VocabError(f"merges are pairs of strings of valid text: {error}") from None
+    if text.count(0) == (1 if spaced else 2) * len(merges) - 1:
+        found, n = find_merges(vocab.blob, vocab.offsets, marks, text, ord(" ") if spaced else 0, cut, len(merges))
+        if n == len(merges):
+            return found
+    # A token holds the separator itself, or there is something to say.
+    return np.array(list(_one_by_one(vocab, marks, merges, cut)), dtype=np.uint32).reshape(-1, 3)
+
+
+def _one_by_one(
+    vocab: Vocab, marks: NDArray[np.uint8], merges: Sequence[Any], cut: int
+) -> Iterator[tuple[int | None, ...]]:
+    for number, merge in enumerate(merges):
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        if len(pair) != 2:
+            raise VocabError(f"merge {number} is {merge!r}, which is not two strings with a space between them")
+        left, right = pair
+        if len(right.encode()) < cut:
+            raise VocabError(f"merge {number} joins {left!r} and {right!r}, which is shorter than the prefix")
+        tokens = (left, right, left + right.encode()[cut:].decode(errors="replace"))
+        ids = tuple(pieces.id_of(token, vocab, marks) for token in tokens)
+        if None in ids:
+            absent = tokens[ids.index(None)]
+            raise VocabError(f"merge {number} joins {left!r} and {right!r}, but no token is {absent!r}")
+        yield ids

@@ -109,57 +109,99 @@ TK_INLINE size_t unit_length(const uint8_t *p, size_t n) {
     return n;
 }
 
-static int encode_piece(const tk_model *m, tk_model_worker *w, const tk_aligned *a, size_t number) {
-    const tk_piece *piece = a->pieces + number;
-    const uint8_t *p = a->text + piece->start;
-    size_t n = piece->end - piece->start, length, behind = 0; /* where the tokens so far end, in bytes of the piece */
-    int status;
-    if (m->whole_piece && !w->drops) {
-        uint32_t id = tk_trie_find(&m->trie, p, n);
-        if (id != TK_NO_ID) {
-            if ((status = room(w, 1)) != TK_OK) return status;
-            return emit(w, a, piece, number, id, 0, n), TK_OK;
-        }
-    }
-    for (size_t at = 0; at < n; at += length) {
-        length = m->cuts && !w->drops ? unit_length(p + at, n - at) : n;
-        int cached = length <= TK_UNIT_BYTES && w->cache.units && !w->drops;
-        tk_unit_key key;
-        if (TK_LIKELY(cached)) {
-            key = tk_unit_key_of(&w->cache, p + at, length);
-            const tk_unit *unit = tk_unit_find(&w->cache, &key);
-            if (TK_LIKELY(unit != NULL)) {
-                if ((status = room(w, TK_UNIT_TOKENS)) != TK_OK) return status;
-                size_t count = unit->count;
-                for (size_t k = 0; k < count; k++)
-                    emit(w, a, piece, number, unit->ids[k], behind + unit->starts[k], behind + unit->ends[k]);
-                behind += count ? unit->ends[count - 1] : 0;
-                continue;
+/* What is encoded next: a unit of a piece, the first one or a later one, or a piece that is one token already. */
+enum { FIRST_UNIT, LATER_UNIT, ONE_TOKEN };
+
+typedef struct {
+    tk_unit_key key;
+    size_t start, length, number; /* bytes of the text; number of the piece */
+    uint32_t id;
+    uint8_t kind, cached;
+} unit;
+
+/* Units are gathered in batches, and where the cache may have one is fetched while the others are gathered: most of
+   what finding one costs is to wait for memory. */
+enum { BATCH = 16 };
+
+typedef struct {
+    size_t number, at; /* the piece, and how far into it */
+} cursor;
+
+static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_aligned *a, cursor *c, unit *units) {
+    int cuts = m->cuts && !w->drops, caches = w->cache.units && !w->drops, whole_piece = m->whole_piece && !w->drops;
+    size_t count = 0;
+    while (count < BATCH && c->number < a->n_pieces) {
+        const tk_piece *piece = a->pieces + c->number;
+        const uint8_t *p = a->text + piece->start + c->at;
+        size_t left = piece->end - piece->start - c->at;
+        unit *u = units + count++;
+        *u = (unit){.start = piece->start + c->at, .length = left, .number = c->number};
+        u->kind = c->at ? LATER_UNIT : FIRST_UNIT;
+        u->id = (uint32_t)piece->id;
+        if (piece->id != TK_NO_TOKEN) {
+            u->kind = ONE_TOKEN;
+        } else if (whole_piece && !c->at && (u->id = tk_trie_find(&m->trie, p, left)) != TK_NO_ID) {
+            u->kind = ONE_TOKEN;
+        } else {
+            if (cuts) u->length = unit_length(p, left);
+            u->cached = caches && u->length <= TK_UNIT_BYTES;
+            if (u->cached) {
+                u->key = tk_unit_key_of(&w->cache, p, u->length);
+                TK_PREFETCH(w->cache.units + u->key.slot);
+                TK_PREFETCH(w->cache.units + u->key.slot + 1);
             }
         }
-        w->n_subs = 0;
-        if ((status = m->encode(m, w, p + at, length)) != TK_OK || (status = room(w, w->n_subs)) != TK_OK)
-            return status;
-        for (size_t k = 0; k < w->n_subs; k++)
-            emit(w, a, piece, number, w->subs[k].id, behind + w->subs[k].start, behind + w->subs[k].end);
-        behind += w->n_subs ? w->subs[w->n_subs - 1].end : 0;
-        if (cached) tk_unit_learn(&w->cache, &key, w->subs, w->n_subs);
+        c->at += u->length;
+        if (u->length == left) c->number++, c->at = 0;
     }
+    return count;
+}
+
+/* The tokens of a unit; *behind is where those of its piece end so far, in bytes of the piece. */
+TK_INLINE int encode_unit(const tk_model *m, tk_model_worker *w, const tk_aligned *a, const unit *u, size_t *behind) {
+    const tk_piece *piece = a->pieces + u->number;
+    const tk_sub *subs;
+    size_t count;
+    tk_sub found[TK_UNIT_TOKENS];
+    int status;
+    const tk_unit *known = u->cached ? tk_unit_find(&w->cache, &u->key) : NULL;
+    if (TK_LIKELY(known != NULL)) {
+        count = known->count;
+        for (size_t k = 0; k < count; k++) found[k] = (tk_sub){known->ids[k], known->starts[k], known->ends[k]};
+        subs = found;
+    } else {
+        w->n_subs = 0;
+        if ((status = m->encode(m, w, a->text + u->start, u->length)) != TK_OK) return status;
+        subs = w->subs;
+        count = w->n_subs;
+        if (u->cached) tk_unit_learn(&w->cache, &u->key, subs, count);
+    }
+    if ((status = room(w, count)) != TK_OK) return status;
+    for (size_t k = 0; k < count; k++)
+        emit(w, a, piece, u->number, subs[k].id, *behind + subs[k].start, *behind + subs[k].end);
+    *behind += count ? subs[count - 1].end : 0;
     return TK_OK;
 }
 
 int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) {
-    int status = TK_OK;
+    unit units[BATCH];
+    cursor c = {0, 0};
+    size_t behind = 0, count;
+    int status;
     w->n = 0;
     if (a->n_pieces > INT32_MAX) return TK_TOO_LARGE;
-    for (size_t number = 0; number < a->n_pieces && status == TK_OK; number++) {
-        const tk_piece *piece = a->pieces + number;
-        if (piece->id == TK_NO_TOKEN) {
-            status = encode_piece(m, w, a, number);
-            w->failed = number;
-        } else if ((status = room(w, 1)) == TK_OK) {
-            emit(w, a, piece, number, (uint32_t)piece->id, 0, piece->end - piece->start);
+    while ((count = gather(m, w, a, &c, units))) {
+        for (size_t k = 0; k < count; k++) {
+            const unit *u = units + k;
+            if (u->kind != LATER_UNIT) behind = 0;
+            if (TK_UNLIKELY(u->kind == ONE_TOKEN)) {
+                if ((status = room(w, 1)) != TK_OK) return status;
+                emit(w, a, a->pieces + u->number, u->number, u->id, 0, u->length);
+            } else if ((status = encode_unit(m, w, a, u, &behind)) != TK_OK) {
+                w->failed = u->number;
+                return status;
+            }
         }
     }
-    return status;
+    return TK_OK;
 }

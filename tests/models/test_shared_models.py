@@ -1,0 +1,77 @@
+"""One model, many threads: each gets the tokens that it would get alone, and no memory is lost."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from piece_stages import whole
+from tokkit._core.models import PieceEncoder
+from tokkit.models.char_bpe import CharBPE, merge_ids
+from tokkit.models.unigram import Unigram
+from tokkit.models.wordlevel import WordLevel
+from tokkit.models.wordpiece import WordPiece
+from tokkit.vocab import Vocab
+
+NAMES = ["<unk>", "a", "b", "ab", "ba", "aba", "##a", "##b", "▁", "▁a", "漢"]
+VOCAB = Vocab.from_list([name.encode() for name in NAMES])
+MERGES = merge_ids(VOCAB, [("a", "b"), ("b", "a"), ("ab", "a"), ("▁", "a")])
+MODELS: dict[str, Any] = {
+    "bpe": CharBPE(merges=MERGES, unk_token="<unk>", dropout=0.5),
+    "unigram": Unigram(scores=[-float(i) for i in range(len(NAMES))], unk_id=0),
+    "wordpiece": WordPiece(unk_token="<unk>"),
+    "wordlevel": WordLevel(unk_token="<unk>"),
+}
+
+
+def texts(n: int) -> list[str]:
+    rng = random.Random(1)
+    return ["".join(rng.choices("ab▁漢x", k=rng.choice((1, 3, 10, 80, 3000)))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_threads_that_share_a_model_get_what_each_gets_alone(kind: str) -> None:
+    alone, shared = (MODELS[kind].encoder(VOCAB, cache_units=units) for units in (0, 64))
+    seed = 5 if kind == "bpe" else None
+    work = [(text, s) for text in texts(200) for s in (None, seed)]
+
+    def encode(model: Any, item: tuple[str, int | None]) -> list[Any]:
+        return [part.tolist() for part in model.encode(whole(item[0]), seed=item[1])]
+
+    wanted = [encode(alone, item) for item in work]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            assert list(pool.map(lambda item: encode(shared, item), work)) == wanted
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_cache_stays_within_its_bound_and_can_be_off(kind: str) -> None:
+    for units, bound in ((0, 0), (1, 0), (2, 2), (100, 64)):
+        model = MODELS[kind].encoder(VOCAB, cache_units=units)
+        for text in texts(300):
+            model.encode(whole(text))
+        info = model.cache_info()
+        assert info["workers"] == 1
+        assert info["most_units"] == bound
+        assert info["units"] <= bound
+
+
+def test_the_core_refuses_tables_that_do_not_fit_the_vocabulary() -> None:
+    import numpy as np
+
+    marks = np.zeros(VOCAB.n_ids, dtype=np.uint8)
+    for kind, foreign, options in (
+        ("char", marks, {}),
+        ("bpe", marks[1:], {}),
+        ("bpe", marks, {"merges": np.zeros((1, 2), dtype=np.uint32)}),
+        ("unigram", marks, {"scores": np.zeros(2)}),
+    ):
+        with pytest.raises(ValueError, match=r"no model|one entry|three columns|one score"):
+            PieceEncoder(kind, VOCAB.blob, VOCAB.offsets, foreign, options)
+    empty = Vocab.from_list([])
+    for kind, options in (("bpe", {"drops_unknown": True}), ("wordpiece", {}), ("wordlevel", {})):
+        model = PieceEncoder(kind, empty.blob, empty.offsets, marks[:0], options)
+        assert len(model.encode(whole(""))[0]) == 0

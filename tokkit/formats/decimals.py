@@ -1,0 +1,71 @@
+"""A number as JSON spells it in, the float that tokenizers reads out, and back.
+
+tokenizers does not round decimals to the nearest float: it takes the digits as one 64-bit integer, rounds that, and
+multiplies or divides by a power of ten. A quarter of T5's scores come out one unit in the last place apart, and where
+two ways to cut a word are equally good, that decides. `read` does the same; `write` spells a float so that it gets
+that float back, which it can for all that it has read, and so that proper readers do too where there is such a way.
+"""
+
+from __future__ import annotations
+
+import math
+
+MOST = (1 << 64) - 1
+POWERS = 308
+"""The greatest power of ten that is one step; a less one takes several."""
+EXACT_DIGITS = 15
+
+
+def read(text: str) -> float:
+    """Return the float that tokenizers makes of a JSON number with a point or exponent (json's `parse_float`).
+
+    >>> read("-2.0122928619384766") == -2.0122928619384766, read("-9.132585525512695") == -9.132585525512695
+    (False, True)
+    """
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) <= EXACT_DIGITS and not exponent:
+        return float(text)
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = whole + fraction
+    power = int(exponent or 0) - len(fraction)
+    taken = len(digits) if len(digits) < 20 else next(n for n in range(len(digits), 0, -1) if int(digits[:n]) <= MOST)
+    value = float(int(digits[:taken]))
+    power += len(digits) - taken
+    while abs(power) > POWERS and value:
+        if power > 0:
+            raise ValueError(f"{text} is too large for a float")
+        value /= 1e308
+        power += POWERS
+    if value:
+        value = value * _ten_to(power) if power >= 0 else value / _ten_to(-power)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large for a float")
+    return -value if text.startswith("-") else value
+
+
+def _ten_to(power: int) -> float:
+    return float(f"1e{power}")
+
+
+def write(value: float) -> str:
+    """Return a spelling of a finite float that tokenizers reads as that float; where there is none, the shortest.
+
+    >>> write(-2.5), write(-2.0122928619384766), read(write(-2.0122928619384766)) == -2.0122928619384766
+    ('-2.5', '-2.0122928619384764', True)
+    """
+    shortest = repr(value)
+    if read(shortest) == value:
+        return shortest
+    size, best = abs(value), ""
+    places = 15 - math.floor(math.log10(size))  # of 16 digits; 64 bits hold 19
+    for power in range(max(places, 1), min(places + 5, POWERS)):
+        near = size * _ten_to(power)
+        for integer in (near, math.nextafter(near, math.inf), math.nextafter(near, 0)):
+            digits = f"{int(integer):0{power + 1}}"
+            plain = f"{digits[:-power]}.{digits[-power:]}"
+            spelt = plain if power < 2 * EXACT_DIGITS else f"{int(integer)}e-{power}"
+            if integer <= MOST and read(spelt) == size and (not best or float(spelt) == size):
+                best = spelt
+        if best and float(best) == size:
+            break
+    return ("-" if value < 0 else "") + (best or shortest)
