@@ -119,7 +119,8 @@ def check(pair: Pair, text: str) -> None:
 
 
 HAND_MADE = (
-    "", " ", "a", "Hello, world! it's 2026…", "  two  spaces ", "déjà vu\u00a0là\n\n", "漢字かな交じりカー文 abc。",
+    "", " ", "a", "Hello, world! it's 2026…", "  two  spaces ",
+    "déjà vu\u00a0là\n\n", "漢字かな交じりカー文 abc。",
     "a▁b ▁ c_d",
     "aab bab aaa baaab", "1a22b333ccc٣٤", "🙂🙂 a🙂漢\u3000漢", "\u0378\u0378a \u0378漢 b", "don't stop\tnow\r\n",
     "..a..b.,c.",

@@ -5,7 +5,7 @@
 #include "char_kinds.h"
 
 enum { BLOCK = 64, BEYOND = TK_ADDED_LOOK - 1 };
-enum { MOST_WASTED = 256 }; /* bytes read in vain, besides one for each that was searched, before the window is filled */
+enum { MOST_WASTED = 256 }; /* bytes read in vain, besides one for each searched, before the window is filled */
 
 static unsigned lowest_bit(uint64_t bits) {
 #if defined(__GNUC__) || defined(__clang__)
@@ -32,14 +32,28 @@ uint64_t tk_added_skip_scalar(const tk_added_filter *f, const uint8_t *text, siz
     return 0;
 }
 
-/* The first place from i on that the filter lets through, or n. */
+/* May a token begin with the eight bytes at p? */
+TK_INLINE int begins_at(const tk_added *s, const uint8_t *p) {
+    return s->is_short[*p] | tk_has_bit(s->begins, added_hash(s, p, 4)) | tk_has_bit(s->begins, added_hash(s, p, 6)) |
+           tk_has_bit(s->begins, added_hash(s, p, 8));
+}
+
+/* The first place from i on where a token may begin, or n. */
 static size_t next_candidate(const tk_added *s, const uint8_t *text, size_t n, tk_added_cursor *c, size_t i) {
     while (i < n) {
         if (i < c->block_end) {
-            uint64_t left = c->candidates >> (i - c->block);
-            if (left) return i + lowest_bit(left);
+            uint64_t left = c->candidates >> (i - c->block) << (i - c->block);
+            for (; left; left &= left - 1) {
+                size_t place = c->block + lowest_bit(left);
+                if (n - place < 8 || begins_at(s, text + place)) return place;
+            }
             i = c->block_end;
             continue;
+        }
+        if (s->n_first < 2) { /* often all begin with "<": where there is none, memchr is faster still */
+            const uint8_t *p = s->n_first ? memchr(text + i, s->only, n - i) : NULL;
+            if (!p) return n;
+            i = (size_t)(p - text);
         }
         c->block = i;
         c->candidates = s->skip(&s->filter, text, &c->block, n);
@@ -58,7 +72,6 @@ static size_t next_candidate(const tk_added *s, const uint8_t *text, size_t n, t
 
 /* The longest token at i: its number + 1, or 0. */
 static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_added_cursor *c, size_t i) {
-    if (!s->is_short[text[i]] && (n - i < 4 || !tk_has_bit(s->begins, added_hash(text + i)))) return 0;
     uint32_t node = s->root[text[i]], found = 0;
     size_t k = i + 1, end = i;
     while (node) {

@@ -42,8 +42,10 @@ typedef struct {
     uint8_t *flags;                  /* [n_tokens] */
     size_t n_tokens, longest;
     uint32_t root[256];              /* children of the root */
+    int n_first, only;               /* bytes that tokens begin with: how many, and the last of them */
     uint8_t is_short[256];           /* bytes that a token of less than four begins with */
-    uint8_t begins[8192];            /* bits: hashes of the first four bytes of the others */
+    uint8_t *begins;                 /* bits: hashes of the first four, six or eight bytes of the others; */
+    unsigned begins_shift;           /* 64 - log2 of how many bits */
     tk_added_filter filter;
     tk_added_skip skip;
 } tk_added;

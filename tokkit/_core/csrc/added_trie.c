@@ -5,6 +5,7 @@
 #include "isa.h"
 
 enum { BACKWARD_FROM = 32 }; /* bytes of the longest token: for shorter ones the trie reads little in vain */
+enum { BITS_A_TOKEN = 64 };  /* of the hashes of beginnings: so few of them are met by chance */
 
 static int trie_init(tk_added_trie *t, size_t n_bytes) {
     size_t n_slots = 64;
@@ -86,7 +87,10 @@ static void filter_add(tk_added_filter *f, const beginning *b, unsigned bucket) 
 static int make_filter(tk_added *s, const uint8_t *bytes, const int64_t *ends) {
     beginning *list = tk_calloc(s->n_tokens, sizeof *list);
     size_t n = 0, n_short = 0;
-    if (!list) return TK_NO_MEMORY;
+    s->begins_shift = 64 - 12;
+    while ((size_t)1 << (64 - s->begins_shift) < BITS_A_TOKEN * s->n_tokens) s->begins_shift--;
+    s->begins = tk_calloc((size_t)1 << (64 - s->begins_shift - 3), 1);
+    if (!list || !s->begins) return free(list), TK_NO_MEMORY;
     for (size_t k = 0; k < s->n_tokens; k++) {
         const uint8_t *p = bytes + (k ? ends[k - 1] : 0);
         if (!s->lengths[k]) continue;
@@ -94,7 +98,7 @@ static int make_filter(tk_added *s, const uint8_t *bytes, const int64_t *ends) {
         memcpy(list[n].bytes, p, list[n].n);
         n++;
         if (s->lengths[k] < 4) s->is_short[*p] = 1;
-        else tk_set_bit(s->begins, added_hash(p));
+        else tk_set_bit(s->begins, added_hash(s, p, s->lengths[k] < 6 ? 4 : s->lengths[k] < 8 ? 6 : 8));
     }
     qsort(list, n, sizeof *list, by_bytes);
     size_t kept = 0;
@@ -125,7 +129,8 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
         if (n > s->longest) s->longest = n;
         if (n) trie_add(&s->forward, bytes + start, n, (uint32_t)k, 0);
     }
-    for (unsigned byte = 0; byte < 256; byte++) s->root[byte] = trie_child(&s->forward, 0, (uint8_t)byte);
+    for (unsigned byte = 0; byte < 256; byte++)
+        if ((s->root[byte] = trie_child(&s->forward, 0, (uint8_t)byte))) s->n_first++, s->only = (int)byte;
     if (s->longest >= BACKWARD_FROM) {
         status = trie_init(&s->backward, n_bytes);
         for (size_t k = 0; status == TK_OK && k < n_tokens; k++) {
@@ -147,6 +152,6 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
 void tk_added_free(tk_added *s) {
     free(s->forward.slots), free(s->forward.token);
     free(s->backward.slots), free(s->backward.token);
-    free(s->fail), free(s->lengths), free(s->flags);
+    free(s->fail), free(s->lengths), free(s->flags), free(s->begins);
     memset(s, 0, sizeof *s);
 }

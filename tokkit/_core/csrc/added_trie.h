@@ -28,11 +28,19 @@ TK_INLINE uint32_t trie_step(const tk_added_trie *t, const uint32_t *fail, uint3
     return child;
 }
 
-/* Of four bytes, below the bits of tk_added.begins. */
-TK_INLINE size_t added_hash(const uint8_t *p) {
-    uint32_t four;
-    memcpy(&four, p, 4);
-    return (four * UINT32_C(0x9E3779B1)) >> 16;
+/* The place in `begins` of the first n (4, 6 or 8) bytes. */
+TK_INLINE size_t added_hash(const tk_added *s, const uint8_t *p, unsigned n) {
+    uint32_t first;
+    uint16_t third;
+    uint64_t bytes;
+    if (n == 8) {
+        bytes = tk_load64(p);
+    } else { /* six bytes put together in memory would have to be waited for */
+        memcpy(&first, p, 4);
+        memcpy(&third, p + n - 2, 2);
+        bytes = first | (uint64_t)third << 32;
+    }
+    return (size_t)((bytes + n) * UINT64_C(0x9E3779B97F4A7C15) >> s->begins_shift);
 }
 
 #endif

@@ -203,6 +203,11 @@ int tk_split_scripts(tk_aligned *a) {
     tk_cut cut;
     const tk_piece *piece;
     uint32_t first = 1, behind = 0, found = 0; /* the run of the character before: texts stay in few */
+    uint8_t ascii[128];
+    for (uint32_t run = 0, c = 0; c < 128; c++) {
+        while (tk_script_runs[run + 1] >> 8 <= c) run++;
+        ascii[c] = tk_script_runs[run] & 0xFF;
+    }
     tk_cut_begin(&cut, a);
     FOR_PIECES(a, &cut, piece) {
         size_t start = piece->start;
@@ -210,7 +215,9 @@ int tk_split_scripts(tk_aligned *a) {
         unsigned length;
         for (size_t at = start; at < piece->end; at += length) {
             uint32_t c = tk_utf8_decode(a->text + at, &length);
-            if (c < first || c >= behind) {
+            if (c < 128) {
+                first = behind = 0, found = ascii[c];
+            } else if (c < first || c >= behind) {
                 size_t run = script_run(c);
                 first = tk_script_runs[run] >> 8;
                 behind = run + 1 < TK_SCRIPT_RUNS ? tk_script_runs[run + 1] >> 8 : 0x110000;
