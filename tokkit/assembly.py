@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,10 +38,10 @@ class Assembler:
 
     @functools.cached_property
     def _spaces(self) -> Spaces:
-        vocab = self._definition.vocab
-        if isinstance(self._definition.model, BPE):
-            return Spaces.of_bytes(vocab, [token.id for token in self._definition.added_tokens])
-        return Spaces.of(vocab)
+        vocab, added = self._definition.vocab, self._definition.added_tokens
+        by_bytes = isinstance(self._definition.model, BPE)
+        made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
+        return replace(made, stripping=frozenset(token.id for token in added if token.lstrip or token.rstrip))
 
     def truncation(self, given: Truncation | int | None | Own) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""

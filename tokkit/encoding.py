@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
@@ -71,6 +72,9 @@ class Encoding(Aligned):
         def make(name: str) -> Any:
             if name == "tokens":
                 return tokens_of(vocab, ids)
+            if name == "covered":
+                utf8 = to_utf8(text)
+                return [utf8[start:end] for start, end in spans.tolist()]
             if name == "offsets":
                 return character_spans(text, spans)
             if name == "word_ids":
@@ -86,11 +90,14 @@ class Encoding(Aligned):
         self._lists: dict[str, list[Any]] = {}
 
     def column(self, name: str) -> Any:
-        """Return one column as an array (see `as_arrays`), or "tokens" as a list; neither is to be written to."""
+        """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
+
+        The lists are "tokens", and "covered": the bytes of the text that each token covers.
+        """
         column = self._columns.get(name)
         if column is None:
             column = self._make(name)
-            column = self._columns[name] = column if name == "tokens" else read_only(column)
+            column = self._columns[name] = column if isinstance(column, list) else read_only(column)
         return column
 
     def as_arrays(self, *names: str) -> dict[str, NDArray[Any]]:
@@ -310,8 +317,8 @@ def added(
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
     def make(name: str) -> Any:
-        if name == "tokens":
-            return list(tokens)
+        if name in ("tokens", "covered"):
+            return list(tokens) if name == "tokens" else [b""] * n
         if "offsets" in name:
             return np.zeros((n, 2), dtype=DTYPES[name])
         return np.full(n, given.get(name, -1), dtype=DTYPES[name])
@@ -362,7 +369,7 @@ def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
 def together(name: str, parts: Sequence[Encoding]) -> Any:
     """Return a column of each part, joined."""
     columns = [part.column(name) for part in parts]
-    if name == "tokens":
+    if name in ("tokens", "covered"):
         return [token for column in columns for token in column]
     return np.concatenate(columns) if columns else empty(name)
 

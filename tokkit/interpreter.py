@@ -47,7 +47,6 @@ class Interpreter:
 
     cuts = False
     encoder = None
-    unreachable = 0
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
@@ -68,6 +67,11 @@ class Interpreter:
     def split_reason(self) -> str:
         """Why it is the `regex` package that cuts text; "" where it does not."""
         return self._model.engine.split_reason if isinstance(self._model, _Bytes) else ""
+
+    @property
+    def unreachable(self) -> int:
+        """How many tokens no merge makes, where the model is BPE over bytes."""
+        return self._model.engine.unreachable if isinstance(self._model, _Bytes) else 0
 
     def special_name(self, id_: int) -> str | None:
         """Return the text of a special token, None for another."""

@@ -15,7 +15,6 @@ from tokkit.definition import Definition, Padding, Truncation
 from tokkit.engine import Special, thread_count
 from tokkit.interpreter import engine_of
 from tokkit.errors import OptionError, VocabError
-from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -338,20 +337,9 @@ class Tokenizer:
 
     @functools.cached_property
     def _fingerprint(self) -> str:
-        vocab = self.vocab
-        merges = self._engine.merges()
-        whole = self._definition.model.whole_piece and self._engine.unreachable > 0
-        split = self._definition.pretokenizer
-        family = patterns.SCANNERS.get(split.pattern)
-        import hashlib
+        from tokkit.fingerprint import fingerprint
 
-        digest = hashlib.sha256()
-        digest.update(repr(("bpe", len(merges), whole, sorted(self.special_tokens.items()))).encode())
-        digest.update(repr(family if family is not None else (split.pattern, split.keep_unmatched)).encode())
-        digest.update(merges.astype("<u4").tobytes())
-        digest.update(vocab.offsets.astype("<i8").tobytes())
-        digest.update(vocab.blob)
-        return digest.hexdigest()
+        return fingerprint(self._definition, self._engine)
 
     def cache_info(self) -> dict[str, int]:
         """Return what the word caches hold: workers, words, own_words, long_words, misses, bytes, max_words."""

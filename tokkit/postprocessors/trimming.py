@@ -32,6 +32,19 @@ class Spaces:
 
     leading: Integers
     trailing: Integers
+    stripping: frozenset[int] = frozenset()
+    """Ids of added tokens that take white space of the text along, a different one at each place."""
+
+    def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
+        """Return how many spaces each token of an encoding begins and ends with."""
+        ids = encoding.column("ids")
+        leading, trailing = self.leading[ids], self.trailing[ids]
+        if self.stripping:
+            for i in np.flatnonzero(np.isin(ids, list(self.stripping))).tolist():
+                text = encoding.column("covered")[i].decode()
+                leading[i] = len(text) - len(text.lstrip(SPACE + WHITE_SPACE))
+                trailing[i] = len(text) - len(text.rstrip(SPACE + WHITE_SPACE))
+        return leading, trailing
 
     @classmethod
     def of(cls, vocab: Vocab) -> Spaces:
@@ -87,8 +100,7 @@ def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) ->
         spaces = Spaces.of(Vocab.from_list(encoding.tokens))
         leading, trailing = spaces.leading, spaces.trailing
     else:
-        ids = encoding.column("ids")
-        leading, trailing = spaces.leading[ids], spaces.trailing[ids]
+        leading, trailing = spaces.around(encoding)
     offsets: Integers = encoding.column("offsets").copy()
     starts, ends = offsets[:, 0], offsets[:, 1]
     for trim in trims:

@@ -1,0 +1,71 @@
+"""A definition in, a sha256 out that is the same for what gives every text the same ids."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit.definition import BPE, Definition, Split
+from tokkit.engine import Engine
+from tokkit.interpreter import Interpreter
+from tokkit.pretokenizers import patterns
+
+
+def fingerprint(definition: Definition, engine: Engine | Interpreter) -> str:
+    """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
+    digest = hashlib.sha256()
+    vocab, model, split = definition.vocab, definition.model, definition.pretokenizer
+    added = sorted(definition.special_tokens.items())
+    if isinstance(model, BPE) and isinstance(split, Split):
+        merges = engine.merges()
+        whole = model.whole_piece and engine.unreachable > 0
+        family = patterns.SCANNERS.get(split.pattern)
+        digest.update(repr(("bpe", len(merges), whole, added)).encode())
+        digest.update(repr(family if family is not None else (split.pattern, split.keep_unmatched)).encode())
+        digest.update(merges.astype("<u4").tobytes())
+        if model.drops_unknown:
+            digest.update(b"drops unknown")
+    else:
+        digest.update(repr((added, _plain(model), _plain(split), sorted(definition.foreign))).encode())
+    more = {
+        "added": [_plain(t) for t in definition.added_tokens if not (t.special and _is_plain(definition, t))],
+        "normalizer": _plain(definition.normalizer),
+        "layout": _layout(definition.postprocessor),
+    }
+    if any(more.values()):
+        digest.update(repr(more).encode())
+    digest.update(vocab.offsets.astype("<i8").tobytes())
+    digest.update(vocab.blob)
+    return digest.hexdigest()
+
+
+def _is_plain(definition: Definition, token: Any) -> bool:
+    """Tell whether a token is found as it stands; without a normalizer the text is normalized from the first."""
+    stripped = token.single_word or token.lstrip or token.rstrip
+    return not stripped and (not token.normalized or definition.normalizer is None)
+
+
+def _plain(part: Any) -> Any:
+    """Return a component, or what is in one, as what has one way to be written."""
+    if is_dataclass(part) and not isinstance(part, type):
+        shown = [(field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init]
+        return type(part).__name__, shown
+    if isinstance(part, np.ndarray):
+        return part.shape, hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()
+    if isinstance(part, (list, tuple)):
+        return [_plain(item) for item in part]
+    return sorted(part.items()) if isinstance(part, dict) else part
+
+
+def _layout(postprocessor: Any) -> Any:
+    """Return which tokens a postprocessor adds, and the types: how it trims offsets changes no id."""
+    if postprocessor is None:
+        return None
+    found = []
+    for pair in (False, True):
+        for part in postprocessor.layout(pair=pair).parts:
+            found.append((getattr(part, "ids", None), getattr(part, "number", None), part.type_id))
+    return None if found == [(None, 0, 0), (None, 0, 0), (None, 1, 1)] else found
