@@ -25,6 +25,7 @@ SOURCES = {
     "special": ["special.c"],
     "aligned": ["aligned.c"],
     "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
+    "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
