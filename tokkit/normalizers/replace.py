@@ -68,6 +68,13 @@ class Replace(Normalizer):
         found: list[tuple[int, int]] = []
         at, last = 0, -1
         try:
+            for match in compiled.finditer(piece, timeout=timeout):
+                if match.start() == match.end():
+                    break
+                found.append(match.span())
+                at = last = match.end()
+            else:
+                return found
             # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
             while at <= len(piece) and (match := compiled.search(piece, at, timeout=timeout)):
                 start, end = match.span()

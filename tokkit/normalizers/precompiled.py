@@ -1,0 +1,41 @@
+"""Text in, what a sentencepiece model's precompiled_charsmap makes of it out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+
+from tokkit._core.aligned import AlignedText
+from tokkit._core.charsmap import Charsmap
+from tokkit.errors import OptionError
+from tokkit.normalizers.base import Normalizer
+
+
+@dataclass(frozen=True, slots=True)
+class Precompiled(Normalizer):
+    """Puts the strings of a map, given in base64 or as bytes, in the place of what they stand for, as tokenizers does.
+
+    That is not quite what sentencepiece does: it looks at grapheme clusters, and one that begins with a character of
+    the map is replaced with all that stands on it. OptionError for what is no such map.
+    """
+
+    precompiled_charsmap: str
+    _map: Charsmap = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given: object = self.precompiled_charsmap
+        if not isinstance(given, (str, bytes)):
+            raise OptionError(f"precompiled_charsmap is text in base64, or bytes, not {type(given).__name__}")
+        try:
+            data = base64.b64decode(given, validate=True) if isinstance(given, str) else given
+            map_ = Charsmap(data)
+        except (binascii.Error, ValueError) as error:
+            raise OptionError(f"precompiled_charsmap cannot be read: {error}") from None
+        text = given if isinstance(given, str) else base64.b64encode(given).decode("ascii")
+        object.__setattr__(self, "precompiled_charsmap", text)
+        object.__setattr__(self, "_map", map_)
+
+    def normalize(self, text: AlignedText) -> None:
+        """Replace, in each piece, what the map has strings for."""
+        self._map.normalize(text)
