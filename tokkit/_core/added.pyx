@@ -6,6 +6,9 @@ from tokkit._core.text cimport isa_number
 
 import numpy as np
 
+cdef extern from "base.h":
+    int TK_TOO_LARGE
+
 
 cdef class AddedMatcher:
     """Added tokens to find in text, each (content as bytes, id, single_word, lstrip, rstrip). Immutable.
@@ -32,6 +35,8 @@ cdef class AddedMatcher:
         self.ids = np.array([token[1] for token in tokens] + [0], dtype=np.int64)
         with nogil:
             status = tk_added_init(&self.tokens, data, &ends[0], &flags[0], n, by)
+        if status == TK_TOO_LARGE:
+            raise OverflowError("the added tokens have 256 MiB of text or more, which cannot be searched for")
         if status != 0:
             raise MemoryError("not enough memory for the added tokens")
 

@@ -75,6 +75,14 @@ static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_
     uint32_t node = s->root[text[i]], found = 0;
     size_t k = i + 1, end = i;
     while (node) {
+        const uint32_t only = s->forward.only[node];
+        if (only != UINT32_MAX) { /* no other token to choose: compare what is left of it at once */
+            const size_t length = s->lengths[only - 1];
+            c->wasted += 1 + length / 16;
+            return n - i >= length && !memcmp(text + k, s->contents + s->starts[only - 1] + (k - i), length - (k - i))
+                       ? only
+                       : found;
+        }
         if (s->forward.token[node]) found = s->forward.token[node], end = k;
         node = k < n ? trie_child(&s->forward, node, text[k]) : 0;
         k++;

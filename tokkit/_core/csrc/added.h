@@ -32,13 +32,15 @@ uint64_t tk_added_skip_avx512(const tk_added_filter *filter, const uint8_t *text
 typedef struct {
     uint64_t *slots; /* open addressing: (node << 8 | byte) << 28 | child; 0 is free */
     uint32_t *token; /* [n_nodes] number + 1 of the token that ends there, 0 for none */
+    uint32_t *only;  /* [n_nodes] number + 1 of the token, where all ways lead to one alone; else UINT32_MAX */
     size_t mask, n_nodes;
 } tk_added_trie;
 
 typedef struct {
     tk_added_trie forward, backward; /* backward has the tokens from their ends, and exists if `fail` does */
     uint32_t *fail;                  /* [backward.n_nodes] the longest proper suffix that is a node */
-    uint32_t *lengths;               /* [n_tokens] bytes */
+    uint8_t *contents;               /* the bytes of all tokens, */
+    uint32_t *starts, *lengths;      /* [n_tokens] and where each one's lie */
     uint8_t *flags;                  /* [n_tokens] */
     size_t n_tokens, longest;
     uint32_t root[256];              /* children of the root */

@@ -13,9 +13,10 @@ static int trie_init(tk_added_trie *t, size_t n_bytes) {
     while (n_slots < 2 * (n_bytes + 1)) n_slots *= 2;
     t->slots = tk_calloc(n_slots, sizeof *t->slots);
     t->token = tk_calloc(n_bytes + 1, sizeof *t->token);
+    t->only = tk_calloc(n_bytes + 1, sizeof *t->only);
     t->mask = n_slots - 1;
     t->n_nodes = 1;
-    return t->slots && t->token ? TK_OK : TK_NO_MEMORY;
+    return t->slots && t->token && t->only ? TK_OK : TK_NO_MEMORY;
 }
 
 static uint32_t trie_child_made(tk_added_trie *t, uint32_t node, uint8_t byte) {
@@ -26,7 +27,10 @@ static uint32_t trie_child_made(tk_added_trie *t, uint32_t node, uint8_t byte) {
 
 static void trie_add(tk_added_trie *t, const uint8_t *bytes, size_t n, uint32_t number, int backward) {
     uint32_t node = 0;
-    for (size_t i = 0; i < n; i++) node = trie_child_made(t, node, bytes[backward ? n - 1 - i : i]);
+    for (size_t i = 0; i < n; i++) {
+        node = trie_child_made(t, node, bytes[backward ? n - 1 - i : i]);
+        t->only[node] = t->only[node] ? UINT32_MAX : number + 1;
+    }
     if (!t->token[node]) t->token[node] = number + 1;
 }
 
@@ -119,12 +123,16 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
     const size_t n_bytes = n_tokens ? (size_t)ends[n_tokens - 1] : 0;
     s->n_tokens = n_tokens;
     s->flags = tk_alloc(n_tokens, 1);
+    s->contents = tk_alloc(n_bytes, 1);
+    s->starts = tk_alloc(n_tokens, sizeof *s->starts);
     s->lengths = tk_alloc(n_tokens, sizeof *s->lengths);
-    int status = s->flags && s->lengths ? trie_init(&s->forward, n_bytes) : TK_NO_MEMORY;
+    if (!s->flags || !s->contents || !s->starts || !s->lengths) return TK_NO_MEMORY;
+    int status = trie_init(&s->forward, n_bytes);
     if (status != TK_OK) return status;
-    if (n_tokens) memcpy(s->flags, flags, n_tokens);
+    if (n_tokens) memcpy(s->flags, flags, n_tokens), memcpy(s->contents, bytes, n_bytes);
     for (size_t k = 0; k < n_tokens; k++) {
         size_t start = k ? (size_t)ends[k - 1] : 0, n = (size_t)ends[k] - start;
+        s->starts[k] = (uint32_t)start;
         s->lengths[k] = (uint32_t)n;
         if (n > s->longest) s->longest = n;
         if (n) trie_add(&s->forward, bytes + start, n, (uint32_t)k, 0);
@@ -150,8 +158,8 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
 }
 
 void tk_added_free(tk_added *s) {
-    free(s->forward.slots), free(s->forward.token);
-    free(s->backward.slots), free(s->backward.token);
-    free(s->fail), free(s->lengths), free(s->flags), free(s->begins);
+    free(s->forward.slots), free(s->forward.token), free(s->forward.only);
+    free(s->backward.slots), free(s->backward.token), free(s->backward.only);
+    free(s->fail), free(s->contents), free(s->starts), free(s->lengths), free(s->flags), free(s->begins);
     memset(s, 0, sizeof *s);
 }

@@ -55,24 +55,31 @@ int tk_prefix_space(tk_aligned *a) {
 
 int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
     tk_rewrite w;
-    uint8_t bytes[4];
+    uint8_t bytes[4] = {0};
     const size_t n = (size_t)(tk_utf8_put(bytes, replacement) - bytes);
     tk_rewrite_begin(&w, a);
     for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
         const uint8_t *start = a->text + w.at;
-        tk_span here = tk_rewrite_here(&w);
+        tk_span span = tk_rewrite_here(&w);
         int starts = *start == ' ' || (w.end - w.at >= n && !memcmp(start, bytes, n));
-        if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && here.start == 0)))
-            tk_rewrite_bytes(&w, bytes, n, here); /* it belongs to the character behind it, as in tokenizers */
+        if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && span.start == 0)))
+            tk_rewrite_bytes(&w, bytes, n, span); /* it belongs to the character behind it, as in tokenizers */
+        size_t longer = 0;
+        for (size_t at = w.at; at < w.end; at++) longer += a->text[at] == ' ';
+        if (!tk_rewrite_room(&w, w.end - w.at + longer * (n - 1) + 4)) break; /* four are written at a time */
+        uint8_t *out = w.made.text + w.made.n;
+        tk_span *spans = w.made.spans + w.made.n;
         while (w.at < w.end) {
-            const uint8_t *space = memchr(a->text + w.at, ' ', w.end - w.at);
-            size_t stop = space ? (size_t)(space - a->text) : w.end;
-            tk_rewrite_keep(&w, stop - w.at);
-            if (w.at < stop) break; /* no memory: the status says so */
-            if (!space) break;
-            tk_rewrite_bytes(&w, bytes, n, tk_rewrite_here(&w));
-            tk_rewrite_drop(&w, 1);
+            unsigned length = tk_utf8_length(a->text[w.at]), wide = length;
+            span = tk_rewrite_here(&w);
+            if (a->text[w.at] == ' ') memcpy(out, bytes, 4), wide = (unsigned)n;
+            else memcpy(out, a->text + w.at, 4);
+            spans[0] = spans[1] = spans[2] = spans[3] = span;
+            out += wide;
+            spans += wide;
+            w.at += length;
         }
+        w.made.n = (size_t)(out - w.made.text);
     }
     return tk_rewrite_end(&w, a);
 }
