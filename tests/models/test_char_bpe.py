@@ -184,6 +184,14 @@ def test_dropout_needs_a_seed_and_one_seed_has_one_result() -> None:
         assert made(names, merges, {"dropout": probability}).encode(whole(text), seed=1)[0].tolist() == wanted
 
 
+def test_dropout_takes_no_whole_pieces_unless_it_is_0() -> None:
+    names, options = ["a", "b", "ab"], {"ignore_merges": True}
+    for dropout, wanted in ((None, [2]), (0.0, [2]), (1.0, [0, 1])):
+        model = made(names, [], options | {"dropout": dropout})
+        assert model.encode(whole("ab"), seed=1)[0].tolist() == wanted
+        assert theirs(rival(names, [], options | {"dropout": dropout}), "ab") == ours(model, "ab", seed=1)
+
+
 def test_dropout_drops_as_often_as_tokenizers_does() -> None:
     names, merges = ["a", "b", "c", "ab", "bc", "abc"], [("a", "b"), ("b", "c"), ("ab", "c")]
     options = {"dropout": 0.4}
