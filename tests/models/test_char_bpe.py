@@ -104,7 +104,8 @@ def test_random_vocabularies_give_what_tokenizers_and_the_twin_give(seed: int, t
 @pytest.mark.parametrize("seed", range(8))
 def test_long_texts_units_and_caches_change_nothing(seed: int) -> None:
     names, merges, options = drawn(seed)
-    options |= {"unk_token": "<unk>", "continuing_subword_prefix": None, "end_of_word_suffix": None}
+    options |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
+    options |= {"unk_token": (None, "<unk>", "a", "▁")[seed // 2]}
     names, merges, _ = [name for name in names if "#" not in name], [], options
     ids = {name: i for i, name in enumerate(names)}
     rng = random.Random(seed)
@@ -167,7 +168,17 @@ def test_mistral_is_cut_into_units_and_a_vocabulary_that_crosses_them_is_not(sha
     assert model._core.cuts
     names = ["a", "▁", "a▁", "▁a", "<unk>"]
     assert not made(names, [("a", "▁")], {})._core.cuts
-    assert made(names, [("▁", "a")], {})._core.cuts
+    assert made(names, [("▁", "a")], {"unk_token": "<unk>"})._core.cuts
+
+
+@pytest.mark.parametrize("unk_token", [None, "▁", "<unk>", "a▁"])
+def test_unknown_characters_between_blanks_are_as_in_tokenizers(unk_token: str | None) -> None:
+    names, merges = ["a", "▁", "▁▁", "▁a", "<unk>", "a▁", *BYTES], [("▁", "▁"), ("▁", "a")]
+    for byte_fallback, some in ((False, names), (True, names[:200]), (True, names)):
+        options = {"unk_token": unk_token, "byte_fallback": byte_fallback, "fuse_unk": byte_fallback}
+        tokenizer = tokenizers.Tokenizer(rival(some, merges, options))
+        texts = ["▁x▁", "▁é▁a", "a▁xx▁▁a", "x▁", "▁éx▁é▁"]
+        assert_same(made(some, merges, options), whole, tokenizer, texts)
 
 
 def test_dropout_needs_a_seed_and_one_seed_has_one_result() -> None:
@@ -182,6 +193,14 @@ def test_dropout_needs_a_seed_and_one_seed_has_one_result() -> None:
     assert "".join(names[id_] for id_ in once[0]) == text
     for probability, wanted in ((0.0, plain), (1.0, [0, 1] * 1000)):
         assert made(names, merges, {"dropout": probability}).encode(whole(text), seed=1)[0].tolist() == wanted
+
+
+def test_dropout_takes_no_whole_pieces_unless_it_is_0() -> None:
+    names, options = ["a", "b", "ab"], {"ignore_merges": True}
+    for dropout, wanted in ((None, [2]), (0.0, [2]), (1.0, [0, 1])):
+        model = made(names, [], options | {"dropout": dropout})
+        assert model.encode(whole("ab"), seed=1)[0].tolist() == wanted
+        assert theirs(rival(names, [], options | {"dropout": dropout}), "ab") == ours(model, "ab", seed=1)
 
 
 def test_dropout_drops_as_often_as_tokenizers_does() -> None:

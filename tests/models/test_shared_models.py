@@ -75,3 +75,25 @@ def test_the_core_refuses_tables_that_do_not_fit_the_vocabulary() -> None:
     for kind, options in (("bpe", {"drops_unknown": True}), ("wordpiece", {}), ("wordlevel", {})):
         model = PieceEncoder(kind, empty.blob, empty.offsets, marks[:0], options)
         assert len(model.encode(whole(""))[0]) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tokens_that_are_no_text_do_no_harm(seed: int) -> None:
+    """A vocabulary made by hand may hold any bytes; spans then still lie on characters, in order."""
+    rng = random.Random(seed)
+    parts = sorted({bytes(rng.choices("a漢é".encode(), k=rng.randint(1, 4))) for _ in range(60)})
+    vocab = Vocab.from_list([b"<unk>", *(part for part in parts if part)])
+    kinds = [
+        CharBPE(merges=merge_ids(vocab, []), unk_token="<unk>", byte_fallback=True),
+        Unigram(scores=[-1.0] * vocab.n_ids, unk_id=0, byte_fallback=True),
+        WordPiece(unk_token="<unk>", continuing_subword_prefix=""),
+        WordLevel(unk_token="<unk>"),
+    ]
+    for kind in kinds:
+        model = kind.encoder(vocab)
+        for _ in range(100):
+            text = "".join(rng.choices("a漢éx", k=rng.choice((1, 5, 12, 90))))
+            _, spans, _ = model.encode(whole(text))
+            starts = {len(text[:i].encode()) for i in range(len(text) + 1)}
+            assert {place for span in spans.tolist() for place in span} <= starts
+            assert spans[:, 0].tolist() == sorted(spans[:, 0].tolist())

@@ -104,6 +104,7 @@ cdef class PieceEncoder:
 
     cdef tk_model model
     cdef object owners, idle
+    cdef bint drops
     cdef size_t cache_units
 
     def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, dict options):
@@ -144,6 +145,7 @@ cdef class PieceEncoder:
             if scores.shape[0] != <Py_ssize_t> own.n_ids:
                 raise ValueError("there is one score for each id")
             o.scores = &scores[0] if own.n_ids else NULL
+        self.drops = o.dropout > 0
         self.owners = (prefix, suffix, options.get("merges"), options.get("scores"))
         self.idle = []
         self.cache_units = options.get("cache_units", 0)
@@ -174,7 +176,7 @@ cdef class PieceEncoder:
         except IndexError:
             worker = Worker(self.cache_units)
         w = &worker.state
-        w.drops = seed is not None
+        w.drops = self.drops and seed is not None
         w.random = random
         with nogil:
             status = tk_model_encode(&self.model, w, &text.state)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
 
 CACHE_UNITS = 1 << 16
-"""Units, of 64 bytes each, that one thread's cache holds; 0 turns it off. benchmarks/encode_models.py chose it."""
+"""Units, of 64 bytes each, that one thread's cache holds; 0 turns it off. benchmarks/bench_models.py chose it."""
 
 MOST_SEED = (1 << 64) - 1
 

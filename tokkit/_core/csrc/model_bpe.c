@@ -252,6 +252,24 @@ static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, s
     return status;
 }
 
+static int ends_in_blank(const tk_own_tokens *own, uint32_t id) {
+    size_t n = tk_own_length(own, id);
+    const uint8_t *end = tk_own_bytes(own, id) + n;
+    return n >= 3 && end[-3] == 0xE2 && end[-2] == 0x96 && end[-1] == 0x81;
+}
+
+/* Whether a piece may be cut before U+2581, as far as what is no merge decides: U+2581 is a token, so that unknown
+   characters before it are not one with it; none is dropped, which would make its neighbours meet (two of U+2581, say);
+   and the unknown token does not itself look like U+2581. */
+static int may_cut(const tk_model *m, const tk_own_tokens *own, const tk_model_options *o) {
+    static const uint8_t blank[3] = {0xE2, 0x96, 0x81};
+    int drops = o->drops_unknown && !m->byte_fallback;
+    for (unsigned byte = 0; byte < 256 && o->drops_unknown; byte++) drops |= m->bytes[byte] == TK_NO_ID;
+    if (drops || o->n_prefix || o->n_suffix) return 0;
+    if (m->unknown != TK_NO_ID && ends_in_blank(own, m->unknown)) return 0;
+    return tk_trie_find(&m->trie, blank, sizeof blank) != TK_NO_ID;
+}
+
 static void free_pairs(tk_model *m) { free(m->bpe.pairs); }
 
 int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
@@ -272,7 +290,6 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     bpe->dropout = o->dropout;
     bpe->fuses = o->fuses;
     bpe->drops_unknown = o->drops_unknown;
-    /* Nothing merges into U+2581 from before it, and unknown characters before it are not one with it. */
-    m->cuts = !o->n_prefix && !o->n_suffix && tk_trie_find(&m->trie, (const uint8_t *)"\xE2\x96\x81", 3) != TK_NO_ID;
+    m->cuts = may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
     return read_merges(m, own, o, culprit);
 }

@@ -15,6 +15,7 @@ typedef struct {
 /* Which cells of a block are taken, and which of its places are the base of a node. */
 typedef struct {
     uint64_t taken[4], bases[4];
+    size_t n_taken;
 } block;
 
 typedef struct {
@@ -26,7 +27,7 @@ typedef struct {
 } builder;
 
 /* A new node looks for room in this many of the last blocks: more makes it smaller, and building slower. */
-enum { OPEN_BLOCKS = 8, ALL_BYTES = 256 };
+enum { OPEN_BLOCKS = 8, MANY_CHILDREN = 12, ALL_BYTES = 256 };
 static const size_t ROOT = SIZE_MAX;
 
 static int by_bytes(const void *left, const void *right) {
@@ -54,8 +55,12 @@ static int add_block(builder *b) {
 
 /* A base in this block such that all children fall on free cells, or ALL_BYTES. */
 static size_t fit(const block *k, const uint8_t *labels, size_t n) {
-    if (!(~k->taken[0] | ~k->taken[1] | ~k->taken[2] | ~k->taken[3])) return ALL_BYTES;
+    if (n > ALL_BYTES - k->n_taken) return ALL_BYTES;
     for (size_t cell = 0; cell < ALL_BYTES; cell++) {
+        if (!~k->taken[cell >> 6]) {
+            cell |= 63;
+            continue;
+        }
         size_t base = cell ^ labels[0], i = 1;
         if (has(k->taken, cell) || has(k->bases, base)) continue;
         while (i < n && !has(k->taken, base ^ labels[i])) i++;
@@ -67,6 +72,7 @@ static size_t fit(const block *k, const uint8_t *labels, size_t n) {
 /* Where the children by these bytes shall stand. */
 static int place(builder *b, const uint8_t *labels, size_t n, uint32_t *base) {
     size_t first = b->n_blocks > OPEN_BLOCKS ? b->n_blocks - OPEN_BLOCKS : 0, number, at = ALL_BYTES;
+    if (n > MANY_CHILDREN && b->n_blocks > 1) first = b->n_blocks - 1; /* they would seldom find room */
     for (number = first; number < b->n_blocks; number++)
         if ((at = fit(b->blocks + number, labels, n)) < ALL_BYTES) break;
     if (at == ALL_BYTES) {
@@ -75,6 +81,7 @@ static int place(builder *b, const uint8_t *labels, size_t n, uint32_t *base) {
         at = fit(b->blocks + number, labels, n);
     }
     set(b->blocks[number].bases, at);
+    b->blocks[number].n_taken += n;
     for (size_t i = 0; i < n; i++) set(b->blocks[number].taken, at ^ labels[i]);
     *base = (uint32_t)(number * ALL_BYTES + at);
     return TK_OK;
