@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from tokkit.errors import FormatError
-from tokkit.formats import files
+from tokkit.formats import decimals, files
 
 _MISSING: Any = object()
 _NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
@@ -30,7 +30,9 @@ def brief(value: object) -> str:
 def loads(data: bytes) -> Any:
     """Parse UTF-8 JSON; FormatError for what is not, a key given twice, NaN, or nesting too deep to read."""
     try:
-        return json.loads(files.decode(data), object_pairs_hook=_object, parse_constant=_constant)
+        return json.loads(
+            files.decode(data), object_pairs_hook=_object, parse_constant=_constant, parse_float=decimals.read
+        )
     except json.JSONDecodeError as error:
         raise FormatError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except RecursionError:

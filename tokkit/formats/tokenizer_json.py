@@ -8,7 +8,7 @@ from typing import Any
 
 from tokkit.definition import BPE, Definition, Padding, Split, Truncation
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import byte_level_json, components, model_json, strict_json
+from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json
 from tokkit.formats.strict_json import Section
 
 NULL = type(None)
@@ -150,11 +150,18 @@ def _dump(value: object, depth: int = 0) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2 if depth else None).replace("\n", "\n" + " " * depth)
 
 
+def _dump_entry(entry: list[Any]) -> str:
+    """Return JSON of two tokens, or of a token and its score, spelt so that tokenizers reads just that."""
+    first, second = entry
+    score = decimals.write(second) if isinstance(second, float) else json.dumps(second, ensure_ascii=False)
+    return f"[{json.dumps(first, ensure_ascii=False)}, {score}]"
+
+
 def _dump_lines(table: dict[str, int] | list[Any]) -> str:
     """Return JSON of a great table, an entry a line; by separators, as `indent` would take the slow encoder."""
     if not table:
         return json.dumps(table)
     if isinstance(table, list) and isinstance(table[0], list):
-        return "[\n      " + ",\n      ".join(json.dumps(entry, ensure_ascii=False) for entry in table) + "\n    ]"
+        return "[\n      " + ",\n      ".join(map(_dump_entry, table)) + "\n    ]"
     text = json.dumps(table, ensure_ascii=False, separators=(",\n      ", ": "))
     return f"{text[0]}\n      {text[1:-1]}\n    {text[-1]}"
