@@ -124,7 +124,13 @@ class Padding:
 
 def is_text(value: object) -> bool:
     """Return whether a value is a str that has UTF-8: one without lone surrogates."""
-    return isinstance(value, str) and not any(0xD800 <= ord(c) < 0xE000 for c in value)
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:

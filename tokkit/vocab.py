@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -105,8 +106,10 @@ class Vocab:
     def _ids(self) -> dict[bytes, int]:
         if self._index is None:
             # Built back to front, so that the least id wins where a special token repeats a token's bytes.
-            n = self.n_ids
-            self._index = {t: i for i in range(n - 1, -1, -1) if (t := self._token(i))}
+            blob, bounds = self.blob, self.offsets.tolist()
+            tokens = [blob[a:b] for a, b in pairwise(bounds)]
+            self._index = dict(zip(reversed(tokens), range(len(tokens) - 1, -1, -1), strict=True))
+            self._index.pop(b"", None)
         return self._index
 
     @overload

@@ -59,13 +59,12 @@ def is_of_bytes(vocab: Mapping[str, int], merges: Sequence[Any], added: Iterable
 
 def _make_any(merges: Sequence[Any], texts: Collection[str]) -> bool:
     """Tell whether one of the merges makes one of the texts, or joins it with something."""
-    # The tokens of nearly all files are longer than what merges make, or have characters of their own.
-    characters = {character for text in texts for character in text}
-    for merge in merges:
-        left, _, right = merge.partition(" ") if isinstance(merge, str) else (*merge[:1], "", *merge[1:])
-        if right and right[-1] in characters and (left in texts or right in texts or left + right in texts):
-            return True
-    return False
+    try:
+        lines = "\n".join(["", *(merges if isinstance(merges[0], str) else map(" ".join, merges)), ""])
+    except (TypeError, IndexError):  # none, or what is no merge, of which there is more to say later
+        return False
+    joined = lines.replace(" ", "")
+    return any(f"\n{text} " in lines or f" {text}\n" in lines or f"\n{text}\n" in joined for text in texts)
 
 
 OPTIONS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback")

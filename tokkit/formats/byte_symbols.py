@@ -5,6 +5,8 @@ A printable byte of Latin-1 is its own character; the others take the characters
 
 from __future__ import annotations
 
+import numpy as np
+
 _PRINTABLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
 _HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
 
@@ -20,6 +22,9 @@ class _Bytes(dict[int, int]):
 
 
 _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
+_SYMBOLS = frozenset(SYMBOLS)
+_BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
+"""Byte by code point; 256 where there is none, as for the last, which stands for all behind it."""
 
 
 def to_symbols(data: bytes) -> str:
@@ -37,9 +42,13 @@ def to_bytes(text: str) -> bytes:
     >>> to_bytes("ĠÃ©").decode()
     ' é'
     """
-    return text.translate(_BYTES).encode("latin-1")
+    units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
+    found = _BYTE_OF[np.minimum(units, len(_BYTE_OF) - 1)]
+    if len(found) and found.max() > 255:
+        text.translate(_BYTES)  # which raises
+    return found.astype(np.uint8).tobytes()
 
 
 def is_symbols(text: str) -> bool:
     """Tell whether every character stands for a byte."""
-    return all(ord(character) in _BYTES for character in text)
+    return _SYMBOLS.issuperset(text)

@@ -14,6 +14,7 @@ MOST = (1 << 64) - 1
 POWERS = 308
 """The greatest power of ten that is one step; a less one takes several."""
 EXACT_DIGITS = 15
+TENS = [float(f"1e{power}") for power in range(20)]
 
 
 def read(text: str) -> float:
@@ -22,6 +23,10 @@ def read(text: str) -> float:
     >>> read("-2.0122928619384766") == -2.0122928619384766, read("-9.132585525512695") == -9.132585525512695
     (False, True)
     """
+    whole, _, fraction = text.partition(".")
+    if len(text) < 20 and fraction.isdecimal():  # nearly all
+        value = int(whole.lstrip("-") + fraction) / TENS[len(fraction)]
+        return -value if text[0] == "-" else value
     mantissa, _, exponent = text.lower().partition("e")
     if len(mantissa) <= EXACT_DIGITS and not exponent:
         return float(text)
