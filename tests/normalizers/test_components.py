@@ -185,3 +185,36 @@ def test_fields_that_cannot_work_are_refused(make: Any, message: str) -> None:
 def test_a_pattern_that_cannot_be_compiled_is_refused() -> None:
     with pytest.raises(PatternError, match="does not compile"):
         Replace({"Regex": "("}, "")
+
+
+def test_a_pattern_that_explodes_is_stopped() -> None:
+    start = time.monotonic()
+    with pytest.raises(PatternError, match="took over 2 s"):
+        Replace({"Regex": r"(?:a|a)+(?:a|a)+b"}, "").normalize_str("a" * 60)
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        " {2,}",
+        " +",
+        r"\.{3,}",
+        "é{2,}",
+        "a{1,}",
+        r"\s",
+        r"\p{L}{2,3}",
+        "[aeiou ]+",
+        "[^a-z]",
+        "e?",
+        r"\n",
+        "ab|a",
+        "e+t?",
+    ],
+)
+def test_matches_are_found_and_aligned_as_tokenizers_does(pattern: str) -> None:
+    theirs = N.Replace(tokenizers.Regex(pattern), "▁é")
+    ours = Replace({"Regex": pattern}, "▁é")
+    for text in ["", "a  b   c é  ", "aabab eett\n\nt", "éé é ééé.. ....a...  b", *documents(23, 30)]:
+        for cut in ("", "b"):
+            assert rival.ours(text, ours, cut=cut) == rival.theirs(text, theirs, cut=cut), (pattern, text)

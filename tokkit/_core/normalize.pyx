@@ -16,7 +16,7 @@ cdef extern from "normalize.h" nogil:
     int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n)
     int tk_normalize_strip(tk_aligned *a, int left, int right)
     int tk_normalize_replace(
-        tk_aligned *a, const uint8_t *pattern, size_t n, const uint8_t *content, size_t n_content
+        tk_aligned *a, const uint8_t *pattern, size_t n, size_t least, const uint8_t *content, size_t n_content
     )
     int tk_normalize_replace_spans(
         tk_aligned *a, const size_t *spans, size_t n_spans, const uint8_t *content, size_t n
@@ -91,8 +91,8 @@ def strip(AlignedText text not None, *, bint left, bint right):
     check_stage(status)
 
 
-def replace(AlignedText text not None, bytes pattern not None, bytes content not None):
-    """Put UTF-8 in the place of each occurrence of a pattern that is not empty."""
+def replace(AlignedText text not None, bytes pattern not None, bytes content not None, size_t least=0):
+    """Put UTF-8 in the place of each occurrence of a text that is not empty, or of runs of `least` or more of it."""
     cdef const uint8_t *p = <const uint8_t *> <const char *> pattern
     cdef const uint8_t *c = <const uint8_t *> <const char *> content
     cdef size_t n = len(pattern), n_content = len(content)
@@ -100,7 +100,7 @@ def replace(AlignedText text not None, bytes pattern not None, bytes content not
     if n == 0:
         raise ValueError("the pattern is empty")
     with nogil:
-        status = tk_normalize_replace(&text.state, p, n, c, n_content)
+        status = tk_normalize_replace(&text.state, p, n, least, c, n_content)
     check_stage(status)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
 SECONDS_PER_MEGABYTE = 20.0
 """How long a pattern may take, as for patterns that split; at least two seconds a piece."""
+
+# One character or class, once or repeated: such a pattern takes time in proportion, and being watched would make it
+# ten times as slow.
+_LINEAR = re.compile(
+    r"(?:\\[pP]\{\w+\}|\\[^pP]|\[\^?[^\[\]\\&~|-]+\]|[^\\\[\](){}|*+?.^$])(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})?",
+    re.DOTALL,
+)
+
+# One character that means itself, as often as it stands there: nothing that needs a regular expression.
+_RUN = re.compile(r"(\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])(?:\+|\{([1-9]\d{0,3}),\})", re.DOTALL)
 
 
 @functools.lru_cache(maxsize=64)
@@ -58,13 +69,16 @@ class Replace(Normalizer):
         content = self.content.encode()
         if self.pattern.get("String"):
             normalize.replace(text, self.pattern["String"].encode(), content)
+        elif run := _RUN.fullmatch(self.pattern.get("Regex", "")):
+            normalize.replace(text, run[1][-1].encode(), content, int(run[2] or 1))
         else:
             normalize.replace_matches(text, self._matches, content)
 
     def _matches(self, piece: str) -> list[tuple[int, int]]:
         pattern = self.pattern.get("Regex", "")
         compiled = _compile(pattern)
-        timeout = 2.0 + SECONDS_PER_MEGABYTE * len(piece) / 1e6
+        limit = 2.0 + SECONDS_PER_MEGABYTE * len(piece) / 1e6
+        timeout = None if _LINEAR.fullmatch(pattern) else limit
         found: list[tuple[int, int]] = []
         at, last = 0, -1
         try:
@@ -84,5 +98,5 @@ class Replace(Normalizer):
                 found.append((start, end))
                 at = last = end
         except TimeoutError:
-            raise PatternError(f"{pattern!r} took over {timeout:.0f} s on {len(piece)} characters") from None
+            raise PatternError(f"{pattern!r} took over {limit:.0f} s on {len(piece)} characters") from None
         return found

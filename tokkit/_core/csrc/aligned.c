@@ -25,7 +25,15 @@ void tk_aligned_free(tk_aligned *a) {
 
 /* The spans of text[start:end] where each character comes from itself. */
 static void own_spans(const uint8_t *text, size_t start, size_t end, tk_span *out) {
+    enum { BLOCK = 16 }; /* of ASCII: compilers make vectors of it */
+    const uint64_t high = UINT64_C(0x8080808080808080);
     for (size_t at = start; at < end;) {
+        if (text[at] < 0x80 && at + BLOCK <= end && !((tk_load64(text + at) | tk_load64(text + at + 8)) & high)) {
+            for (uint32_t k = 0; k < BLOCK; k++) out[k] = (tk_span){(uint32_t)at + k, (uint32_t)at + k + 1};
+            at += BLOCK;
+            out += BLOCK;
+            continue;
+        }
         unsigned length = tk_utf8_length(text[at]);
         for (unsigned k = 0; k < length; k++) *out++ = (tk_span){(uint32_t)at, (uint32_t)(at + length)};
         at += length;
