@@ -22,6 +22,7 @@ SOURCES = {
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "stages": ["dfa.c"],
     "id_blocks": [],
+    "spans": [],
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.spans import of_characters
 from tokkit._core.text import to_utf8
 from tokkit.errors import OptionError
 
@@ -115,9 +116,6 @@ def index_of(name: str, value: int) -> int:
     return value.__index__()
 
 
-_START_IS_OF = np.array([1, 0])
-
-
 def character_spans(text: str | bytes, spans: NDArray[np.int64]) -> NDArray[np.int64]:
     """Turn spans of the UTF-8 of `text` into spans of its characters, both (n, 2): all that a span touches.
 
@@ -129,15 +127,8 @@ def character_spans(text: str | bytes, spans: NDArray[np.int64]) -> NDArray[np.i
     if text.isascii():
         return spans
     utf8 = to_utf8(text)
-    # count[b]: how many characters begin before byte b, so that byte b is of character count[b + 1] - 1.
-    count = np.zeros(len(utf8) + 2, dtype=np.int64)
-    np.cumsum((np.frombuffer(utf8, dtype=np.uint8) & 0xC0) != 0x80, out=count[1:-1])
-    count[-1] = count[-2] + 1
-    out: NDArray[np.int64] = count[spans + _START_IS_OF]
-    out[:, 0] -= 1
-    if isinstance(text, str) and len(text) != count[-2]:
-        out = _code_units(text)[out]
-    return out
+    found, n_characters = of_characters(utf8, np.ascontiguousarray(spans, dtype=np.int64))
+    return _code_units(text)[found] if isinstance(text, str) and len(text) != n_characters else found
 
 
 def _code_units(text: str) -> NDArray[np.int64]:

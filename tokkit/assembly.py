@@ -41,7 +41,9 @@ class Assembler:
         vocab, added = self._definition.vocab, self._definition.added_tokens
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        return replace(made, stripping=frozenset(token.id for token in added if token.lstrip or token.rstrip))
+        stripping = np.zeros(vocab.n_ids, dtype=bool)
+        stripping[[token.id for token in added if token.lstrip or token.rstrip]] = True
+        return replace(made, stripping=stripping) if stripping.any() else made
 
     def truncation(self, given: Truncation | int | None | Own) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""

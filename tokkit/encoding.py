@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.spans import pairs
 from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
 from tokkit.errors import OptionError
@@ -126,8 +127,7 @@ class Encoding(Aligned):
         if name == "tokens":
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
-            spans = self.column(name)
-            return list(zip(spans[:, 0].tolist(), spans[:, 1].tolist(), strict=True))
+            return pairs(np.ascontiguousarray(self.column(name)))
         values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
         return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
 

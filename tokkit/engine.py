@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
 from tokkit._core.blocks import BlockEncoder
+from tokkit._core.spans import of_lengths as spans_of_lengths
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import scan, to_utf8
 from tokkit.definition import Definition
@@ -261,7 +262,7 @@ class Engine:
         matcher = self.matcher(special, text)
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
             ids = self.encode_array(text, special)
-            return utf8, ids, self._spans(ids, 0)
+            return utf8, ids, spans_of_lengths(ids, self._lengths)
         # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its piece.
         id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
         for part, id_ in self._slices(utf8, matcher):
@@ -273,7 +274,7 @@ class Engine:
                 joined_ends = np.cumsum(ends - starts)
                 joined = b"".join([part[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
                 id_parts.append(self._encoder.encode_pieces(joined, joined_ends))
-                spans = self._spans(id_parts[-1], 0)
+                spans = spans_of_lengths(id_parts[-1], self._lengths)
                 piece = np.searchsorted(joined_ends, spans[:, 0], side="right")
                 span_parts.append(spans + (at + ends - joined_ends)[piece, None])
             at += len(part)
@@ -312,11 +313,6 @@ class Engine:
         places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
         spans = places[np.array(found, dtype=np.int64).reshape(-1, 2)]
         return spans[:, 0], spans[:, 1]
-
-    def _spans(self, ids: NDArray[np.uint32], at: int) -> NDArray[np.int64]:
-        lengths = self._lengths[ids]
-        ends = at + np.cumsum(lengths)
-        return np.stack([ends - lengths, ends], axis=1)
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the word caches."""

@@ -6,7 +6,7 @@ a normalizer, added tokens with conditions. Both give equal results on what both
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,24 +54,26 @@ class Interpreter:
         self._names = {id_: text for text, id_ in definition.special_tokens.items()}
         if isinstance(definition.model, BPE):
             bare = replace(definition, special_tokens={}, added_tokens=(), normalizer=None)
-            self._model: Any = _Bytes(bare, [token.id for token in definition.added_tokens])
+            self._bytes: _Bytes | None = _Bytes(bare, [token.id for token in definition.added_tokens])
+            self._model: Any = self._bytes
         else:
+            self._bytes = None
             self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign)
 
     @property
     def split_engine(self) -> str:
         """What cuts text: "components", or what the byte-level engine has for its pattern."""
-        return self._model.engine.split_engine if isinstance(self._model, _Bytes) else "components"
+        return self._bytes.engine.split_engine if self._bytes is not None else "components"
 
     @property
     def split_reason(self) -> str:
         """Why it is the `regex` package that cuts text; "" where it does not."""
-        return self._model.engine.split_reason if isinstance(self._model, _Bytes) else ""
+        return self._bytes.engine.split_reason if self._bytes is not None else ""
 
     @property
     def unreachable(self) -> int:
         """How many tokens no merge makes, where the model is BPE over bytes."""
-        return self._model.engine.unreachable if isinstance(self._model, _Bytes) else 0
+        return self._bytes.engine.unreachable if self._bytes is not None else 0
 
     def special_name(self, id_: int) -> str | None:
         """Return the text of a special token, None for another."""
@@ -91,7 +93,7 @@ class Interpreter:
         self._added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
-        if pretokenizer is not None and not isinstance(self._model, _Bytes):
+        if pretokenizer is not None and self._bytes is None:
             pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
@@ -111,30 +113,36 @@ class Interpreter:
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
                 )
 
-    def run(self, text: Text, special: Special) -> tuple[bytes, Found]:
-        """Return (UTF-8 of the text, what the model found)."""
+    def prepared(self, text: Text, special: Special) -> AlignedText:
+        """Return a text behind all stages before the model."""
         aligned = None
         for _, aligned in self.stages(text, special):
             pass
-        return aligned.original, self._model.encode(aligned)
+        return aligned
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
-        ids: list[int] = self.run(text, special)[1][0].tolist()
+        ids: list[int] = self.encode_array(text, special).tolist()
         return ids
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array."""
-        return self.run(text, special)[1][0]
+        prepared = self.prepared(text, special)
+        if self._bytes is not None and prepared.is_original:
+            return self._bytes.engine.encode_array(prepared.original, "text", threads)
+        ids: NDArray[np.uint32] = self._model.encode(prepared)[0]
+        return ids
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""
-        return len(self.run(text, special)[1][0])
+        return len(self.encode_array(text, special))
 
     def encode_batch(
         self, texts: Sequence[Text], special: Special, threads: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        if self._bytes is not None and all(self.prepared(text, special).is_original for text in texts):
+            return self._bytes.engine.encode_batch(texts, "text", threads)
         arrays = [self.encode_array(text, special) for text in texts]
         offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
@@ -149,10 +157,12 @@ class Interpreter:
 
     def aligned(
         self, text: Text, special: Special
-    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
-        """Return (utf8, ids, byte spans (n, 2), words) for a text."""
-        utf8, (ids, spans, words) = self.run(text, special)
-        return utf8, ids, spans, words
+    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32] | Callable[[], NDArray[np.int32]]]:
+        """Return (utf8, ids, byte spans (n, 2), words or what computes them) for a text."""
+        prepared = self.prepared(text, special)
+        if self._bytes is not None and prepared.is_original:
+            return self._bytes.engine.aligned(prepared.original, "text")
+        return prepared.original, *self._model.encode(prepared)
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the caches."""
@@ -161,7 +171,7 @@ class Interpreter:
 
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, where the model is BPE over bytes; else none."""
-        return self._model.engine.merges() if isinstance(self._model, _Bytes) else np.empty((0, 3), dtype=np.uint32)
+        return self._bytes.engine.merges() if self._bytes is not None else np.empty((0, 3), dtype=np.uint32)
 
 
 class _Bytes:
@@ -190,7 +200,7 @@ class _Bytes:
             words.append(in_piece + np.int32(number))
             number += n_pieces
         places = np.concatenate(spans)
-        if not text.unchanged:
+        if not text.in_place:
             origin = text.spans().astype(np.int64)
             places = np.stack([origin[places[:, 0], 0], origin[places[:, 1] - 1, 1]], axis=1)
         return np.concatenate(ids), places, np.concatenate(words)

@@ -1,6 +1,6 @@
 # UTF-8 in, `AlignedText` out: a text on its way through the stages, in pieces, aligned with the original.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -44,9 +44,19 @@ cdef class AlignedText:
         return (<const char *> self.state.text)[:self.state.n]
 
     @property
-    def unchanged(self):
-        """Whether nothing has changed but how the text is cut."""
+    def in_place(self):
+        """Whether each byte still comes from the byte of the original that stands where it does."""
         return self.state.spans is NULL
+
+    @property
+    def is_original(self):
+        """Whether this is the original, in one piece or none, which is no added token."""
+        cdef tk_aligned *a = &self.state
+        if a.n != a.n_original or a.n_pieces > 1 or memcmp(a.text, <const char *> self.original, a.n) != 0:
+            return False
+        return a.n_pieces == 0 if a.n == 0 else a.n_pieces == 1 and a.pieces[0].id == TK_NO_TOKEN and (
+            a.pieces[0].start == 0 and a.pieces[0].end == a.n
+        )
 
     @property
     def pieces(self):

@@ -49,7 +49,7 @@ def encode_chat(
         return EncodedChat(ids, [0] * len(ids), rendered)
     ids, spans, at = [], [], 0
     for text, own in rendered.parts:
-        encoding = tok(text, special="all" if own else "text")
+        encoding = tok(text, special="all" if own else "text", add_special=False)
         ids += encoding.ids
         spans += [(at + start, at + end) for start, end in encoding.offsets]
         at += len(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.spans import trim
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
@@ -32,15 +33,15 @@ class Spaces:
 
     leading: Integers
     trailing: Integers
-    stripping: frozenset[int] = frozenset()
-    """Ids of added tokens that take white space of the text along, a different one at each place."""
+    stripping: NDArray[np.bool_] | None = None
+    """Which ids are of added tokens that take white space of the text along, more or less of it at each place."""
 
     def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
         """Return how many spaces each token of an encoding begins and ends with."""
         ids = encoding.column("ids")
         leading, trailing = self.leading[ids], self.trailing[ids]
-        if self.stripping:
-            for i in np.flatnonzero(np.isin(ids, list(self.stripping))).tolist():
+        if self.stripping is not None:
+            for i in np.flatnonzero(self.stripping[ids]).tolist():
                 text = encoding.column("covered")[i].decode()
                 leading[i] = len(text) - len(text.lstrip(SPACE + WHITE_SPACE))
                 trailing[i] = len(text) - len(text.rstrip(SPACE + WHITE_SPACE))
@@ -101,14 +102,7 @@ def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) ->
         leading, trailing = spaces.leading, spaces.trailing
     else:
         leading, trailing = spaces.around(encoding)
-    offsets: Integers = encoding.column("offsets").copy()
-    starts, ends = offsets[:, 0], offsets[:, 1]
-    for trim in trims:
-        off = leading
-        if trim.add_prefix_space:
-            first = starts == 0
-            first[:1] |= trim.at_start
-            off = np.where(first & (leading == 1), 0, leading)
-        starts[:] = np.minimum(starts + off, ends)
-        ends[:] = np.where(ends >= trailing, np.maximum(ends - trailing, starts), ends)
+    offsets: Integers = encoding.column("offsets").copy(order="C")
+    for each in trims:
+        trim(offsets, leading, trailing, each.add_prefix_space, each.at_start)
     return offsets
