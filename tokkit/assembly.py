@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Assembler:
         stripping[[token.id for token in added if token.lstrip or token.rstrip]] = True
         return replace(made, stripping=stripping) if stripping.any() else made
 
-    def truncation(self, given: Truncation | int | None | Own) -> Truncation | None:
+    def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""
         if isinstance(given, int) and not isinstance(given, bool):
             return Truncation(max_length=given)
@@ -53,7 +53,7 @@ class Assembler:
             raise OptionError(f'truncation is {given!r}; it must be a Truncation, a number of tokens, None or "own"')
         return self._definition.truncation if given == "own" else given
 
-    def padding(self, given: Padding | None | Own) -> Padding | None:
+    def padding(self, given: Padding | Own | None) -> Padding | None:
         """Return how to fill up: as given, or as the definition says."""
         if given is not None and given != "own" and not isinstance(given, Padding):
             raise OptionError(f'padding is {given!r}; it must be a Padding, None or "own"')
@@ -66,7 +66,7 @@ class Assembler:
                 raise TypeError(f"a pretokenized text is a sequence of words, not {type(text).__name__}")
             words = [self._encoding(word, special, number) for number, word in enumerate(text)]
             return Encoding.merge(words, growing_offsets=False)
-        return self._encoding(text, special, None)
+        return self._encoding(cast("Text", text), special, None)
 
     def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
         utf8, ids, spans, words = self._engine.aligned(text, special)
@@ -121,9 +121,7 @@ class Assembler:
         """Return the rows of texts, or of pairs, as arrays."""
         check_sequences(texts, pairs)
         flat = [self._engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
-        return batch(
-            self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special
-        )
+        return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
 
 
 def check_sequences(texts: object, pairs: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from tokkit._core.detokenize import Detokenizer
@@ -46,8 +47,8 @@ class Decoding:
 
     @functools.cached_property
     def _tokens(self) -> list[str | None]:
-        blob, offsets = self._definition.vocab.blob, self._definition.vocab.offsets.tolist()
-        return [blob[a:b].decode() if b > a else None for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        vocab = self._definition.vocab
+        return [vocab.blob[a:b].decode() if b > a else None for a, b in pairwise(vocab.offsets.tolist())]
 
     @functools.cached_property
     def _table(self) -> Table | None:

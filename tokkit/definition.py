@@ -243,6 +243,13 @@ class Definition:
         object.__setattr__(self, "special_tokens", MappingProxyType(special))
 
     @property
+    def over_bytes(self) -> tuple[BPE, Split] | None:
+        """The model and the split of byte-level BPE; None where a model of components runs behind others."""
+        if isinstance(self.model, BPE) and isinstance(self.pretokenizer, Split):
+            return self.model, self.pretokenizer
+        return None
+
+    @property
     def added_ids(self) -> dict[str, int]:
         """Text → id of all added tokens, special or not."""
         return {token.content: token.id for token in self.added_tokens}

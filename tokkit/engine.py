@@ -84,7 +84,9 @@ class Engine:
 
     def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
         """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
-        split = definition.pretokenizer
+        if definition.over_bytes is None:
+            raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
+        self._model, split = definition.over_bytes
         self._definition = definition
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
@@ -95,7 +97,7 @@ class Engine:
         self._always = {token.content: token.id for token in definition.added_tokens if not token.special}
         self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
         by = patterns.WHOLE if self._chosen.split is None else self._chosen.split
-        self._encoder = bpe.encoder(definition.vocab, definition.model, self._foreign, by)
+        self._encoder = bpe.encoder(definition.vocab, self._model, self._foreign, by)
         self._matchers: dict[frozenset[str], SpecialMatcher] = {}
         self._all = self._matcher(frozenset(self._special_ids)) if definition.added_tokens else None
         self._none = self._matcher(frozenset()) if self._always else None
@@ -254,7 +256,7 @@ class Engine:
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
     def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
-        if self._definition.model.drops_unknown:
+        if self._model.drops_unknown:
             utf8, ids, spans = self._with_every_byte._spanned(text, special)
             kept = ids < self._definition.vocab.n_ids
             return utf8, ids[kept], spans[kept]
@@ -296,7 +298,7 @@ class Engine:
         single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(self._foreign)
         absent = sorted({bytes([byte]) for byte in range(256)}.difference(vocab[id_] for id_ in single))
         more = vocab.with_tokens({vocab.n_ids + k: byte for k, byte in enumerate(absent)})
-        model = replace(self._definition.model, drops_unknown=False)
+        model = replace(self._model, drops_unknown=False)
         return Engine(replace(self._definition, vocab=more, model=model), foreign=self._foreign)
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

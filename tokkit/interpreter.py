@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.aligned import AlignedText
 from tokkit.added_tokens import AddedTokens
-from tokkit.definition import BPE, Definition
+from tokkit.definition import BPE, Definition, Split
 from tokkit.engine import Engine, Special, WholeEncoder
 from tokkit.errors import SpecialTokenError
 
@@ -93,7 +93,7 @@ class Interpreter:
         self._added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
-        if pretokenizer is not None and self._bytes is None:
+        if pretokenizer is not None and not isinstance(pretokenizer, Split):
             pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
@@ -115,10 +115,8 @@ class Interpreter:
 
     def prepared(self, text: Text, special: Special) -> AlignedText:
         """Return a text behind all stages before the model."""
-        aligned = None
-        for _, aligned in self.stages(text, special):
-            pass
-        return aligned
+        *_, (_, prepared) = self.stages(text, special)
+        return prepared
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""

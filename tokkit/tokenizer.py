@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,15 @@ from tokkit import formats
 from tokkit.decoding import Decoding, Stream
 from tokkit.definition import Definition, Padding, Truncation
 from tokkit.engine import Special, thread_count
-from tokkit.interpreter import engine_of
 from tokkit.errors import OptionError, VocabError
+from tokkit.interpreter import engine_of
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tokkit._core.aligned import AlignedText
     from tokkit._core.text import Text
     from tokkit.assembly import Assembler, Own, Words
     from tokkit.corpus.encode_file import FileEncoder
@@ -165,6 +166,20 @@ class Tokenizer:
         """Return what the sidecar of a file of ids says of the tokenizer: fingerprint and special tokens."""
         return {"tokenizer": self.fingerprint(), "special_tokens": dict(self.special_tokens)}
 
+    @property
+    def in_stages(self) -> bool:
+        """Whether the stages run one by one, and not all in one engine."""
+        from tokkit.interpreter import Interpreter
+
+        return isinstance(self._engine, Interpreter)
+
+    def stages(self, text: Text, *, special: Special = "text") -> Iterator[tuple[str, AlignedText]]:
+        """Yield the name of each stage before the model, and the text behind it: the same object, changed on."""
+        from tokkit.interpreter import Interpreter
+
+        engine = self._engine if isinstance(self._engine, Interpreter) else Interpreter(self._definition)
+        return engine.stages(text, special)
+
     @functools.cached_property
     def _assembler(self) -> Assembler:
         from tokkit.assembly import Assembler
@@ -179,8 +194,8 @@ class Tokenizer:
         special: Special = "text",
         add_special: bool = True,
         pretokenized: bool = False,
-        truncation: Truncation | int | None | Own = "own",
-        padding: Padding | None | Own = "own",
+        truncation: Truncation | int | Own | None = "own",
+        padding: Padding | Own | None = "own",
     ) -> Encoding:
         """Return an `Encoding` of a text or a pair: ids, tokens, offsets into the original, masks, words.
 
@@ -208,8 +223,8 @@ class Tokenizer:
         special: Special = "text",
         add_special: bool = True,
         pretokenized: bool = False,
-        truncation: Truncation | int | None | Own = "own",
-        padding: Padding | None | Own = "own",
+        truncation: Truncation | int | Own | None = "own",
+        padding: Padding | Own | None = "own",
     ) -> list[Encoding]:
         """Return an `Encoding` of each text, or of each text and its pair, filled up to the longest of them."""
         make = self._assembler
@@ -230,8 +245,8 @@ class Tokenizer:
         *,
         special: Special = "text",
         add_special: bool = True,
-        truncation: Truncation | int | None | Own = "own",
-        padding: Padding | None | Own = "own",
+        truncation: Truncation | int | Own | None = "own",
+        padding: Padding | Own | None = "own",
         threads: int | None = None,
     ) -> Batch:
         """Return arrays of shape (texts, length): ids, type_ids, attention_mask, special_tokens_mask.

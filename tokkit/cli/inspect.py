@@ -15,6 +15,7 @@ SPLIT_BY = {
     "scanner": "the scanner in C",
     "compiled": "the pattern compiled, in C",
     "regex": "the regex package, slowly",
+    "components": "the pretokenizer, in C",
 }
 
 
@@ -26,57 +27,87 @@ SPLIT_BY = {
 @options.as_json
 def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | None, **chosen: Any) -> None:
     """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
+    from tokkit.cli import pipeline
     from tokkit.cli.inputs import load, shown
     from tokkit.cli.output import say, say_json
-    from tokkit.cli.pieces import shortened
+    from tokkit.cli.pieces import readable, shortened
 
     tok = load(tokenizer, pattern)
     if tokens:
         show_tokens(tok, as_json=chosen["json"])
         return
     about = {"file": shown(tokenizer), **facts(tok)}
+    tree = pipeline.nodes(tok.definition)
+    about["pipeline"] = pipeline.as_json(tree)
     if sample is not None:
+        about["stages"] = pipeline.stages_of(tok, sample, chosen["special"])
         about["sample"] = pieces_of(tok, sample, chosen["special"])
     if chosen["json"]:
         say_json(about)
         return
     for name, value in about.items():
-        if name != "sample":
+        if name not in ("pipeline", "stages", "sample"):
             shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value or "-"
             say(f"{name.replace('_', ' '):<15} {shown_value}")
+    say("\npipeline")
+    for line in pipeline.lines(tree):
+        say(line)
     if sample is not None:
+        say("\nstages")
+        for name, pieces in about["stages"]:
+            say(f"  {name:<26} {' | '.join(readable(piece.encode()) for piece in pieces)}")
         show_sample(about["sample"])
 
 
 def facts(tok: Tokenizer) -> dict[str, Any]:
     """Return what there is to know, in the order in which it is shown."""
     from tokkit.cli.pieces import merges, readable
+    from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
     from tokkit.pretokenizers import patterns
 
-    ranks = tok.definition.model.merges is None
-    names = [name for name, pattern in patterns.NAMES.items() if pattern == tok.definition.pretokenizer.pattern]
+    model, split = tok.definition.model, tok.definition.pretokenizer
+    by_bytes: dict[str, Any] = {}
+    if isinstance(model, BPE) and isinstance(split, Split):
+        names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
+        ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"
+        by_bytes = {
+            "model": f"byte-level BPE, {ranks}",
+            "merges": len(merge_list(tok.definition)[0]),
+            "pattern": names[0] if names else split.pattern or "none",
+            "first_merges": merges(tok, 10),
+        }
     longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
     return {
         "name": tok.name or None,
-        "model": "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges"),
+        "model": by_bytes.pop("model", type(model).__name__),
         "tokens": len(tok.vocab),
         "ids": tok.n_ids,
-        "merges": len(merge_list(tok.definition)[0]),
-        "pattern": names[0] if names else tok.definition.pretokenizer.pattern or "none",
+        **{name: by_bytes.pop(name) for name in ("merges", "pattern") if name in by_bytes},
+        "engine": engine(tok),
         "split_by": SPLIT_BY[tok.split_engine] + (f" ({tok.split_reason})" if tok.split_reason else ""),
         "special_tokens": [f"{text}={id_}" for text, id_ in tok.special_tokens.items()],
         "longest_tokens": [readable(token) for token in longest[:-9:-1]],
-        "first_merges": merges(tok, 10),
+        **by_bytes,
         "fingerprint": tok.fingerprint(),
     }
+
+
+def engine(tok: Tokenizer) -> str:
+    """Say what runs the tokenizer."""
+    from tokkit.definition import BPE
+
+    by_bytes = isinstance(tok.definition.model, BPE)
+    if not tok.in_stages:
+        return "byte-level BPE, all in one, in C"
+    return "stage by stage, then byte-level BPE in C" if by_bytes else "stage by stage, in C"
 
 
 def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
     """Return piece, id and character offsets of each token of a text."""
     from tokkit.cli.pieces import readable
 
-    encoding = tok(text, special=special)
+    encoding = tok(text, special=special, truncation=None, padding=None)
     rows = zip(encoding.ids, encoding.tokens, encoding.offsets, strict=True)
     return [{"id": id_, "piece": readable(token), "start": a, "end": b} for id_, token, (a, b) in rows]
 

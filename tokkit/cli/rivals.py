@@ -51,6 +51,16 @@ def tokkit(tok: Tokenizer, threads: int) -> Contender:
     return Contender("tokkit", __version__, "encode_batch" if threads > 1 else "encode_to_numpy", build)
 
 
+def pattern_of(tok: Tokenizer) -> str | None:
+    """Return the split pattern of a byte-level tokenizer."""
+    from tokkit.definition import Split
+
+    split = tok.definition.pretokenizer
+    if not isinstance(split, Split):
+        raise Unavailable("it runs byte-level BPE alone")
+    return split.pattern
+
+
 def tiktoken(tok: Tokenizer, threads: int) -> Contender:
     """Its Encoding, from our ranks and pattern."""
     from tokkit.formats.conversion import why_not_ranks
@@ -65,7 +75,7 @@ def tiktoken(tok: Tokenizer, threads: int) -> Contender:
     def build() -> Encode:
         encoding = library.Encoding(
             "bench",
-            pat_str=tok.definition.pretokenizer.pattern or WHOLE_TEXT,
+            pat_str=pattern_of(tok) or WHOLE_TEXT,
             mergeable_ranks=ranks,
             special_tokens=special,
         )
@@ -96,7 +106,7 @@ def gigatoken(tok: Tokenizer, threads: int) -> Contender:
     from tokkit.pretokenizers import patterns
 
     library, version = _imported("gigatoken", "gigatoken")
-    family = patterns.SCANNERS.get(tok.definition.pretokenizer.pattern)
+    family = patterns.SCANNERS.get(pattern_of(tok)) if tok.definition.over_bytes else None
     pretokenizer = next(
         (name for name in GIGATOKEN_PATTERNS if patterns.SCANNERS[patterns.NAMES[name]] == family), None
     )

@@ -42,7 +42,7 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
                 "file": click.format_filename(path),
                 "vocab_size": len(tok.vocab),
                 "vocab_size_asked": asked,
-                "merges": len(tok.definition.model.merges if tok.definition.model.merges is not None else ()),
+                "merges": n_merges(tok),
                 "special_tokens": len(tok.special_tokens),
                 "tokens": tokens,
                 "bytes_per_token": round(size / tokens, 3) if tokens else None,
@@ -139,3 +139,9 @@ def _show_next(path: str) -> None:
     say(f"  tokkit inspect {path} --sample 'Your own sentence.'")
     say(f"  echo 'Hello, world!' | tokkit encode {path} | tokkit decode {path}")
     say("  tokkit train YOUR-TEXT.txt -o tok.json --vocab-size 8000")
+
+
+def n_merges(tok: Tokenizer) -> int:
+    """Return how many merges a trained model has."""
+    merges = getattr(tok.definition.model, "merges", None)
+    return 0 if merges is None else len(merges)

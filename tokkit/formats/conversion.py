@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import BPE, Definition
+from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError
 from tokkit.models.bpe import possible_merges
 
@@ -61,6 +61,29 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     return packed, offsets
 
 
+def only_bytes(definition: Definition, what: str) -> Split:
+    """Return the split of a definition that is byte-level BPE and nothing else; FormatError says what else it has."""
+    model, split = definition.model, definition.pretokenizer
+    if not isinstance(model, BPE) or not isinstance(split, Split):
+        raise FormatError(f"{what} byte-level BPE alone, and this tokenizer's model is {type(model).__name__}")
+    if definition.normalizer is not None:
+        raise FormatError(f"{what} no normalizer, and this tokenizer has {type(definition.normalizer).__name__}")
+    for token in definition.added_tokens:
+        if not token.special or token.single_word or token.lstrip or token.rstrip:
+            raise FormatError(
+                f"{what} no added tokens but special ones that are found as they stand; "
+                f"{token.content!r} is another kind"
+            )
+    if adds_tokens(definition):
+        raise FormatError(f"{what} no postprocessor, and this tokenizer's adds special tokens to each text")
+    return split
+
+
+def adds_tokens(definition: Definition) -> bool:
+    """Tell whether the postprocessor of a definition puts special tokens around texts."""
+    return definition.postprocessor is not None and definition.postprocessor.n_added() > 0
+
+
 def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     """Return (merges of shape (n, 3), whole_piece) that give every text the definition's ids.
 
@@ -68,6 +91,8 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     a token gets that id is needed only where merging cannot make some token.
     """
     model = definition.model
+    if not isinstance(model, BPE):
+        raise FormatError(f"byte-level BPE alone has merges of bytes; this model is {type(model).__name__}")
     if model.merges is not None:
         return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
     merges, unreachable = possible_merges(definition.vocab, model, definition.added_ids.values())
@@ -76,6 +101,8 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
 
 def why_not_ranks(definition: Definition) -> str | None:
     """Return why rank BPE over the ids would not give every text the definition's ids, or None where it does."""
+    if not isinstance(definition.model, BPE):
+        return f"the model is {type(definition.model).__name__}, not BPE over bytes"
     if definition.model.merges is None:
         return None
     vocab, special = definition.vocab, definition.added_ids.values()

@@ -94,7 +94,7 @@ def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     Special tokens stand in the third as well as in the first, where nothing marks them. FormatError where GPT-2's
     tokenizer would not make the definition's ids.
     """
-    pattern = definition.pretokenizer.pattern
+    pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern
     if patterns.SCANNERS.get(pattern) != patterns.SCANNERS[patterns.BYTE_LEVEL]:
         raise FormatError("vocab.json and merges.txt are read with GPT-2's pattern, not this one; write tokenizer.json")
     vocab, merges, whole_piece = symbol_tables.write(definition)

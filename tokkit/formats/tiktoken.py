@@ -50,10 +50,10 @@ def write(definition: Definition) -> bytes:
 
     FormatError where tiktoken, given those, would not make the definition's ids.
     """
+    split = conversion.only_bytes(definition, "a rank file holds")
     reason = conversion.why_not_ranks(definition)
     if reason is not None:
         raise FormatError(f"a rank file cannot hold this merge list: {reason}")
-    split = definition.pretokenizer
     if split.keep_unmatched and split.pattern not in patterns.SCANNERS:
         raise FormatError("a rank file cannot hold a split that keeps unmatched text: tiktoken drops it")
     blob, offsets = conversion.ordinary_tokens(definition)

@@ -1,0 +1,144 @@
+"""A definition in, its pipeline as a tree of lines out, and what becomes of a text behind each stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokkit.definition import Definition
+    from tokkit.tokenizer import Tokenizer
+
+Node = tuple[str, str, list["Node"]]
+"""What it is, what is said of it, and the parts it has."""
+LONGEST = 90
+
+
+def nodes(definition: Definition) -> list[Node]:
+    """Return the stages in the order in which text goes through them."""
+    from tokkit.definition import Split
+    from tokkit.formats import components
+
+    split = definition.pretokenizer
+    cut = _split(split) if isinstance(split, Split) else _component(split, components.PRETOKENIZERS)
+    return [
+        ("added tokens", _added(definition), []),
+        ("normalizer", *_component(definition.normalizer, components.NORMALIZERS)),
+        ("pretokenizer", *cut),
+        ("model", _model(definition), []),
+        ("postprocessor", *_postprocessor(definition)),
+        ("decoder", *_component(definition.decoder, components.DECODERS)),
+        ("truncation", str(definition.truncation or "none"), []),
+        ("padding", str(definition.padding or "none"), []),
+    ]
+
+
+def _added(definition: Definition) -> str:
+    added = definition.added_tokens
+    special = sum(token.special for token in added)
+    return f"{len(added)}, {special} of them special" if added else "none"
+
+
+def _split(split: Any) -> tuple[str, list[Node]]:
+    from tokkit.pretokenizers import patterns
+
+    names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
+    return f"split {names[0] if names else split.pattern or 'none'}, then bytes", []
+
+
+def _model(definition: Definition) -> str:
+    from tokkit.definition import BPE
+
+    model = definition.model
+    if isinstance(model, BPE):
+        ranks = model.merges is None
+        return "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges")
+    shown = [f"{name}={_brief(value)}" for name, value in _fields(model) if name not in ("merges", "scores")]
+    return f"{type(model).__name__}({', '.join(shown)})"
+
+
+def _fields(part: Any) -> Iterator[tuple[str, Any]]:
+    from dataclasses import fields
+
+    return ((field.name, getattr(part, field.name)) for field in fields(part) if field.init)
+
+
+def _component(part: Any, kinds: Any) -> tuple[str, list[Node]]:
+    from tokkit.errors import FormatError
+    from tokkit.formats import components
+
+    if part is None:
+        return "none", []
+    try:
+        written = components.write(part, kinds) or {}
+    except FormatError:  # one of the user's own
+        return repr(part), []
+    return _written(written)
+
+
+def _written(written: dict[str, Any]) -> tuple[str, list[Node]]:
+    shown, parts = [], []
+    for name, value in written.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) and "type" in item for item in value):
+            parts += [("", *_written(item)) for item in value]
+        elif name != "type" and value != []:
+            shown.append(f"{name}={_brief(value)}")
+    return written["type"] + (f"({', '.join(shown)})" if shown else ""), parts
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, (str, dict, list, bool)) else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
+
+
+def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
+    """Say what stands around a text and a pair, whatever component puts it there."""
+    from tokkit.formats import components
+
+    said, parts = _component(definition.postprocessor, components.POSTPROCESSORS)
+    if definition.postprocessor is None:
+        return said, parts
+    name = said.split("(")[0]
+    for pair in (False, True):
+        layout = definition.postprocessor.layout(pair=pair)
+        words = [_place(part) for part in layout.parts]
+        parts.append(("pair" if pair else "text", " ".join(words), []))
+    return name, parts
+
+
+def _place(part: Any) -> str:
+    if hasattr(part, "number"):
+        return f"{'AB'[part.number]}:{part.type_id}"
+    return " ".join(f"{token.decode('utf-8', 'replace')}:{part.type_id}" for token in part.tokens)
+
+
+def lines(tree: Iterable[Node], before: str = "") -> Iterator[str]:
+    """Yield the lines of a tree."""
+    tree = list(tree)
+    for i, (name, said, parts) in enumerate(tree):
+        last = i == len(tree) - 1
+        yield f"{before}{'└─' if last else '├─'} {f'{name:<15}' if name else ''}{said}"
+        yield from lines(parts, before + ("   " if last else "│  "))
+
+
+def as_json(tree: Iterable[Node]) -> list[dict[str, Any]]:
+    """Return a tree as objects."""
+    return [{"stage": name, "is": said, "parts": as_json(parts)} for name, said, parts in tree]
+
+
+def stages_of(tok: Tokenizer, text: str, special: str) -> list[tuple[str, list[str]]]:
+    """Return the pieces of a text behind each stage that changes something, as they stand there."""
+    from tokkit.definition import BPE
+
+    found: list[tuple[str, list[str]]] = []
+    for name, aligned in tok.stages(text, special=special):
+        if not found or found[-1][1] != aligned.pieces:
+            found.append((name, aligned.pieces))
+    if isinstance(tok.definition.model, BPE):  # its engine cuts and encodes in one
+        encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
+        words: dict[int | None, bytes] = {}
+        for word, token in zip(encoding.word_ids, encoding.column("covered"), strict=True):
+            words[word] = words.get(word, b"") + token
+        found.append(("split", [piece.decode("utf-8", "replace") for piece in words.values()]))
+    return found
