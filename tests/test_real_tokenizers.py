@@ -95,7 +95,7 @@ def test_documents_of_every_language(both: tuple[str, tokkit.Tokenizer, Any], sh
         compare(tok(text, special="all"), theirs.encode(text), text)
 
 
-def test_pairs_and_words(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+def test_pairs_and_texts_cut_into_words(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     _, tok, theirs = both
     found = texts(shared)
     for first, second in zip(found, found[7:], strict=False):
@@ -109,7 +109,7 @@ def test_pairs_and_words(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) 
         )
 
 
-def test_golden_ids(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+def test_the_published_ids_come_out(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     name, tok, _ = both
     if name not in GOLDEN:
         pytest.skip(f"there are no golden ids of {name}")
@@ -124,7 +124,7 @@ def test_golden_ids(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> No
     assert len(wrong) <= (2 if name in EXACT_TIES else 0), wrong
 
 
-def test_decoding(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+def test_ids_become_the_same_text(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     _, tok, theirs = both
     for text in [*documents(shared, 500, 2), *texts(shared)]:
         clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -141,3 +141,23 @@ def test_saved_files_are_read_alike(both: tuple[str, tokkit.Tokenizer, Any], sha
     for text in [*documents(shared, 1000, 1), "<s>[CLS] a [SEP] <mask> <pad></s>"]:
         compare(tok(text, text[:50], special="all"), theirs.encode(text, text[:50]), text)
         compare(again(text, special="all"), theirs.encode(text), text)
+
+
+def test_batches_are_cut_and_filled_up(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+    _, tok, theirs = both
+    found, seconds = documents(shared, 300, 2), documents(shared, 90, 2)
+    padding = tokkit.Padding(pad_id=3, pad_type_id=1, pad_token="x", pad_to_multiple_of=8)
+    truncation = tokkit.Truncation(max_length=40, stride=5)
+    theirs = tokenizers.Tokenizer.from_str(theirs.to_str())
+    theirs.enable_padding(pad_id=3, pad_type_id=1, pad_token="x", pad_to_multiple_of=8)
+    theirs.enable_truncation(40, stride=5)
+    for pairs in (None, seconds):
+        inputs = found if pairs is None else list(zip(found, pairs, strict=True))
+        wanted = theirs.encode_batch(inputs)
+        options: dict[str, Any] = {"special": "all", "padding": padding, "truncation": truncation}
+        for ours, other in zip(tok.encodings(found, pairs, **options), wanted, strict=True):
+            compare(ours, other, None)
+            assert [said(part) for part in ours.overflowing] == [said(part) for part in other.overflowing]
+        rows = tok.encode_padded(found, pairs, **options)
+        for name in ("ids", "type_ids", "attention_mask", "special_tokens_mask"):
+            assert getattr(rows, name).tolist() == [getattr(one, name) for one in wanted]

@@ -4,6 +4,7 @@ from tokkit import lazy
 from tokkit.version import __version__ as __version__
 
 _MODULES = {
+    "AddedToken": "tokkit.definition",
     "BPE": "tokkit.definition",
     "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
@@ -11,11 +12,13 @@ _MODULES = {
     "Encoding": "tokkit.encoding",
     "FormatError": "tokkit.errors",
     "OptionError": "tokkit.errors",
+    "Padding": "tokkit.definition",
     "PatternError": "tokkit.errors",
     "SpecialTokenError": "tokkit.errors",
     "Split": "tokkit.definition",
     "Tokenizer": "tokkit.tokenizer",
     "TokkitError": "tokkit.errors",
+    "Truncation": "tokkit.definition",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
     "load": "tokkit.tokenizer",

@@ -1,6 +1,6 @@
 """The public names, for type checkers: `__init__.py` imports each when it is first used."""
 
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import BPE, AddedToken, Definition, Padding, Split, Truncation
 from tokkit.encoding import Encoding
 from tokkit.errors import (
     ChatError,
@@ -19,17 +19,20 @@ from tokkit.vocab import Vocab
 
 __all__ = [
     "BPE",
+    "AddedToken",
     "ChatError",
     "CorpusError",
     "Definition",
     "Encoding",
     "FormatError",
     "OptionError",
+    "Padding",
     "PatternError",
     "SpecialTokenError",
     "Split",
     "Tokenizer",
     "TokkitError",
+    "Truncation",
     "Vocab",
     "VocabError",
     "__version__",
