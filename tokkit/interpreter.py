@@ -38,8 +38,15 @@ def _found_as_they_stand(definition: Definition) -> bool:
     added = definition.added_tokens
     if any(token.single_word or token.lstrip or token.rstrip for token in added):
         return False
-    normalized = {c for token in added if token.normalized for c in token.content}
-    return not any(normalized.intersection(token.content) for token in added if not token.normalized)
+    first, second = ([t.content for t in added if t.normalized is flag] for flag in (False, True))
+    return not (_may_overlap(first, second) or _may_overlap(second, first))
+
+
+def _may_overlap(some: list[str], others: list[str]) -> bool:
+    """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
+    inside = {character for text in some for character in text[1:]}
+    starts = {text[:n] for text in some for n in range(len(text) + 1)}
+    return any(text[0] in inside or text in starts for text in others)
 
 
 class Interpreter:
