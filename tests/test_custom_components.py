@@ -1,0 +1,57 @@
+"""Components of one's own in, encodings out: they run as the library's do, and cannot be saved."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+import tokkit
+from tokkit._core.aligned import AlignedText
+from tokkit.models.wordlevel import WordLevel
+
+
+class Shouting:
+    """Puts capitals, and says STRASSE for Straße."""
+
+    def normalize(self, text: AlignedText) -> None:
+        text.rewrite(lambda piece: [(upper, i > 0) for character in piece for i, upper in enumerate(character.upper())])
+
+
+class Commas:
+    def pretokenize(self, text: AlignedText) -> None:
+        text.cut(lambda piece: [m.span() for m in re.finditer("[^,]+", piece)])
+
+
+@pytest.fixture
+def definition() -> tokkit.Definition:
+    vocab = tokkit.Vocab.from_list([b"[UNK]", b"STRASSE", b"A B", b"<x>"])
+    added = (tokkit.AddedToken("<x>", 3, special=True),)
+    return tokkit.Definition(
+        vocab, WordLevel(unk_token="[UNK]"), Commas(), normalizer=Shouting(), added_tokens=added, foreign=frozenset({3})
+    )
+
+
+def test_a_component_of_ones_own_runs_with_its_alignment(definition: tokkit.Definition) -> None:
+    tok = tokkit.Tokenizer(definition)
+    encoding = tok("Straße,a b,<x>?", special="all")
+    assert encoding.ids == [1, 2, 3, 0]
+    assert encoding.offsets == [(0, 6), (7, 10), (11, 14), (14, 15)]
+    assert encoding.word_ids == [0, 1, 2, 3]
+    assert [name for name, _ in tok.stages("a")][-1] == "pretokenizer"
+
+
+def test_the_byte_level_engine_takes_a_normalizer_of_ones_own() -> None:
+    tok = tokkit.train(iter(["LOW LOWER STRASSE"]), vocab_size=262)
+    loud = tokkit.Tokenizer(dataclasses.replace(tok.definition, normalizer=Shouting()))
+    encoding = loud("low straße")
+    assert encoding.ids == tok.encode("LOW STRASSE")
+    assert (encoding.offsets[0][0], encoding.offsets[-1][1]) == (0, len("low straße"))
+    assert loud.encode_batch(["low", "straße"])[0].tolist() == tok.encode("LOW") + tok.encode("STRASSE")
+
+
+def test_it_cannot_be_saved_in_a_file(definition: tokkit.Definition, tmp_path) -> None:
+    with pytest.raises(tokkit.FormatError, match="no component that a"):
+        tokkit.Tokenizer(definition).save(tmp_path / "tok.json")
+    assert not list(tmp_path.iterdir())
