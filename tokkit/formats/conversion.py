@@ -35,8 +35,9 @@ def is_utf_8(data: bytes) -> bool:
 def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
     """Return a byte that no token of length one is, or None: without it some text would have no ids."""
     starts = offsets[:-1][np.diff(offsets) == 1]
-    absent = np.setdiff1d(np.arange(256), np.frombuffer(blob, dtype=np.uint8)[starts])
-    return int(absent[0]) if len(absent) else None
+    absent = np.ones(256, dtype=bool)
+    absent[np.frombuffer(blob, dtype=np.uint8)[starts]] = False  # np.setdiff1d would import half of numpy
+    return int(absent.argmax()) if absent.any() else None
 
 
 def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
