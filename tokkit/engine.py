@@ -10,20 +10,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit._core.batch import Batch
 from tokkit._core.blocks import BlockEncoder
 from tokkit._core.spans import of_lengths as spans_of_lengths
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import scan, to_utf8
-from tokkit.definition import Definition
+from tokkit.definition import BPE, Definition
 from tokkit.errors import OptionError, SpecialTokenError
 from tokkit.models import bpe
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tokkit._core.bpe import BPEEncoder
     from tokkit._core.text import Text
     from tokkit.interpreter import Interpreter
@@ -77,6 +78,31 @@ def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -
             thread.join()
     if errors:
         raise errors[0]
+
+
+def engine_of(definition: Definition) -> Engine | Interpreter:
+    """Return the fastest engine that runs a definition exactly."""
+    if isinstance(definition.model, BPE) and definition.normalizer is None and _found_as_they_stand(definition):
+        return Engine(definition)
+    from tokkit.interpreter import Interpreter  # most tokenizers do without it
+
+    return Interpreter(definition)
+
+
+def _found_as_they_stand(definition: Definition) -> bool:
+    """Tell whether one look for added tokens finds what tokenizers finds in two, first those not `normalized`."""
+    added = definition.added_tokens
+    if any(token.single_word or token.lstrip or token.rstrip for token in added):
+        return False
+    first, second = ([t.content for t in added if t.normalized is flag] for flag in (False, True))
+    return not (_may_overlap(first, second) or _may_overlap(second, first))
+
+
+def _may_overlap(some: list[str], others: list[str]) -> bool:
+    """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
+    inside = {character for text in some for character in text[1:]}
+    starts = {text[:n] for text in some for n in range(len(text) + 1)}
+    return any(text[0] in inside or text in starts for text in others)
 
 
 class Engine:

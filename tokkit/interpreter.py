@@ -26,29 +26,6 @@ Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
 """ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of the piece of each token."""
 
 
-def engine_of(definition: Definition) -> Engine | Interpreter:
-    """Return the fastest engine that runs a definition exactly."""
-    if isinstance(definition.model, BPE) and definition.normalizer is None and _found_as_they_stand(definition):
-        return Engine(definition)
-    return Interpreter(definition)
-
-
-def _found_as_they_stand(definition: Definition) -> bool:
-    """Tell whether one look for added tokens finds what tokenizers finds in two, first those not `normalized`."""
-    added = definition.added_tokens
-    if any(token.single_word or token.lstrip or token.rstrip for token in added):
-        return False
-    first, second = ([t.content for t in added if t.normalized is flag] for flag in (False, True))
-    return not (_may_overlap(first, second) or _may_overlap(second, first))
-
-
-def _may_overlap(some: list[str], others: list[str]) -> bool:
-    """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
-    inside = {character for text in some for character in text[1:]}
-    starts = {text[:n] for text in some for n in range(len(text) + 1)}
-    return any(text[0] in inside or text in starts for text in others)
-
-
 class Interpreter:
     """Runs the stages of one definition. Safe to share between threads."""
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tokkit import formats
 from tokkit.decoding import Decoding, Stream
 from tokkit.definition import Definition, Padding, Truncation
-from tokkit.engine import Special, thread_count
+from tokkit.engine import Special, engine_of, thread_count
 from tokkit.errors import OptionError, VocabError
-from tokkit.interpreter import engine_of
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:

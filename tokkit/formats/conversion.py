@@ -6,12 +6,16 @@ ids, and otherwise says why not.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError
 from tokkit.models.bpe import possible_merges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def is_encodable(text: str) -> bool:

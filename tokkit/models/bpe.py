@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit._core.bpe import BPEEncoder
 from tokkit.definition import BPE
@@ -14,6 +13,8 @@ from tokkit.errors import VocabError
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tokkit._core.pattern import SplitPattern
 
 WHOLE = 0

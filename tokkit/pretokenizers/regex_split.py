@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit.errors import PatternError
 
 if TYPE_CHECKING:
     import regex
+    from numpy.typing import NDArray
 
 SECONDS_PER_MEGABYTE = 20.0
 """How long a pattern may take: some hundred times what a sound one does. At least two seconds."""
