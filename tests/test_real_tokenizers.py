@@ -161,3 +161,14 @@ def test_batches_are_cut_and_filled_up(both: tuple[str, tokkit.Tokenizer, Any], 
         rows = tok.encode_padded(found, pairs, **options)
         for name in ("ids", "type_ids", "attention_mask", "special_tokens_mask"):
             assert getattr(rows, name).tolist() == [getattr(one, name) for one in wanted]
+
+
+def test_a_text_is_cut_to_fit(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+    _, tok, _ = both
+    for text in documents(shared, 300, 1):
+        for n in (0, 1, 7, 40, 10_000):
+            prefix, count = tok.truncate(text, n)
+            assert count == tok.count(prefix) <= n
+            assert text.startswith(prefix)
+            assert tok.fits(prefix, n)
+            assert prefix == text or tok.count(text) > n

@@ -273,9 +273,10 @@ class Tokenizer:
         return self.count(text, special=special) <= n
 
     def truncate(self, text: Text, n: int, *, special: Special = "text") -> tuple[str, int]:
-        """Return (prefix, its count): the longest whole-character prefix of decode(ids[:n]) that has at most n ids.
+        """Return (prefix, its count): the longest whole-character prefix that has at most n ids.
 
-        Text that fits comes back as it is. The count is that of the prefix on its own, which can be below n: a
+        It is one of decode(ids[:n]); or of the text up to where the n-th token ends, where decoding does not give
+        the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be below n: a
         token at the cut may be another one where the text ends there.
         """
         if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
@@ -284,7 +285,11 @@ class Tokenizer:
         if len(ids) <= n:
             return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
         # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
-        prefix = self.decode_bytes(ids[:n]).decode("utf-8", "ignore")
+        if self.in_stages:
+            utf8, _, spans, _ = self._engine.aligned(text, special)
+            prefix = utf8[: spans[n - 1, 1] if n else 0].decode("utf-8", "ignore")
+        else:
+            prefix = self.decode_bytes(ids[:n]).decode("utf-8", "ignore")
         while (count := self.count(prefix, special=special)) > n:
             prefix = prefix[:-1]
         return prefix, count
@@ -364,7 +369,8 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         name = f" {self.name}" if self.name else ""
-        return f"<Tokenizer{name}: BPE, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
+        model = type(self._definition.model).__name__
+        return f"<Tokenizer{name}: {model}, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
 
 
 def load(
