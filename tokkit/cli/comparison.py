@@ -63,12 +63,13 @@ def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]
 
 def _ends(tok: Tokenizer, lengths: NDArray[Any], text: str, special: str) -> NDArray[np.int64]:
     """Return where each token ends in the text's UTF-8; `lengths` are the bytes of each id."""
-    ids = tok.encode_to_numpy(text, special=special)
-    ends = np.cumsum(lengths[ids], dtype=np.int64)
-    if len(ends) and ends[-1] == len(text.encode()):
-        return ends
-    # A pattern that drops text: its tokens do not stand end to end.
-    return np.array([end for _, end in tok(text, special=special).byte_offsets], dtype=np.int64)
+    if not tok.in_stages:
+        ends = np.cumsum(lengths[tok.encode_to_numpy(text, special=special)], dtype=np.int64)
+        if len(ends) and ends[-1] == len(text.encode()):
+            return ends
+    # Text is changed or dropped: the tokens' bytes are not those of the text, end to end.
+    encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
+    return np.array([end for _, end in encoding.byte_offsets], dtype=np.int64)
 
 
 def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: str, other: str) -> dict[str, Any]:
