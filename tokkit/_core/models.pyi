@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tokkit._core.aligned import AlignedText
 
 class PieceEncoder:
-    cuts: bool
+    cuts: tuple[bool, bool]
     def __init__(
         self,
         kind: str,

@@ -25,8 +25,11 @@ cdef extern from "model.h" nogil:
         size_t n, failed
         bint drops
         uint64_t random
+    ctypedef struct tk_unit_cuts:
+        bint blanks
+        uint8_t *joined
     ctypedef struct tk_model:
-        bint cuts
+        tk_unit_cuts cuts
     ctypedef struct tk_own_tokens:
         const uint8_t *blob
         const int64_t *offsets
@@ -34,7 +37,7 @@ cdef extern from "model.h" nogil:
         const uint8_t *foreign
     ctypedef struct tk_model_options:
         uint32_t unknown
-        bint byte_fallback, whole_piece, fuses, drops_unknown
+        bint byte_fallback, whole_piece, fuses, drops_unknown, cuts
         const uint8_t *prefix
         const uint8_t *suffix
         size_t n_prefix, n_suffix
@@ -98,7 +101,7 @@ cdef class PieceEncoder:
     `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
     vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
     None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
-    dropout, scores (float64), least_score, most_characters, cache_units.
+    dropout, cuts, scores (float64), least_score, most_characters, cache_units.
     ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
     """
 
@@ -129,6 +132,7 @@ cdef class PieceEncoder:
         o.whole_piece = options.get("whole_piece", False)
         o.fuses = options.get("fuses", False)
         o.drops_unknown = options.get("drops_unknown", False)
+        o.cuts = options.get("cuts", False)
         o.prefix, o.n_prefix = <const uint8_t *> <const char *> prefix, len(prefix)
         o.suffix, o.n_suffix = <const uint8_t *> <const char *> suffix, len(suffix)
         o.dropout = options.get("dropout", 0.0)
@@ -205,9 +209,9 @@ cdef class PieceEncoder:
         return totals
 
     @property
-    def cuts(self) -> bool:
-        """Whether pieces are cut before U+2581 inside, because no token reaches across."""
-        return self.model.cuts
+    def cuts(self) -> tuple:
+        """Whether pieces are cut before U+2581 inside, and between characters that no merge joins."""
+        return self.model.cuts.blanks, self.model.cuts.joined is not NULL
 
 
 def find_merges(

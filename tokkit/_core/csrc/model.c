@@ -1,8 +1,6 @@
 /* The loop over pieces and units, and what all models are built on: see model.h. */
 #include "model.h"
 
-static const uint8_t BLANK[3] = {0xE2, 0x96, 0x81}; /* U+2581, which stands for a space */
-
 int tk_model_worker_init(tk_model_worker *w, size_t cache_units) {
     memset(w, 0, sizeof *w);
     return tk_unit_cache_init(&w->cache, cache_units);
@@ -64,6 +62,7 @@ int tk_model_begin(tk_model *m, const tk_own_tokens *own, const tk_model_options
 
 void tk_model_free(tk_model *m) {
     if (m->free) m->free(m);
+    tk_unit_cuts_free(&m->cuts);
     tk_token_trie_free(&m->trie);
     memset(m, 0, sizeof *m);
 }
@@ -98,25 +97,14 @@ TK_INLINE void emit(tk_model_worker *w, const tk_aligned *a, const tk_piece *pie
     w->n++;
 }
 
-TK_INLINE int is_blank(const uint8_t *p) { return p[0] == BLANK[0] && p[1] == BLANK[1] && p[2] == BLANK[2]; }
-
-/* Bytes up to the first U+2581 behind another character; two more may be read behind n. */
-TK_INLINE size_t unit_length(const uint8_t *p, size_t n) {
-    size_t i = 0;
-    while (i < n && is_blank(p + i)) i += sizeof BLANK;
-    for (; i < n; i++)
-        if (p[i] == BLANK[0] && is_blank(p + i)) return i;
-    return n;
-}
-
-/* What is encoded next: a unit of a piece, the first one or a later one, or a piece that is one token already. */
-enum { FIRST_UNIT, LATER_UNIT, ONE_TOKEN };
+/* What is encoded next: a unit of a piece, one that is a token as it stands, or a piece that is one token already. */
+enum { UNIT, ONE_CHARACTER, ONE_TOKEN };
 
 typedef struct {
     tk_unit_key key;
     size_t start, length, number; /* bytes of the text; number of the piece */
     uint32_t id;
-    uint8_t kind, cached;
+    uint8_t kind, first, cached;
 } unit;
 
 /* Units are gathered in batches, and where the cache may have one is fetched while the others are gathered: most of
@@ -127,25 +115,37 @@ typedef struct {
     size_t number, at; /* the piece, and how far into it */
 } cursor;
 
+/* The token that a unit of one character is, or TK_NO_ID. */
+TK_INLINE uint32_t token_of_character(const tk_model *m, const uint8_t *p, size_t n) {
+    unsigned length;
+    if (n != tk_utf8_length(*p) || !m->cuts.joined) return TK_NO_ID;
+    return tk_character_id(&m->cuts, tk_utf8_decode(p, &length));
+}
+
 static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_aligned *a, cursor *c, unit *units) {
-    int cuts = m->cuts && !w->drops, caches = w->cache.units && !w->drops, whole_piece = m->whole_piece && !w->drops;
+    int cuts = (m->cuts.blanks || m->cuts.joined) && !w->drops;
+    int caches = w->cache.units && !w->drops, whole_piece = m->whole_piece && !w->drops;
     size_t count = 0;
     while (count < BATCH && c->number < a->n_pieces) {
         const tk_piece *piece = a->pieces + c->number;
         const uint8_t *p = a->text + piece->start + c->at;
         size_t left = piece->end - piece->start - c->at;
         unit *u = units + count++;
-        *u = (unit){.start = piece->start + c->at, .length = left, .number = c->number};
-        u->kind = c->at ? LATER_UNIT : FIRST_UNIT;
+        u->start = piece->start + c->at;
+        u->length = left;
+        u->number = c->number;
+        u->first = !c->at;
+        u->kind = UNIT;
         u->id = (uint32_t)piece->id;
         if (piece->id != TK_NO_TOKEN) {
             u->kind = ONE_TOKEN;
-        } else if (whole_piece && !c->at && (u->id = tk_trie_find(&m->trie, p, left)) != TK_NO_ID) {
+        } else if (whole_piece && u->first && (u->id = tk_trie_find(&m->trie, p, left)) != TK_NO_ID) {
             u->kind = ONE_TOKEN;
         } else {
-            if (cuts) u->length = unit_length(p, left);
-            u->cached = caches && u->length <= TK_UNIT_BYTES;
-            if (u->cached) {
+            if (cuts) u->length = tk_unit_length(&m->cuts, p, left);
+            if (cuts && *p >= TK_WIDE && (u->id = token_of_character(m, p, u->length)) != TK_NO_ID) {
+                u->kind = ONE_CHARACTER;
+            } else if ((u->cached = caches && u->length <= TK_UNIT_BYTES)) {
                 u->key = tk_unit_key_of(&w->cache, p, u->length);
                 TK_PREFETCH(w->cache.units + u->key.slot);
                 TK_PREFETCH(w->cache.units + u->key.slot + 1);
@@ -160,26 +160,31 @@ static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_align
 /* The tokens of a unit; *behind is where those of its piece end so far, in bytes of the piece. */
 TK_INLINE int encode_unit(const tk_model *m, tk_model_worker *w, const tk_aligned *a, const unit *u, size_t *behind) {
     const tk_piece *piece = a->pieces + u->number;
-    const tk_sub *subs;
-    size_t count;
-    tk_sub found[TK_UNIT_TOKENS];
+    size_t from = *behind;
     int status;
     const tk_unit *known = u->cached ? tk_unit_find(&w->cache, &u->key) : NULL;
     if (TK_LIKELY(known != NULL)) {
-        count = known->count;
-        for (size_t k = 0; k < count; k++) found[k] = (tk_sub){known->ids[k], known->starts[k], known->ends[k]};
-        subs = found;
-    } else {
-        w->n_subs = 0;
-        if ((status = m->encode(m, w, a->text + u->start, u->length)) != TK_OK) return status;
-        subs = w->subs;
-        count = w->n_subs;
-        if (u->cached) tk_unit_learn(&w->cache, &u->key, subs, count);
+        size_t count = known->count, more = count > TK_UNIT_TOKENS ? count - TK_UNIT_TOKENS : 0;
+        if (TK_UNLIKELY((status = room(w, count)) != TK_OK)) return status;
+        for (size_t k = 0; k < count - more; k++) {
+            emit(w, a, piece, u->number, known->ids[k], from + known->starts[k], from + known->ends[k]);
+            *behind = from + known->ends[k];
+        }
+        const tk_unit_rest *rest = tk_unit_rest_of(known);
+        for (size_t k = 0; k < more; k++) {
+            emit(w, a, piece, u->number, rest->ids[k], from + rest->starts[k], from + rest->ends[k]);
+            *behind = from + rest->ends[k];
+        }
+        return TK_OK;
     }
-    if ((status = room(w, count)) != TK_OK) return status;
-    for (size_t k = 0; k < count; k++)
-        emit(w, a, piece, u->number, subs[k].id, *behind + subs[k].start, *behind + subs[k].end);
-    *behind += count ? subs[count - 1].end : 0;
+    w->n_subs = 0;
+    if ((status = m->encode(m, w, a->text + u->start, u->length)) != TK_OK) return status;
+    if (u->cached) tk_unit_learn(&w->cache, &u->key, w->subs, w->n_subs);
+    if ((status = room(w, w->n_subs)) != TK_OK) return status;
+    for (size_t k = 0; k < w->n_subs; k++) {
+        emit(w, a, piece, u->number, w->subs[k].id, from + w->subs[k].start, from + w->subs[k].end);
+        *behind = from + w->subs[k].end;
+    }
     return TK_OK;
 }
 
@@ -193,10 +198,11 @@ int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) 
     while ((count = gather(m, w, a, &c, units))) {
         for (size_t k = 0; k < count; k++) {
             const unit *u = units + k;
-            if (u->kind != LATER_UNIT) behind = 0;
-            if (TK_UNLIKELY(u->kind == ONE_TOKEN)) {
+            if (u->first) behind = 0;
+            if (u->kind != UNIT) {
                 if ((status = room(w, 1)) != TK_OK) return status;
-                emit(w, a, a->pieces + u->number, u->number, u->id, 0, u->length);
+                emit(w, a, a->pieces + u->number, u->number, u->id, behind, behind + u->length);
+                behind += u->length;
             } else if ((status = encode_unit(m, w, a, u, &behind)) != TK_OK) {
                 w->failed = u->number;
                 return status;

@@ -5,6 +5,7 @@
 #ifndef TK_MODEL_H
 #define TK_MODEL_H
 #include "aligned.h"
+#include "model_cuts.h"
 #include "token_trie.h"
 #include "unit_cache.h"
 
@@ -95,7 +96,7 @@ struct tk_model {
     tk_token_trie trie;
     uint32_t unknown;       /* id, or TK_NO_ID */
     int whole_piece;        /* a piece that is a token is that token */
-    int cuts;               /* no token reaches from any other character into U+2581 */
+    tk_unit_cuts cuts;      /* all zero: pieces are not cut into units */
     int byte_fallback;
     uint32_t bytes[256];    /* the ids of <0x00> to <0xFF> */
     union {
@@ -108,7 +109,7 @@ struct tk_model {
 /* What is the same in all models, from the options. `prefix` and so on are kept: the owner keeps them alive. */
 typedef struct {
     uint32_t unknown;
-    int byte_fallback, whole_piece, fuses, drops_unknown;
+    int byte_fallback, whole_piece, fuses, drops_unknown, cuts; /* BPE: may pieces be cut into units? */
     const uint8_t *prefix, *suffix;
     size_t n_prefix, n_suffix;
     const uint32_t *merges; /* BPE: [n_merges][3] */

@@ -63,7 +63,7 @@ static int read_merges(tk_model *m, const tk_own_tokens *own, const tk_model_opt
         size_t slot = pair_slot(bpe, key);
         while (bpe->pairs[slot].key != key && bpe->pairs[slot].key != UINT64_MAX) slot = (slot + 1) & bpe->pair_mask;
         bpe->pairs[slot] = (tk_ranked_pair){key, (uint32_t)rank, merge[2]}; /* of a pair named twice the last counts */
-        if (holds_inner_blank(tk_own_bytes(own, merge[2]), tk_own_length(own, merge[2]))) m->cuts = 0;
+        if (holds_inner_blank(tk_own_bytes(own, merge[2]), tk_own_length(own, merge[2]))) m->cuts.blanks = 0;
     }
     return TK_OK;
 }
@@ -290,6 +290,8 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     bpe->dropout = o->dropout;
     bpe->fuses = o->fuses;
     bpe->drops_unknown = o->drops_unknown;
-    m->cuts = may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
-    return read_merges(m, own, o, culprit);
+    m->cuts.blanks = o->cuts && may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
+    status = read_merges(m, own, o, culprit);
+    if (status != TK_OK || !o->cuts || o->n_prefix || o->n_suffix) return status;
+    return tk_unit_cuts_build(&m->cuts, own, o->merges, o->n_merges, m->byte_fallback ? m->bytes : NULL);
 }

@@ -53,6 +53,69 @@ int tk_prefix_space(tk_aligned *a) {
     return tk_rewrite_end(&w, a);
 }
 
+/* How many spaces are in n bytes. */
+static size_t count_spaces(const uint8_t *text, size_t n) {
+    enum { BLOCK = 255 }; /* as many as a byte counts: compilers make vectors of it */
+    size_t spaces = 0;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        uint8_t some = 0;
+        for (size_t k = at, end = n - at < BLOCK ? n : at + BLOCK; k < end; k++) some += text[k] == ' ';
+        spaces += some;
+    }
+    return spaces;
+}
+
+enum { RUN = 8 }; /* bytes of ASCII at a time, and as many bytes and spans may be written behind what is meant */
+
+/* How many of the next RUN bytes are ASCII but no space, from the first on. */
+TK_INLINE size_t plain_run(const uint8_t *p) {
+    const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
+    uint64_t bytes = tk_load64(p), other = bytes ^ ones * ' ';
+    /* The lowest bit that is set is right, which is all that is asked for. */
+    uint64_t stops = (bytes | ((other - ones) & ~other)) & high;
+    if (!stops) return RUN;
+#if defined(__GNUC__) || defined(__clang__)
+    return (size_t)__builtin_ctzll(stops) >> 3;
+#else
+    size_t n = 0;
+    while (p[n] < 0x80 && p[n] != ' ') n++;
+    return n;
+#endif
+}
+
+/* What is left of the piece, with the n bytes of a replacement for each space; there is room for it and RUN more. */
+static void replace_spaces(tk_rewrite *w, const uint8_t bytes[4], size_t n) {
+    const uint8_t *text = w->from->text;
+    const tk_span *from = w->from->spans;
+    const size_t end = w->end;
+    uint8_t *out = w->made.text + w->made.n;
+    tk_span *spans = w->made.spans + w->made.n;
+    size_t at = w->at;
+    while (at < end) {
+        if (text[at] < 0x80 && end - at >= RUN) {
+            size_t run = plain_run(text + at);
+            memcpy(out, text + at, RUN);
+            if (from) memcpy(spans, from + at, RUN * sizeof *spans);
+            else
+                for (uint32_t k = 0; k < RUN; k++) spans[k] = (tk_span){(uint32_t)at + k, (uint32_t)at + k + 1};
+            out += run;
+            spans += run;
+            at += run;
+            if (run == RUN || text[at] != ' ') continue;
+        }
+        unsigned length = tk_utf8_length(text[at]);
+        size_t wide = text[at] == ' ' ? n : length;
+        tk_span span = from ? from[at] : (tk_span){(uint32_t)at, (uint32_t)(at + length)};
+        memcpy(out, text[at] == ' ' ? bytes : text + at, 4);
+        spans[0] = spans[1] = spans[2] = spans[3] = span;
+        out += wide;
+        spans += wide;
+        at += length;
+    }
+    w->at = at;
+    w->made.n = (size_t)(out - w->made.text);
+}
+
 int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
     tk_rewrite w;
     uint8_t bytes[4] = {0};
@@ -64,22 +127,9 @@ int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
         int starts = *start == ' ' || (w.end - w.at >= n && !memcmp(start, bytes, n));
         if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && span.start == 0)))
             tk_rewrite_bytes(&w, bytes, n, span); /* it belongs to the character behind it, as in tokenizers */
-        size_t longer = 0;
-        for (size_t at = w.at; at < w.end; at++) longer += a->text[at] == ' ';
-        if (!tk_rewrite_room(&w, w.end - w.at + longer * (n - 1) + 4)) break; /* four are written at a time */
-        uint8_t *out = w.made.text + w.made.n;
-        tk_span *spans = w.made.spans + w.made.n;
-        while (w.at < w.end) {
-            unsigned length = tk_utf8_length(a->text[w.at]), wide = length;
-            span = tk_rewrite_here(&w);
-            if (a->text[w.at] == ' ') memcpy(out, bytes, 4), wide = (unsigned)n;
-            else memcpy(out, a->text + w.at, 4);
-            spans[0] = spans[1] = spans[2] = spans[3] = span;
-            out += wide;
-            spans += wide;
-            w.at += length;
-        }
-        w.made.n = (size_t)(out - w.made.text);
+        size_t longer = count_spaces(a->text + w.at, w.end - w.at) * (n - 1);
+        if (!tk_rewrite_room(&w, w.end - w.at + longer + RUN)) break;
+        replace_spaces(&w, bytes, n);
     }
     return tk_rewrite_end(&w, a);
 }

@@ -1,7 +1,8 @@
 /* The bytes of a unit in, its tokens out: an exact cache of bounded size, keyed by all bytes, owned by one thread.
 
    An entry is one cache line: up to 31 bytes and their number, up to 5 tokens. It may stand in one of two
-   neighbouring lines; a new one takes the place of one of them by turns. */
+   neighbouring lines; a new one takes the place of one of them by turns. One of more tokens takes both: what does not
+   fit into the first stands in the second. */
 #ifndef TK_UNIT_CACHE_H
 #define TK_UNIT_CACHE_H
 #include "base.h"
@@ -11,13 +12,20 @@ typedef struct {
     uint32_t id, start, end;
 } tk_sub;
 
-enum { TK_UNIT_BYTES = 31, TK_UNIT_TOKENS = 5 };
+enum { TK_UNIT_BYTES = 31, TK_UNIT_TOKENS = 5, TK_UNIT_MORE = 8 };
 
 typedef struct {
     uint64_t key[4]; /* the last byte is the number of bytes; 0 is a free entry */
     uint32_t ids[TK_UNIT_TOKENS];
     uint8_t count, spare, starts[TK_UNIT_TOKENS], ends[TK_UNIT_TOKENS];
 } tk_unit;
+
+/* The second line of a unit: `key` stands where that of another would, and is none. */
+typedef struct {
+    uint8_t starts[TK_UNIT_MORE], ends[TK_UNIT_MORE];
+    uint64_t spare, key;
+    uint32_t ids[TK_UNIT_MORE];
+} tk_unit_rest;
 
 /* All zero is a cache that is off. */
 typedef struct {
@@ -53,11 +61,15 @@ TK_INLINE tk_unit_key tk_unit_key_of(const tk_unit_cache *cache, const uint8_t *
         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     tk_unit_key key;
     const uint8_t *mask = keep + 32 - n;
-    uint64_t hash = UINT64_C(0x2545F4914F6CDD1D);
     for (int i = 0; i < 4; i++) key.words[i] = tk_load64(p + 8 * i) & tk_load64(mask + 8 * i);
     key.words[3] |= (uint64_t)n << 56;
-    for (int i = 0; i < 4; i++) hash = (hash ^ key.words[i]) * UINT64_C(0x9E3779B97F4A7C15), hash ^= hash >> 32;
-    key.slot = (size_t)(hash >> 7) & cache->mask & ~(size_t)1;
+    /* Four products that do not wait for one another; their upper halves are the ones that are mixed. */
+    uint64_t hash = (key.words[0] ^ UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= key.words[1] * UINT64_C(0xD6E8FEB86659FD93) >> 7;
+    hash ^= key.words[2] * UINT64_C(0x9FB21C651E98DF25) >> 13;
+    hash ^= key.words[3] * UINT64_C(0xC2B2AE3D27D4EB4F) >> 19;
+    hash = (hash ^ hash >> 32) * UINT64_C(0xBF58476D1CE4E5B9);
+    key.slot = (size_t)(hash >> 29) & cache->mask & ~(size_t)1;
     return key;
 }
 
@@ -74,19 +86,38 @@ TK_INLINE const tk_unit *tk_unit_find(tk_unit_cache *cache, const tk_unit_key *k
     return NULL;
 }
 
+/* The tokens of a unit that are more than TK_UNIT_TOKENS. */
+TK_INLINE const tk_unit_rest *tk_unit_rest_of(const tk_unit *unit) { return (const tk_unit_rest *)(unit + 1); }
+
+TK_INLINE int tk_unit_is_long(const tk_unit *unit) { return unit->key[3] && unit->count > TK_UNIT_TOKENS; }
+
+static inline void tk_unit_forget(tk_unit_cache *cache, tk_unit *even) {
+    cache->n -= (even->key[3] != 0) + (even[1].key[3] && !tk_unit_is_long(even));
+    even->key[3] = even[1].key[3] = 0;
+}
+
 static inline void tk_unit_learn(tk_unit_cache *cache, const tk_unit_key *key, const tk_sub *subs, size_t count) {
-    if (count > TK_UNIT_TOKENS) return;
+    if (count > TK_UNIT_TOKENS + TK_UNIT_MORE) return;
     for (size_t i = 0; i < count; i++)
         if (subs[i].end > UINT8_MAX) return;
     tk_unit *unit = cache->units + key->slot;
+    if (count > TK_UNIT_TOKENS || tk_unit_is_long(unit)) tk_unit_forget(cache, unit);
     if (unit->key[3] && (!unit[1].key[3] || cache->turn++ & 1)) unit++;
     cache->n += !unit->key[3];
     memcpy(unit->key, key->words, sizeof unit->key);
     unit->count = (uint8_t)count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < TK_UNIT_TOKENS; i++) {
         unit->ids[i] = subs[i].id;
         unit->starts[i] = (uint8_t)subs[i].start;
         unit->ends[i] = (uint8_t)subs[i].end;
+    }
+    if (count <= TK_UNIT_TOKENS) return;
+    tk_unit_rest *rest = (tk_unit_rest *)(unit + 1);
+    rest->key = UINT64_MAX;
+    for (size_t i = TK_UNIT_TOKENS; i < count; i++) {
+        rest->ids[i - TK_UNIT_TOKENS] = subs[i].id;
+        rest->starts[i - TK_UNIT_TOKENS] = (uint8_t)subs[i].start;
+        rest->ends[i - TK_UNIT_TOKENS] = (uint8_t)subs[i].end;
     }
 }
 
