@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tokkit.added_tokens import content
 from tokkit.definition import BPE, Definition, Padding, Truncation
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
@@ -17,6 +18,7 @@ from tokkit.postprocessors.layout import Postprocessor
 from tokkit.postprocessors.lengths import pad
 from tokkit.postprocessors.plain import Plain
 from tokkit.postprocessors.trimming import Spaces
+from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -38,12 +40,20 @@ class Assembler:
 
     @functools.cached_property
     def _spaces(self) -> Spaces:
-        vocab, added = self._definition.vocab, self._definition.added_tokens
+        vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        return replace(made, stripping=frozenset(token.id for token in added if token.lstrip or token.rstrip))
+        if normalizer is not None and (normalized := [token for token in added if token.normalized]):
+            # They are found as what they are normalized to.
+            ids = [token.id for token in normalized]
+            found = Spaces.of(Vocab.from_list([content(token, normalizer).encode() for token in normalized]))
+            made.leading[ids], made.trailing[ids] = found.leading, found.trailing
+        stripping = {token.id: token.content for token in added if token.lstrip or token.rstrip}
+        if (unknown := getattr(self._definition.model, "unk_id", None)) is not None:
+            stripping[unknown] = ""  # of Unigram, whose unknown token stands for the text that it covers
+        return replace(made, stripping=stripping)
 
-    def truncation(self, given: Truncation | int | None | Own) -> Truncation | None:
+    def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""
         if isinstance(given, int) and not isinstance(given, bool):
             return Truncation(max_length=given)
@@ -51,7 +61,7 @@ class Assembler:
             raise OptionError(f'truncation is {given!r}; it must be a Truncation, a number of tokens, None or "own"')
         return self._definition.truncation if given == "own" else given
 
-    def padding(self, given: Padding | None | Own) -> Padding | None:
+    def padding(self, given: Padding | Own | None) -> Padding | None:
         """Return how to fill up: as given, or as the definition says."""
         if given is not None and given != "own" and not isinstance(given, Padding):
             raise OptionError(f'padding is {given!r}; it must be a Padding, None or "own"')
@@ -119,9 +129,7 @@ class Assembler:
         """Return the rows of texts, or of pairs, as arrays."""
         check_sequences(texts, pairs)
         flat = [self._engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
-        return batch(
-            self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special
-        )
+        return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
 
 
 def check_sequences(texts: object, pairs: object) -> None:

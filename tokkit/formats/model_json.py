@@ -75,7 +75,9 @@ def pack(tokens: Mapping[str, int], path: str) -> Vocab:
     return Vocab(joined.encode(), np.cumsum(offsets))
 
 
-def read(model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> Any:
+def read(
+    model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
+) -> Any:
     """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `foreign` ids."""
     try:
         made = _READERS[type_](model, vocab, scores, packed, foreign)
@@ -85,7 +87,9 @@ def read(model: Section, type_: str, vocab: dict[str, int], scores: Sequence[flo
     return made
 
 
-def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> CharBPE:
+def _bpe(
+    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
+) -> CharBPE:
     prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
     listed = model.take("merges", list)
     try:
@@ -110,13 +114,17 @@ def _bpe(model: Section, vocab: dict[str, int], scores: Sequence[float], packed:
     )
 
 
-def _unigram(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> Unigram:
+def _unigram(
+    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
+) -> Unigram:
     unk_id = model.take("unk_id", int, NULL, default=None)
     fallback = model.take("byte_fallback", bool, NULL, default=None)
     return Unigram(scores=np.array(scores, dtype=np.float64), unk_id=unk_id, byte_fallback=bool(fallback))
 
 
-def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> WordPiece:
+def _wordpiece(
+    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
+) -> WordPiece:
     return WordPiece(
         unk_token=model.take("unk_token", str),
         continuing_subword_prefix=model.take("continuing_subword_prefix", str),
@@ -124,7 +132,9 @@ def _wordpiece(model: Section, vocab: dict[str, int], scores: Sequence[float], p
     )
 
 
-def _wordlevel(model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]) -> WordLevel:
+def _wordlevel(
+    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
+) -> WordLevel:
     return WordLevel(unk_token=model.take("unk_token", str))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ class Spaces:
 
     leading: Integers
     trailing: Integers
-    stripping: frozenset[int] = frozenset()
-    """Ids of added tokens that take white space of the text along, a different one at each place."""
+    stripping: Mapping[int, str] = field(default_factory=dict)
+    """Ids of tokens whose white space is that of the text they cover, if that holds what is said here: added ones
+    that take white space along, each with its content, and unknown ones."""
 
     def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
         """Return how many spaces each token of an encoding begins and ends with."""
@@ -42,6 +43,8 @@ class Spaces:
         if self.stripping:
             for i in np.flatnonzero(np.isin(ids, list(self.stripping))).tolist():
                 text = encoding.column("covered")[i].decode()
+                if self.stripping[ids[i]] not in text:
+                    continue
                 leading[i] = len(text) - len(text.lstrip(SPACE + WHITE_SPACE))
                 trailing[i] = len(text) - len(text.rstrip(SPACE + WHITE_SPACE))
         return leading, trailing
