@@ -109,7 +109,7 @@ def test_pairs_and_texts_cut_into_words(both: tuple[str, tokkit.Tokenizer, Any],
         )
 
 
-def test_the_published_ids_come_out(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+def test_golden_ids_are_ours(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     name, tok, _ = both
     if name not in GOLDEN:
         pytest.skip(f"there are no golden ids of {name}")
@@ -124,7 +124,7 @@ def test_the_published_ids_come_out(both: tuple[str, tokkit.Tokenizer, Any], sha
     assert len(wrong) <= (2 if name in EXACT_TIES else 0), wrong
 
 
-def test_ids_become_the_same_text(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+def test_ids_are_decoded_alike(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     _, tok, theirs = both
     for text in [*documents(shared, 500, 2), *texts(shared)]:
         clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

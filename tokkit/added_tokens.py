@@ -72,7 +72,8 @@ class _Pass:
     def __init__(self, tokens: list[AddedToken], normalizer: Normalizer | None) -> None:
         self._tokens = tokens
         self._matcher = AddedMatcher(
-            (_content(token, normalizer), token.id, token.single_word, token.lstrip, token.rstrip) for token in tokens
+            (content(token, normalizer).encode(), token.id, token.single_word, token.lstrip, token.rstrip)
+            for token in tokens
         )
         self._none = self._which(frozenset())
         self._has_special = 0 in self._none
@@ -88,10 +89,10 @@ class _Pass:
         return bytes(not token.special or special is None or token.content in special for token in self._tokens)
 
 
-def _content(token: AddedToken, normalizer: Normalizer | None) -> bytes:
-    """Return the bytes that a token is found by."""
-    if normalizer is None:
-        return token.content.encode()
+def content(token: AddedToken, normalizer: Normalizer | None) -> str:
+    """Return the text that a token is found by, which is what decoding gives for it too."""
+    if normalizer is None or not token.normalized:
+        return token.content
     text = AlignedText(token.content)
     normalizer.normalize(text)
-    return text.utf8
+    return "".join(text.pieces)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from tokkit.added_tokens import content
 from tokkit.definition import BPE, Definition, Padding, Truncation
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
@@ -17,6 +18,7 @@ from tokkit.postprocessors.layout import Postprocessor
 from tokkit.postprocessors.lengths import pad
 from tokkit.postprocessors.plain import Plain
 from tokkit.postprocessors.trimming import Spaces
+from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -38,12 +40,18 @@ class Assembler:
 
     @functools.cached_property
     def _spaces(self) -> Spaces:
-        vocab, added = self._definition.vocab, self._definition.added_tokens
+        vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        stripping = np.zeros(vocab.n_ids, dtype=bool)
-        stripping[[token.id for token in added if token.lstrip or token.rstrip]] = True
-        return replace(made, stripping=stripping) if stripping.any() else made
+        if normalizer is not None and (normalized := [token for token in added if token.normalized]):
+            # They are found as what they are normalized to.
+            ids = [token.id for token in normalized]
+            found = Spaces.of(Vocab.from_list([content(token, normalizer).encode() for token in normalized]))
+            made.leading[ids], made.trailing[ids] = found.leading, found.trailing
+        stripping = {token.id: token.content for token in added if token.lstrip or token.rstrip}
+        if (unknown := getattr(self._definition.model, "unk_id", None)) is not None:
+            stripping[unknown] = ""  # of Unigram, whose unknown token stands for the text that it covers
+        return made.with_stripping(stripping) if stripping else made
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""

@@ -5,14 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tokkit._core.detokenize import Detokenizer
 from tokkit.definition import BPE, Definition
+from tokkit.errors import VocabError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tokkit.decoders.base import Decoder
     from tokkit.decoders.table import Table
+
+T = TypeVar("T")
 
 
 class Stream(Protocol):
@@ -28,15 +34,38 @@ class Stream(Protocol):
 class Decoding:
     """Decodes ids of one definition: joins their bytes, or gives the tokens of components to their decoder.
 
-    KeyError(id) for an id that no token has.
+    KeyError(id) for an id that no token has; streams, which callers hold themselves, give the VocabError of `unknown`.
     """
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self._by_bytes = isinstance(definition.model, BPE)
-        self._detokenizer = Detokenizer(definition.vocab.blob, definition.vocab.offsets)
+        self._detokenizer = Detokenizer(*self._spelt())
         self.decode: Callable[..., str] = self._detokenizer.decode if self._by_bytes else self._decode_tokens
         """Return the text of ids; bytes that are no UTF-8 are treated as bytes.decode does with `errors`."""
+
+    def _spelt(self) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8] | None]:
+        """Return the tokens as they are decoded, joined, where each begins and ends, and which there are.
+
+        An added token that is looked for in normalized text is decoded as what it is found by.
+        """
+        vocab, normalizer = self._definition.vocab, self._definition.normalizer
+        if normalizer is None or not any(token.normalized for token in self._definition.added_tokens):
+            return vocab.blob, vocab.offsets, None
+        import numpy as np
+
+        from tokkit.added_tokens import content
+
+        found = {token.id: content(token, normalizer).encode() for token in self._definition.added_tokens}
+        lengths = np.diff(vocab.offsets)
+        present = (lengths > 0).astype(np.uint8)
+        parts, done = [], 0
+        for id_, token in sorted(found.items()):
+            parts += [vocab.blob[done : vocab.offsets[id_]], token]
+            done = int(vocab.offsets[id_ + 1])
+            lengths[id_] = len(token)
+        parts.append(vocab.blob[done:])
+        return b"".join(parts), np.append(0, np.cumsum(lengths)), present
 
     @functools.cached_property
     def chain(self) -> Decoder:
@@ -47,8 +76,11 @@ class Decoding:
 
     @functools.cached_property
     def _tokens(self) -> list[str | None]:
-        vocab = self._definition.vocab
-        return [vocab.blob[a:b].decode() if b > a else None for a, b in pairwise(vocab.offsets.tolist())]
+        blob, offsets, present = self._spelt()
+        ends = offsets.tolist()
+        there = [b > a for a, b in pairwise(ends)] if present is None else present.tolist()
+        slices = zip(there, ends[:-1], ends[1:], strict=True)
+        return [blob[a:b].decode() if is_there else None for is_there, a, b in slices]
 
     @functools.cached_property
     def _table(self) -> Table | None:
@@ -57,19 +89,41 @@ class Decoding:
         return table.build(self.chain, self._tokens)
 
     def _token(self, id_: int) -> str:
-        token = self._tokens[id_] if 0 <= id_ < len(self._tokens) else None
-        if token is None:
-            raise KeyError(id_)
-        return token
+        self._detokenizer.decode_bytes([id_])  # which checks it
+        return self._tokens[id_] or ""
 
     def _decode_tokens(self, ids: Iterable[int], errors: str = "replace") -> str:
         if self._table is not None:
             return self._table.decode(ids)
-        return self.chain.decode([self._token(int(id_)) for id_ in ids])
+        ids = list(ids)
+        self._detokenizer.decode_bytes(ids)  # which checks them
+        return self.chain.decode([self._tokens[id_] or "" for id_ in ids])
 
     def token_bytes(self, id_: int) -> bytes:
         """Return the bytes of one token, as the vocabulary has them."""
-        return self._detokenizer.decode_bytes([id_])
+        self._detokenizer.decode_bytes([id_])
+        return self._definition.vocab[int(id_)]
+
+    def unknown(self, id_: object) -> VocabError:
+        """Return the error of an id that no token has."""
+        return VocabError(f"no token has the id {id_}; ids run from 0 to {self._definition.vocab.n_ids - 1}")
+
+    @functools.cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The ids that decoding without special tokens leaves out: as tokenizers does, those decoded as one's text."""
+        from tokkit.added_tokens import content
+
+        special, normalizer = self._definition.special_tokens, self._definition.normalizer
+        return frozenset(t.id for t in self._definition.added_tokens if content(t, normalizer) in special)
+
+    def _or_unknown(self, of_id: Callable[[int], T]) -> Callable[[int], T]:
+        def known(id_: int) -> T:
+            try:
+                return of_id(id_)
+            except KeyError as error:
+                raise self.unknown(error.args[0]) from None
+
+        return known
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of ids: of their tokens, joined, or of their text."""
@@ -79,4 +133,6 @@ class Decoding:
         """Return what decodes id by id."""
         from tokkit.decoders.streaming import ChainStream, DecodeStream
 
-        return DecodeStream(self.token_bytes, errors) if self._by_bytes else ChainStream(self.chain, self._token)
+        if not self._by_bytes:
+            return ChainStream(self.chain, self._or_unknown(self._token))
+        return DecodeStream(self._or_unknown(lambda id_: self._detokenizer.decode_bytes([id_])), errors)

@@ -13,7 +13,7 @@ from tokkit import formats
 from tokkit.decoding import Decoding, Stream
 from tokkit.definition import Definition, Padding, Truncation
 from tokkit.engine import Special, engine_of, thread_count
-from tokkit.errors import OptionError, VocabError
+from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -300,18 +300,18 @@ class Tokenizer:
         `skip_special` leaves out special tokens.
         """
         if skip_special:
-            ids = [id_ for id_ in ids if id_ not in self._special_ids]
+            ids = [id_ for id_ in ids if id_ not in self._decoding.special_ids]
         try:
             return self._decode(ids, errors)
         except KeyError as error:
-            raise self._unknown(error.args[0]) from None
+            raise self._decoding.unknown(error.args[0]) from None
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of `ids`, joined."""
         try:
             return self._decoding.decode_bytes(ids)
         except KeyError as error:
-            raise self._unknown(error.args[0]) from None
+            raise self._decoding.unknown(error.args[0]) from None
 
     def decode_batch(self, batch: Iterable[Iterable[int]], *, errors: str = "replace") -> list[str]:
         """Return the text of each sequence of ids."""
@@ -326,14 +326,7 @@ class Tokenizer:
         try:
             return self._decoding.token_bytes(id_)
         except KeyError as error:
-            raise self._unknown(error.args[0]) from None
-
-    @functools.cached_property
-    def _special_ids(self) -> frozenset[int]:
-        return frozenset(self.special_tokens.values())
-
-    def _unknown(self, id_: object) -> VocabError:
-        return VocabError(f"no token has the id {id_}; ids run from 0 to {self.n_ids - 1}")
+            raise self._decoding.unknown(error.args[0]) from None
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Tokenizer:
         """Return a tokenizer that has `tokens` (text → id) as special tokens besides its own."""

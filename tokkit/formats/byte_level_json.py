@@ -67,20 +67,28 @@ def _make_any(merges: Sequence[Any], texts: Collection[str]) -> bool:
     return any(f"\n{text} " in lines or f" {text}\n" in lines or f"\n{text}\n" in joined for text in texts)
 
 
-OPTIONS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback")
+_TEXT = (str, type(None))
+OPTIONS: dict[str, tuple[type, ...]] = {
+    "dropout": (float, int, type(None)),
+    "unk_token": _TEXT,
+    "continuing_subword_prefix": _TEXT,
+    "end_of_word_suffix": _TEXT,
+    "fuse_unk": (bool,),
+    "byte_fallback": (bool,),
+}
 """What a model over bytes does without. Nothing is unknown to it, so it is all one which token would stand for it."""
 
 
 def has_options(model: Section) -> bool:
     """Tell whether a BPE model has options that the byte-level engine does not know."""
-    return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS)
+    return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
 def read(model: Section, vocab: Mapping[str, int], added: Iterable[AddedToken], split: Split) -> Definition:
     """Return the definition of a model over bytes."""
     whole_piece = model.take("ignore_merges", bool, default=False)
-    for name in (*OPTIONS, "unk_token"):
-        model.take(name, default=None)
+    for name, types in OPTIONS.items():
+        model.take(name, *types, default=None)
     merges = model.take("merges", list)
     model.finish()
     texts = {token.content: token.id for token in added}

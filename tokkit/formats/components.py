@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tokkit.definition import is_text
-from tokkit.errors import FormatError, TokkitError
+from tokkit.errors import FormatError, PatternError, TokkitError
 from tokkit.formats import oniguruma, strict_json
 from tokkit.formats.strict_json import Section
 
@@ -51,7 +51,7 @@ def _pattern(value: Any, path: str) -> dict[str, str]:
     """Return {"String": …} or {"Regex": …}; a regular expression that is not read alike is refused by name."""
     section = Section(value, path)
     kind = "String" if "String" in section else "Regex"
-    text = section.take(kind, str)
+    text = _text().read(section.take(kind), section.at(kind))
     section.finish()
     if kind == "Regex":
         try:
@@ -75,7 +75,8 @@ def _pair(value: Any, path: str) -> tuple[str, int]:
 def _parts(kinds: Callable[[], Mapping[str, Kind]]) -> Field:
     def read_all(value: Any, path: str) -> list[Any]:
         strict_json.typed(value, path, list)
-        return [read(item, f"{path}[{i}]", kinds()) for i, item in enumerate(value)]
+        items = [(strict_json.typed(item, f"{path}[{i}]", dict), f"{path}[{i}]") for i, item in enumerate(value)]
+        return [read(item, place, kinds()) for item, place in items]
 
     return Field(read_all, lambda parts: [write(part, kinds()) for part in parts])
 
@@ -122,8 +123,10 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
     section.finish()
     try:
         return chosen.made_by(**given)
-    except RecursionError:
-        raise FormatError(f"{path}: nested too deep") from None
+    except (PatternError, RecursionError) as error:
+        place = f"{path}.pattern.Regex" if "pattern" in given else path
+        said = "nested too deep" if isinstance(error, RecursionError) else error
+        raise FormatError(f"{place}: {said}") from None
     except TokkitError as error:
         raise FormatError(f"{path}: {error}") from None
 

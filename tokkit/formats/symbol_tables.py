@@ -49,8 +49,8 @@ def read(
 
     A special token is text, not symbols; it may stand in `vocab` under its own id or be absent from it. `path`
     names the vocabulary in messages. `listed` are the merges as a list of "left right" or pairs, which are read in
-    C; `merges` is gone through where there is something to say. FormatError for tokens that are not symbols, a byte without a token unless
-    such bytes are dropped, and merges of or into what is no ordinary token.
+    C; `merges` is gone through where there is something to say. FormatError for tokens that are not symbols, a byte
+    without a token unless such bytes are dropped, and merges of or into what is no ordinary token.
     """
     ordinary = {token: id_ for token, id_ in vocab.items() if token not in special_tokens}
     by_id = sorted(ordinary, key=ordinary.__getitem__)

@@ -1,0 +1,224 @@
+"""A tokenizer.json and texts in, what tokkit and tokenizers make of them side by side out, and where they part."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import tokkit
+from pipelines import Json, quiet
+from rival_encodings import said
+from tokkit.errors import TokkitError
+from tokkit.formats import byte_symbols, tokenizer_json
+
+FAILED = object()
+"""What tokenizers gives where it raises or panics: there is nothing to be equal to."""
+REFUSED = "refused: "
+TOO_SHORT = REFUSED + "OptionError: max_length is "
+
+
+class Parted(AssertionError):
+    """The two give something else; the message says for what."""
+
+
+def theirs_or_failed(call: Callable[[], Any]) -> Any:
+    """Return what a call of tokenizers gives; its panics are no `Exception`."""
+    with quiet():
+        try:
+            return call()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            return FAILED
+
+
+def ours_or_error(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except TokkitError as error:
+        return f"{REFUSED}{type(error).__name__}: {error}"
+
+
+def plainly(encoding: Any, respelt: Callable[[int, str], str], *, offsets: bool = True) -> Json:
+    """All that an encoding says, its tokens in a spelling that both have."""
+    told = said(encoding)
+
+    def respell(part: Json) -> None:
+        part["tokens"] = [respelt(id_, token) for id_, token in zip(part["ids"], part["tokens"], strict=True)]
+        if not offsets:
+            del part["offsets"]
+        for more in part["overflowing"]:
+            respell(more)
+
+    respell(told)
+    return told
+
+
+class Both:
+    """One tokenizer.json in both libraries."""
+
+    def __init__(self, made: Json) -> None:
+        import tokenizers
+
+        self.made = made
+        text = json.dumps(made)
+        self.theirs = theirs_or_failed(lambda: tokenizers.Tokenizer.from_str(text))
+        self.ours: Any = ours_or_error(lambda: tokkit.Tokenizer(tokenizer_json.read(text.encode())))
+        vocab = made["model"]["vocab"]
+        unigram = isinstance(vocab, list)
+        self.by_bytes = not isinstance(self.ours, str) and isinstance(self.ours.definition.model, tokkit.BPE)
+        affixes = any(made["model"].get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
+        # Bytes of a prefix or suffix that are tokens: tokenizers' offsets are behind the text's end.
+        self.offsets = not (affixes and made["model"].get("byte_fallback"))
+        # White space at the ends of unknown tokens of Unigram, and of normalized tokens that take it along, is trimmed
+        # off by what the text was, and by tokenizers by what the text had become.
+        taking = [token for token in made["added_tokens"] if token["lstrip"] or token["rstrip"]]
+        changed = made["normalizer"] is not None and any(token["normalized"] for token in taking)
+        self.offsets = self.offsets and not ((unigram or changed) and trims(made))
+        # For these tokenizers gives what of the text they stand for, and we the token: known difference.
+        self.surfaces = {token["id"] for token in made["added_tokens"]}
+        self.surfaces |= {made["model"]["unk_id"]} if unigram else set()
+
+    def mine(self, id_: int, token: str) -> str:
+        """The spelling of one of our tokens: those of bytes are spelt by their symbols in files."""
+        if id_ in self.surfaces or token == "[PAD]":
+            return "" if id_ in self.surfaces else token
+        return byte_symbols.to_symbols(self.ours.vocab[id_]) if self.by_bytes else token
+
+    def yours(self, id_: int, token: str) -> str:
+        """The spelling of one of tokenizers' tokens."""
+        return "" if id_ in self.surfaces else token
+
+    def check(self, what: object, ours: Callable[[], Any], theirs: Callable[[], Any]) -> bool:
+        """Compare two calls; False where tokenizers fails. We may refuse nothing that it does."""
+        wanted = theirs_or_failed(theirs)
+        got = ours_or_error(ours)
+        # Where special tokens alone are too long, tokenizers cuts nothing; that is an error of ours by intention.
+        if wanted is FAILED or (isinstance(got, str) and got.startswith(TOO_SHORT)):
+            return False
+        if got != wanted:
+            raise Parted(f"{what!r}\n  ours   {shown(got, wanted)}\n  theirs {shown(wanted, got)}")
+        return True
+
+    def encodings(
+        self, first: Any, second: Any = None, *, pretokenized: bool = False, add_special: bool = True
+    ) -> bool:
+        """Compare all that the encoding of a text, a pair, or words says."""
+        return self.check(
+            (first, second, pretokenized, add_special),
+            lambda: plainly(
+                self.ours(first, second, special="all", pretokenized=pretokenized, add_special=add_special),
+                self.mine,
+                offsets=self.offsets,
+            ),
+            lambda: plainly(
+                self.theirs.encode(first, second, is_pretokenized=pretokenized, add_special_tokens=add_special),
+                self.yours,
+                offsets=self.offsets,
+            ),
+        )
+
+    def batch(self, texts: list[str]) -> bool:
+        """Compare a batch, which is filled up to its longest."""
+        return self.check(
+            texts,
+            lambda: [
+                plainly(one, self.mine, offsets=self.offsets) for one in self.ours.encodings(texts, special="all")
+            ],
+            lambda: [plainly(one, self.yours, offsets=self.offsets) for one in self.theirs.encode_batch(texts)],
+        )
+
+    def decoding(self, ids: list[int]) -> bool:
+        """Compare the text of ids, whole, without special tokens, and as a stream gives it."""
+
+        def streamed() -> str:
+            stream = self.ours.decode_stream()
+            return "".join([*map(stream.step, ids), stream.flush()])
+
+        whole = lambda: self.theirs.decode(ids, skip_special_tokens=False)  # noqa: E731
+        return (
+            self.check(("decode", ids), lambda: self.ours.decode(ids), whole)
+            and self.check(("decode stream", ids), streamed, whole)
+            and self.check(
+                ("decode without special tokens", ids),
+                lambda: self.ours.decode(ids, skip_special=True),
+                lambda: self.theirs.decode(ids, skip_special_tokens=True),
+            )
+        )
+
+    def padded(self, texts: list[str]) -> None:
+        """Compare the arrays of a batch with our own encodings."""
+        made = ours_or_error(lambda: self.ours.encodings(texts, special="all"))
+        rows = ours_or_error(lambda: self.ours.encode_padded(texts, special="all"))
+        if isinstance(made, str) or isinstance(rows, str):
+            # Rows have one length: of what does not fit in a length that is fixed we say so.
+            if isinstance(made, str) != isinstance(rows, str) and "more than the" not in str(rows):
+                raise Parted(f"padded {made} {rows}")
+            return
+        for row, one in enumerate(made):
+            n = len(one)
+            for name in ("ids", "type_ids", "attention_mask", "special_tokens_mask"):
+                found = getattr(rows, name)[row]
+                left = self.made["padding"] and self.made["padding"]["direction"] == "Left"
+                part = found[len(found) - n :] if left else found[:n]
+                if part.tolist() != getattr(one, name):
+                    raise Parted(f"padded {name} of {texts[row]!r}: {part.tolist()}, not {getattr(one, name)}")
+
+    def saved(self) -> Both:
+        """Return what we write of it, in both."""
+        data = tokenizer_json.write(self.ours.definition)
+        again = Both(json.loads(data))
+        if isinstance(again.ours, str) or again.theirs is FAILED:
+            raise Parted(f"what we wrote is not read again: {again.ours if isinstance(again.ours, str) else 'by them'}")
+        if again.ours.fingerprint() != self.ours.fingerprint():
+            raise Parted("what we wrote has another fingerprint")
+        if tokenizer_json.write(again.ours.definition) != data:
+            raise Parted("what we wrote is written in another way when read again")
+        return again
+
+    def everything(self, rng: random.Random, texts: list[str]) -> bool:
+        """Compare all calls on some texts; False where tokenizers refuses the file, or all of them."""
+        if self.theirs is FAILED:
+            return False
+        if isinstance(self.ours, str):
+            raise Parted(self.ours)
+        ran = [self.encodings(text) for text in texts]
+        for first, second in itertools.pairwise(texts):
+            ran.append(self.encodings(first, second))
+            ran.append(self.encodings(first.split(), second.split(), pretokenized=True))
+            ran.append(self.encodings(first, second, add_special=False))
+        ran.append(self.encodings(texts[0].split(" "), pretokenized=True))
+        ran.append(self.batch(texts))
+        self.padded(texts)
+        known = sorted(self.theirs.get_vocab().values())
+        for text in texts[:2]:
+            found = theirs_or_failed(lambda text=text: self.theirs.encode(text))
+            self.decoding([] if found is FAILED else found.ids)
+        self.decoding(rng.choices(known, k=rng.choice((1, 2, 5, 12))))
+        again = self.saved()
+        again.encodings(texts[0], texts[-1])
+        # What the rival makes of our file is what it makes of its own.
+        self.check(
+            ("saved", texts[0]),
+            lambda: theirs_or_failed(lambda: plainly(again.theirs.encode(texts[0]), self.yours, offsets=self.offsets)),
+            lambda: plainly(self.theirs.encode(texts[0]), self.yours, offsets=self.offsets),
+        )
+        return any(ran)
+
+
+def trims(made: Json) -> bool:
+    return '"trim_offsets": true' in json.dumps(made["post_processor"])
+
+
+def shown(told: Any, other: Any) -> str:
+    """What differs, in short."""
+    if isinstance(told, dict) and isinstance(other, dict):
+        parts = [f"{name}: {shown(told[name], other[name])}" for name in told if told[name] != other[name]]
+        return "; ".join(parts)
+    if isinstance(told, list) and isinstance(other, list) and len(told) == len(other):
+        at = next(i for i, (a, b) in enumerate(zip(told, other, strict=True)) if a != b)
+        return f"[{at}] {shown(told[at], other[at])}"
+    return repr(told)[:500]
