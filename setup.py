@@ -12,8 +12,8 @@ MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
 # Extension → the C files that it links.
-TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
-TEXT += ["scan_neon.c"]  # UTF-8 has no NEON of its own
+UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of its own
+TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 MODELS = ["bpe", "unigram", "wordpiece", "wordlevel"]
 SOURCES = {
@@ -30,7 +30,12 @@ SOURCES = {
     "added": [*TEXT, "aligned.c", "char_kinds.c", *(f"added{part}.c" for part in ("", "_trie", "_avx2", "_avx512"))],
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
-    "models": ["token_trie.c", "merge_list.c", "model.c", "model_cuts.c", *(f"model_{kind}.c" for kind in MODELS)],
+    "token_tables": ["token_index.c", "merge_list.c"],
+    "json_tables": ["json_tables.c", *UTF_8],
+    "models": [
+        *("token_trie.c", "token_index.c", "merge_list.c", "model.c", "model_cuts.c"),
+        *(f"model_{kind}.c" for kind in MODELS),
+    ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],

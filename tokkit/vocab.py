@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import overload
 
 import numpy as np
 
+from tokkit._core.token_tables import TokenIndex
 from tokkit.errors import VocabError
 
 MAX_ID = (1 << 21) - 1
@@ -46,7 +46,7 @@ class Vocab:
         offsets.flags.writeable = False
         self.blob = blob
         self.offsets = offsets
-        self._index: dict[bytes, int] | None = None
+        self._index: TokenIndex | None = None
 
     @classmethod
     def from_list(cls, tokens: Iterable[bytes]) -> Vocab:
@@ -103,13 +103,10 @@ class Vocab:
     def _token(self, id_: int) -> bytes:
         return self.blob[self.offsets[id_] : self.offsets[id_ + 1]]
 
-    def _ids(self) -> dict[bytes, int]:
+    def _numbers(self) -> TokenIndex:
+        # Of tokens that are alike it finds the first: where a special token repeats one, the least id counts.
         if self._index is None:
-            # Built back to front, so that the least id wins where a special token repeats a token's bytes.
-            blob, bounds = self.blob, self.offsets.tolist()
-            tokens = [blob[a:b] for a, b in pairwise(bounds)]
-            self._index = dict(zip(reversed(tokens), range(len(tokens) - 1, -1, -1), strict=True))
-            self._index.pop(b"", None)
+            self._index = TokenIndex(self.blob, self.offsets)
         return self._index
 
     @overload
@@ -131,7 +128,8 @@ class Vocab:
 
     def get(self, token: bytes | str, default: int | None = None) -> int | None:
         """Return the id of `token`, or `default` where the vocabulary does not have it."""
-        return self._ids().get(token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token, default)
+        id_ = self._numbers().find(token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token)
+        return default if id_ < 0 else id_
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, int) and not isinstance(key, bool):

@@ -4,6 +4,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tokkit._core.aligned cimport AlignedText, check_stage, tk_aligned
+from tokkit._core.token_tables cimport (
+    tk_find_merges, tk_own_tokens, tk_token_index, tk_token_index_build, tk_token_index_free,
+)
 
 import numpy as np
 
@@ -30,11 +33,6 @@ cdef extern from "model.h" nogil:
         uint8_t *joined
     ctypedef struct tk_model:
         tk_unit_cuts cuts
-    ctypedef struct tk_own_tokens:
-        const uint8_t *blob
-        const int64_t *offsets
-        size_t n_ids
-        const uint8_t *foreign
     ctypedef struct tk_model_options:
         uint32_t unknown
         bint byte_fallback, whole_piece, fuses, drops_unknown, cuts
@@ -56,12 +54,6 @@ cdef extern from "model.h" nogil:
     int tk_wordlevel_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     void tk_model_free(tk_model *m)
     int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text)
-
-cdef extern from "merge_list.h" nogil:
-    int tk_find_merges(
-        const tk_own_tokens *own, const uint8_t *text, size_t n, uint8_t between, size_t n_prefix, uint32_t *merges,
-        size_t n_merges, size_t *number
-    )
 
 ctypedef int (*build_model)(tk_model *, const tk_own_tokens *, const tk_model_options *, int64_t *) noexcept nogil
 
@@ -227,8 +219,9 @@ def find_merges(
     cdef tk_own_tokens own
     cdef uint32_t[:, ::1] out
     cdef const uint8_t *p = <const uint8_t *> <const char *> text
-    cdef size_t number = 0, n = len(text)
+    cdef size_t number = 0, n = len(text), twice = 0
     cdef int status = TK_OK
+    cdef tk_token_index index
     own.blob = <const uint8_t *> <const char *> blob
     own.offsets = &offsets[0]
     own.n_ids = offsets.shape[0] - 1
@@ -239,9 +232,10 @@ def find_merges(
     if n_merges:
         out = merges
         with nogil:
-            status = tk_find_merges(
-                &own, p, n, between, n_prefix, &out[0, 0], n_merges, &number
-            )
+            status = tk_token_index_build(&index, &own, &twice)
+            if status == TK_OK:
+                status = tk_find_merges(&index, p, n, between, n_prefix, &out[0, 0], n_merges, &number)
+            tk_token_index_free(&index)
     if status == TK_NO_MEMORY:
         raise MemoryError("not enough memory to look merges up")
     return merges, number

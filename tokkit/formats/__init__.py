@@ -76,6 +76,8 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) ->
     if path.suffix == ".json" or head.startswith(b"{"):
         from tokkit.formats import strict_json, tekken, tokenizer_json
 
+        if pattern is None and path.name not in VOCABS and (definition := tokenizer_json.read_packed(data)) is not None:
+            return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
         value = strict_json.loads(data)
         is_table = isinstance(value, dict) and "model" not in value
         if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):

@@ -6,14 +6,19 @@ over bytes; what differs in any way runs through its components.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.token_tables import translate
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, oniguruma, strict_json, symbol_tables
+from tokkit.formats import byte_symbols, conversion, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
+from tokkit.formats.tables import Table, listed
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as InTurn
@@ -46,25 +51,19 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
     return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
 
 
-def is_of_bytes(vocab: Mapping[str, int], merges: Sequence[Any], added: Iterable[AddedToken]) -> bool:
-    """Tell whether the model is one over bytes: tokens of symbols, one for each byte, and none added among them."""
+def is_of_bytes(vocab: Table, merges: Any, found: NDArray[np.uint32] | None, added: Iterable[AddedToken]) -> bool:
+    """Tell whether the model is one over bytes: tokens of symbols, one for each byte, and none added among them.
+
+    `found` are the ids of the merges, where each has them.
+    """
     texts = {token.content for token in added}
-    own = [token for token in vocab if token not in texts]
-    return (
-        byte_symbols.is_symbols("".join(own))
-        and all(symbol in vocab and symbol not in texts for symbol in byte_symbols.SYMBOLS)
-        and not (texts.intersection(vocab) and _make_any(merges, {text for text in texts if text in vocab}))
-    )
-
-
-def _make_any(merges: Sequence[Any], texts: Collection[str]) -> bool:
-    """Tell whether one of the merges makes one of the texts, or joins it with something."""
-    try:
-        lines = "\n".join(["", *(merges if isinstance(merges[0], str) else map(" ".join, merges)), ""])
-    except (TypeError, IndexError):  # none, or what is no merge, of which there is more to say later
+    bytes_ = translate(*vocab.by_id(without=texts)[0], byte_symbols.BYTE_OF)
+    if bytes_ is None or conversion.missing_byte(*bytes_) is not None:
         return False
-    joined = lines.replace(" ", "")
-    return any(f"\n{text} " in lines or f" {text}\n" in lines or f"\n{text}\n" in joined for text in texts)
+    if found is not None:
+        return not symbol_tables.uses(found, vocab, texts)
+    texts = {text for text in texts if vocab.find(text) >= 0}
+    return not texts or all(texts.isdisjoint((left, right, left + right)) for _, left, right in merges_in_turn(merges))
 
 
 _TEXT = (str, type(None))
@@ -84,28 +83,24 @@ def has_options(model: Section) -> bool:
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
-def read(model: Section, vocab: Mapping[str, int], added: Iterable[AddedToken], split: Split) -> Definition:
+def read(
+    model: Section, vocab: Table, found: NDArray[np.uint32] | None, added: Iterable[AddedToken], split: Split
+) -> Definition:
     """Return the definition of a model over bytes."""
     whole_piece = model.take("ignore_merges", bool, default=False)
     for name, types in OPTIONS.items():
         model.take(name, *types, default=None)
-    merges = model.take("merges", list)
+    merges = model.take("merges")
     model.finish()
     texts = {token.content: token.id for token in added}
     return symbol_tables.read(
-        vocab,
-        merges_in_turn(merges),
-        texts,
-        whole_piece=whole_piece,
-        split=split,
-        path="model.vocab",
-        listed=merges,
+        vocab, merges_in_turn(merges), texts, whole_piece=whole_piece, split=split, path="model.vocab", found=found
     )
 
 
-def merges_in_turn(merges: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield (where, left, right) of each merge, which is "a b" or ["a", "b"]."""
-    for index, merge in enumerate(merges):
+def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield (where, left, right) of each merge of a list, which is "a b" or ["a", "b"]."""
+    for index, merge in enumerate(listed(merges, "model.merges")):
         parts = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(p, str) and p for p in parts):
             shown = strict_json.brief(merge)

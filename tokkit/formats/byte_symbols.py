@@ -23,7 +23,7 @@ class _Bytes(dict[int, int]):
 
 _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
 _SYMBOLS = frozenset(SYMBOLS)
-_BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
+BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
 """Byte by code point; 256 where there is none, as for the last, which stands for all behind it."""
 
 
@@ -43,7 +43,7 @@ def to_bytes(text: str) -> bytes:
     ' é'
     """
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
-    found = _BYTE_OF[np.minimum(units, len(_BYTE_OF) - 1)]
+    found = BYTE_OF[np.minimum(units, len(BYTE_OF) - 1)]
     if len(found) and found.max() > 255:
         text.translate(_BYTES)  # which raises
     return found.astype(np.uint8).tobytes()

@@ -18,6 +18,7 @@ from tokkit.definition import Definition, checked_special_tokens
 from tokkit.errors import FormatError
 from tokkit.formats import gguf_file, gguf_splits, symbol_tables
 from tokkit.formats.strict_json import brief
+from tokkit.formats.tables import Merges, Table
 from tokkit.vocab import MAX_ID
 
 PREFIX = "tokenizer."
@@ -90,14 +91,16 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
     if "" in ids:
         raise FormatError(f"{GGML}tokens[{ids['']}]: a token is empty")
     special = checked_special_tokens(vocabulary.of_type(CONTROL) | vocabulary.of_type(UNKNOWN))
+    table = Table.of(ids)
     return symbol_tables.read(
-        ids,
+        table,
         _merges(vocabulary.merges),
         special,
         whole_piece=cut.whole_piece,
         split=cut.split,
         path=f"{GGML}tokens",
         drops_unknown=True,
+        found=table.find_merges(Merges.of(vocabulary.merges)),
     )
 
 

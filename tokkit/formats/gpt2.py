@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError
 from tokkit.formats import conversion, files, published, strict_json, symbol_tables
+from tokkit.formats.tables import Table
 from tokkit.pretokenizers import patterns
 
 ADDED = "added_tokens.json"
@@ -48,7 +49,7 @@ def read(
             special |= _added_tokens(added, {**table, **special})
     split = Split(patterns.BYTE_LEVEL if pattern is None else patterns.resolve(pattern))
     return symbol_tables.read(
-        table, _merges(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
+        Table.of(table), _merges(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
     )
 
 

@@ -5,10 +5,11 @@ Byte-level BPE, which has an engine of its own, is read by byte_level_json.py wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit.definition import AddedToken, Definition, is_text
 from tokkit.errors import FormatError, OptionError, VocabError
@@ -16,6 +17,7 @@ from tokkit.formats import strict_json
 from tokkit.formats.byte_level_json import merges_in_turn
 from tokkit.formats.strict_json import Section
 from tokkit.formats.symbol_tables import check_ids
+from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordlevel import WordLevel
@@ -40,16 +42,20 @@ def type_of(model: Section) -> str:
     return "WordPiece" if "continuing_subword_prefix" in model else "WordLevel"
 
 
-def read_vocab(model: Section, type_: str) -> tuple[dict[str, int], list[float]]:
-    """Return the ids of a model's tokens, checked, and their scores, which Unigram has."""
+def read_vocab(model: Section, type_: str) -> Table:
+    """Return a model's tokens, checked; with their scores, which Unigram has."""
     path = model.at("vocab")
+    vocab = model.take("vocab")
+    if isinstance(vocab, Table):
+        if (vocab.scores is not None) != (type_ == "Unigram"):
+            raise FormatError(f"{path}: it is not that of this type of model")
+        return vocab
     if type_ != "Unigram":
-        vocab: dict[str, int] = model.take("vocab", dict)
-        check_ids(vocab, path)
-        return vocab, []
+        check_ids(strict_json.typed(vocab, path, dict), path)
+        return Table.of(vocab)
     ids: dict[str, int] = {}
     scores: list[float] = []
-    for i, item in enumerate(model.take("vocab", list)):
+    for i, item in enumerate(strict_json.typed(vocab, path, list)):
         fits = isinstance(item, list) and len(item) == 2 and type(item[0]) is str and type(item[1]) in (int, float)
         if not fits:
             raise FormatError(f"{path}[{i}]: a token and its score are needed, not {strict_json.brief(item)}")
@@ -57,53 +63,37 @@ def read_vocab(model: Section, type_: str) -> tuple[dict[str, int], list[float]]
             raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} stands earlier too")
         ids[item[0]] = i
         scores.append(float(item[1]))
-    return ids, scores
+    return Table.of(ids, scores)
 
 
-def pack(tokens: Mapping[str, int], path: str) -> Vocab:
-    """Return tokens in text as a vocabulary of their UTF-8."""
-    by_id = sorted(tokens, key=tokens.__getitem__)
-    joined = "".join(by_id)
-    if not is_text(joined):
-        token = next(token for token in by_id if not is_text(token))
+def pack(vocab: Table, added: Iterable[AddedToken], path: str) -> Vocab:
+    """Return tokens as a vocabulary of their UTF-8, together with the added ones that are not among them."""
+    if not vocab.is_text:
+        token = next(token for token in vocab.as_dict() if not is_text(token))
         raise FormatError(f"{path}[{strict_json.brief(token)}]: a lone surrogate is no text")
-    if "" in tokens:
-        raise FormatError(f"{path}: the token with id {tokens['']} is empty")
-    offsets = np.zeros(max(tokens.values(), default=-1) + 2, dtype=np.int64)
-    lengths = list(map(len, by_id if joined.isascii() else [token.encode() for token in by_id]))
-    offsets[1:][[tokens[token] for token in by_id]] = lengths
-    return Vocab(joined.encode(), np.cumsum(offsets))
+    (blob, ends), ids = vocab.by_id()
+    if not np.all(lengths := np.diff(ends)):
+        raise FormatError(f"{path}: the token with id {ids[np.argmin(lengths)]} is empty")
+    more = {token.id: token.content.encode() for token in added if vocab.find(token.content) < 0}
+    packed = Vocab(blob, spread(ends, ids))
+    return packed.with_tokens(more) if more else packed
 
 
-def read(
-    model: Section, type_: str, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
-) -> Any:
+def read(model: Section, type_: str, vocab: Table, packed: Vocab, foreign: Collection[int]) -> Any:
     """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `foreign` ids."""
     try:
-        made = _READERS[type_](model, vocab, scores, packed, foreign)
+        made = _READERS[type_](model, vocab, packed, foreign)
     except (OptionError, VocabError) as error:
         raise FormatError(f"model: {error}") from None
     model.finish()
     return made
 
 
-def _bpe(
-    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
-) -> CharBPE:
+def _bpe(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> CharBPE:
     prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
-    listed = model.take("merges", list)
-    try:
-        table = merge_ids(packed, listed, continuing_subword_prefix=prefix, foreign=foreign)
-    except VocabError:
-        for where, left, right in merges_in_turn(listed):
-            joined = left + right.encode()[len((prefix or "").encode()) :].decode(errors="replace")
-            for token, role in ((left, "the part"), (right, "the part"), (joined, "the result")):
-                if token not in vocab:
-                    raise FormatError(f"{where}: {role} {strict_json.brief(token)} is not in model.vocab") from None
-        raise
     dropout = model.take("dropout", float, int, NULL, default=None)
     return CharBPE(
-        merges=table,
+        merges=_find_merges(model.take("merges"), prefix, vocab, packed, foreign),
         dropout=dropout,
         unk_token=model.take("unk_token", str, NULL, default=None),
         continuing_subword_prefix=prefix,
@@ -114,17 +104,33 @@ def _bpe(
     )
 
 
-def _unigram(
-    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
-) -> Unigram:
+def _find_merges(
+    merges: Any, prefix: str | None, vocab: Table, packed: Vocab, foreign: Collection[int]
+) -> NDArray[np.uint32]:
+    n_prefix = len((prefix or "").encode())
+    if isinstance(merges, Merges):
+        found = vocab.find_merges(merges, n_prefix=n_prefix)
+        if found is not None:
+            return found
+    in_list = listed(merges, "model.merges")
+    try:
+        return merge_ids(packed, in_list, continuing_subword_prefix=prefix, foreign=foreign)
+    except VocabError:
+        for where, left, right in merges_in_turn(in_list):
+            joined = left + right.encode()[n_prefix:].decode(errors="replace")
+            for token, role in ((left, "the part"), (right, "the part"), (joined, "the result")):
+                if vocab.find(token) < 0:
+                    raise FormatError(f"{where}: {role} {strict_json.brief(token)} is not in model.vocab") from None
+        raise
+
+
+def _unigram(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> Unigram:
     unk_id = model.take("unk_id", int, NULL, default=None)
     fallback = model.take("byte_fallback", bool, NULL, default=None)
-    return Unigram(scores=np.array(scores, dtype=np.float64), unk_id=unk_id, byte_fallback=bool(fallback))
+    return Unigram(scores=np.asarray(vocab.scores), unk_id=unk_id, byte_fallback=bool(fallback))
 
 
-def _wordpiece(
-    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
-) -> WordPiece:
+def _wordpiece(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> WordPiece:
     return WordPiece(
         unk_token=model.take("unk_token", str),
         continuing_subword_prefix=model.take("continuing_subword_prefix", str),
@@ -132,9 +138,7 @@ def _wordpiece(
     )
 
 
-def _wordlevel(
-    model: Section, vocab: dict[str, int], scores: Sequence[float], packed: Vocab, foreign: Collection[int]
-) -> WordLevel:
+def _wordlevel(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> WordLevel:
     return WordLevel(unk_token=model.take("unk_token", str))
 
 
@@ -144,7 +148,7 @@ _READERS = {"BPE": _bpe, "Unigram": _unigram, "WordPiece": _wordpiece, "WordLeve
 # ---- added tokens
 
 
-def read_added(added: list[Any], vocab: Mapping[str, int]) -> tuple[AddedToken, ...]:
+def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
     """Return the added tokens; FormatError where tokenizers would give one another id than the file does."""
     made: dict[str, AddedToken] = {}
     ids: set[int] = set()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.token_tables import translate
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import byte_symbols, conversion, strict_json
-from tokkit.models.char_bpe import merge_ids
+from tokkit.formats.tables import Table, spread
 from tokkit.vocab import MAX_ID, Vocab
 
 
@@ -35,7 +36,7 @@ def check_ids(vocab: Mapping[str, Any], path: str) -> None:
 
 
 def read(
-    vocab: Mapping[str, int],
+    table: Table,
     merges: Iterable[tuple[str, str, str]],
     special_tokens: Mapping[str, int],
     *,
@@ -43,27 +44,22 @@ def read(
     split: Split,
     path: str,
     drops_unknown: bool = False,
-    listed: Sequence[Any] | None = None,
+    found: NDArray[np.uint32] | None = None,
 ) -> Definition:
-    """Make a definition of checked `vocab` (symbols → id), merges (where, left, right) and special tokens.
+    """Make a definition of tokens in symbols, merges (where, left, right) and special tokens.
 
-    A special token is text, not symbols; it may stand in `vocab` under its own id or be absent from it. `path`
-    names the vocabulary in messages. `listed` are the merges as a list of "left right" or pairs, which are read in
-    C; `merges` is gone through where there is something to say. FormatError for tokens that are not symbols, a byte
-    without a token unless such bytes are dropped, and merges of or into what is no ordinary token.
+    A special token is text, not symbols; it may stand in `table` under its own id or be absent from it. `path`
+    names the vocabulary in messages. `found` are the ids of the merges (`Table.find_merges`), where it found them:
+    `merges` is gone through only where there is something to say then. FormatError for tokens that are not symbols,
+    a byte without a token unless such bytes are dropped, and merges of or into what is no ordinary token.
     """
-    ordinary = {token: id_ for token, id_ in vocab.items() if token not in special_tokens}
-    by_id = sorted(ordinary, key=ordinary.__getitem__)
-    if "" in ordinary:
-        raise FormatError(f"{path}: the token with id {ordinary['']} is empty")
-    offsets = np.zeros(max(ordinary.values(), default=-1) + 2, dtype=np.int64)
-    if by_id:  # one symbol is one byte
-        offsets[1:][[ordinary[token] for token in by_id]] = [len(token) for token in by_id]
-    np.cumsum(offsets, out=offsets)
-    try:
-        blob = byte_symbols.to_bytes("".join(by_id))
-    except ValueError:
-        raise _not_symbols(ordinary, path) from None
+    (symbols, ends), ids = table.by_id(without=special_tokens)
+    if not np.all(lengths := np.diff(ends)):
+        raise FormatError(f"{path}: the token with id {ids[np.argmin(lengths)]} is empty")
+    bytes_ = translate(symbols, ends, byte_symbols.BYTE_OF)
+    if bytes_ is None:
+        raise _not_symbols(_ordinary(table, special_tokens), path)
+    blob, offsets = bytes_[0], spread(bytes_[1], ids)
     byte = conversion.missing_byte(blob, offsets)
     if byte is not None and not drops_unknown:
         symbol = byte_symbols.SYMBOLS[byte]
@@ -72,24 +68,29 @@ def read(
         raise FormatError(
             f"{path}: no token {symbol!r}, the symbol of the byte {byte:#04x}: some text would have no ids"
         )
-    table = None if listed is None else _at_once(by_id, ordinary, listed)
-    if table is None:
-        table = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
-    table.flags.writeable = False
-    packed = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
-    return Definition(packed, BPE(table, whole_piece, byte is not None), split, special_tokens)
+    if found is None or uses(found, table, special_tokens) or _has_pair_twice(found):
+        ordinary = _ordinary(table, special_tokens)
+        found = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
+    vocab = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
+    return Definition(vocab, BPE(found, whole_piece, byte is not None), split, special_tokens)
 
 
-def _at_once(by_id: list[str], ids: Mapping[str, int], listed: Sequence[Any]) -> NDArray[np.uint32] | None:
-    """Return the ids of all merges, None where something is wrong with one."""
-    offsets = np.zeros(max(ids.values(), default=-1) + 2, dtype=np.int64)
-    offsets[1:][[ids[token] for token in by_id]] = list(map(len, map(str.encode, by_id)))
-    try:
-        table = merge_ids(Vocab("".join(by_id).encode(), np.cumsum(offsets)), listed)
-    except VocabError:
-        return None
-    pairs = table[:, 0].astype(np.uint64) << np.uint64(32) | table[:, 1]
-    return table if len(np.unique(pairs)) == len(pairs) else None
+def uses(merges: NDArray[np.uint32], table: Table, texts: Iterable[str]) -> bool:
+    """Tell whether one of the merges, given by ids, joins or makes one of the texts."""
+    marks = np.zeros(table.ids.max(initial=0) + 1, dtype=bool)
+    marks[[id_ for text in texts if (id_ := table.get(text, -1)) >= 0]] = True
+    return bool(marks[merges].any())
+
+
+def _has_pair_twice(merges: NDArray[np.uint32]) -> bool:
+    if np.bincount(merges[:, 2]).max(initial=0) < 2:  # where a pair is there twice, so is its result
+        return False
+    pairs = np.sort(merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1])
+    return bool(np.any(pairs[1:] == pairs[:-1]))
+
+
+def _ordinary(table: Table, special_tokens: Mapping[str, int]) -> dict[str, int]:
+    return {token: id_ for token, id_ in table.as_dict().items() if token not in special_tokens}
 
 
 def _not_symbols(vocab: Mapping[str, int], path: str) -> FormatError:

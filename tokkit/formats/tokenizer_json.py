@@ -8,15 +8,28 @@ from typing import Any
 
 from tokkit.definition import BPE, Definition, Padding, Split, Truncation
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json
+from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.strict_json import Section
+from tokkit.formats.tables import Merges
 
 NULL = type(None)
 
 
 def read(data: bytes) -> Definition:
     """Return what a tokenizer.json says; FormatError names the path of what is malformed or unknown."""
-    return from_json(strict_json.loads(data))
+    return read_packed(data) or from_json(strict_json.loads(data))
+
+
+def read_packed(data: bytes) -> Definition | None:
+    """Return what a tokenizer.json says, its great tables read in C, if it is as nearly all are.
+
+    None for what is wrong or unusual in any way: `from_json` reads that too, or says what is wrong and where.
+    """
+    try:
+        value = tables.loads(data)
+        return None if value is None else from_json(value)
+    except TokkitError:
+        return None
 
 
 def from_json(value: object) -> Definition:
@@ -36,18 +49,22 @@ def from_json(value: object) -> Definition:
     model = Section(file.take("model", dict), "model")
     file.finish()
     type_ = model_json.type_of(model)
-    vocab, scores = model_json.read_vocab(model, type_)
+    vocab = model_json.read_vocab(model, type_)
     added = model_json.read_added(listed, vocab)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
-        if byte_level_json.is_of_bytes(vocab, strict_json.typed(model.peek("merges"), "model.merges", list), added):
-            made = byte_level_json.read(model, vocab, added, split)
+        merges = model.peek("merges")
+        if not isinstance(merges, Merges):
+            strict_json.typed(merges, "model.merges", list)
+        found = vocab.find_merges(merges if isinstance(merges, Merges) else Merges.of(merges))
+        if byte_level_json.is_of_bytes(vocab, merges, found, added):
+            made = byte_level_json.read(model, vocab, found, added, split)
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
-    foreign = frozenset(token.id for token in added if token.content not in vocab)
-    packed = model_json.pack({**vocab, **{token.content: token.id for token in added}}, "model.vocab")
+    foreign = frozenset(token.id for token in added if vocab.find(token.content) < 0)
+    packed = model_json.pack(vocab, added, "model.vocab")
     return Definition(
         packed,
-        model_json.read(model, type_, vocab, scores, packed, foreign),
+        model_json.read(model, type_, vocab, packed, foreign),
         stages["pre_tokenizer"],
         decoder=stages["decoder"],
         added_tokens=added,

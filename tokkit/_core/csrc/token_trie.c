@@ -28,6 +28,9 @@ typedef struct {
 
 /* A new node looks for room in this many of the last blocks: more makes it smaller, and building slower. */
 enum { OPEN_BLOCKS = 8, MANY_CHILDREN = 12, ALL_BYTES = 256 };
+
+/* Fewer entries than this are sorted by comparing them, as are those that share this many bytes: the stack is bounded. */
+enum { FEW_ENTRIES = 24, DEEP = 64 };
 static const size_t ROOT = SIZE_MAX;
 
 static int by_bytes(const void *left, const void *right) {
@@ -36,6 +39,33 @@ static int by_bytes(const void *left, const void *right) {
     if (order) return order;
     if (a->n != b->n) return a->n < b->n ? -1 : 1;
     return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Sort entries that share `depth` bytes and stand in the order of their ids, by one byte after another; few or deep
+   ones by comparing. `spare` has room for as many. */
+static void sort(entry *entries, entry *spare, size_t n, uint32_t depth) {
+    size_t starts[ALL_BYTES + 2] = {0}; /* of those that end here, and of those with each byte */
+    if (n < FEW_ENTRIES) {
+        for (size_t i = 1; i < n; i++) {
+            entry moved = entries[i];
+            size_t k = i;
+            for (; k && by_bytes(entries + k - 1, &moved) > 0; k--) entries[k] = entries[k - 1];
+            entries[k] = moved;
+        }
+        return;
+    }
+    if (depth == DEEP) {
+        qsort(entries, n, sizeof(entry), by_bytes);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) starts[entries[i].n == depth ? 1 : entries[i].bytes[depth] + 2]++;
+    for (size_t k = 1; k < ALL_BYTES + 2; k++) starts[k] += starts[k - 1];
+    for (size_t i = 0; i < n; i++)
+        spare[starts[entries[i].n == depth ? 0 : entries[i].bytes[depth] + 1]++] = entries[i];
+    memcpy(entries, spare, n * sizeof(entry));
+    /* Each start has become the end of its own. */
+    for (size_t k = 1; k < ALL_BYTES + 1; k++)
+        if (starts[k] - starts[k - 1] > 1) sort(entries + starts[k - 1], spare, starts[k] - starts[k - 1], depth + 1);
 }
 
 static int has(const uint64_t *bits, size_t i) { return bits[i >> 6] >> (i & 63) & 1; }
@@ -146,7 +176,12 @@ int tk_token_trie_build(tk_token_trie *trie, const tk_own_tokens *own, const uin
         b.entries[n++] = (entry){bytes + n_prefix, (uint32_t)(length - n_prefix), (uint32_t)id};
         sorted = sorted && (n < 2 || by_bytes(b.entries + n - 2, b.entries + n - 1) < 0);
     }
-    if (!sorted) qsort(b.entries, n, sizeof(entry), by_bytes);
+    if (!sorted) {
+        entry *spare = tk_alloc(n, sizeof(entry));
+        if (!spare) return free(b.entries), TK_NO_MEMORY;
+        sort(b.entries, spare, n, 0);
+        free(spare);
+    }
     for (size_t k = 1; k < n; k++)
         if (b.entries[k].n == b.entries[k - 1].n && !memcmp(b.entries[k].bytes, b.entries[k - 1].bytes, b.entries[k].n))
             *twice = b.entries[k].id;

@@ -1,0 +1,36 @@
+/* Packed tokens in, their numbers by their bytes out: open addressing, immutable once built. */
+#ifndef TK_TOKEN_INDEX_H
+#define TK_TOKEN_INDEX_H
+#include "token_trie.h"
+
+/* Of tokens with the same bytes the first is found. All zero is an index that needs no freeing. */
+typedef struct {
+    const uint8_t *blob;
+    const int64_t *offsets;
+    uint64_t *slots; /* [mask + 1] upper half of the hash | number + 1; 0 is free */
+    size_t mask;
+} tk_token_index;
+
+/* The owner of the tokens keeps them alive. *twice is set to the number of the first token whose bytes one before it
+   has, if there is one. TK_OK, or TK_NO_MEMORY: of memory, or of numbers below 2^32 - 1. */
+int tk_token_index_build(tk_token_index *index, const tk_own_tokens *own, size_t *twice);
+
+static inline void tk_token_index_free(tk_token_index *index) { free(index->slots); }
+
+/* The slot of the bytes: it holds the token that has them, or 0. */
+TK_INLINE size_t tk_token_index_slot(const tk_token_index *index, const uint8_t *bytes, size_t n, uint64_t hash) {
+    size_t slot = (size_t)hash & index->mask;
+    for (uint64_t entry; (entry = index->slots[slot]); slot = (slot + 1) & index->mask) {
+        if ((entry ^ hash) >> 32) continue;
+        const int64_t *ends = index->offsets + (uint32_t)entry;
+        if ((size_t)(ends[0] - ends[-1]) == n && !memcmp(index->blob + ends[-1], bytes, n)) break;
+    }
+    return slot;
+}
+
+/* One more than the number of the token with these bytes, or 0. */
+TK_INLINE uint32_t tk_token_index_find(const tk_token_index *index, const uint8_t *bytes, size_t n) {
+    return (uint32_t)index->slots[tk_token_index_slot(index, bytes, n, tk_hash_bytes(bytes, n))];
+}
+
+#endif

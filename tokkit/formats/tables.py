@@ -1,0 +1,160 @@
+"""The tokens and merges that a file lists in, packed tables out: a reader finds and compares them all at once in C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core import json_tables
+from tokkit._core.token_tables import TokenIndex, gather
+from tokkit.errors import FormatError
+from tokkit.formats import strict_json
+
+Packed = tuple[bytes, NDArray[np.int64]]
+"""Tokens: number i is `blob[offsets[i]:offsets[i + 1]]`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merges:
+    """Merges as two strings each: left, `between` and right, with a zero byte between two merges. UTF-8."""
+
+    text: bytes
+    between: int
+    n: int
+
+    @classmethod
+    def of(cls, listed: Sequence[Any]) -> Merges | None:
+        """Pack a list of "left right" or of pairs; None where it is not of one of these alone, or not of text."""
+        types = set(map(type, listed))
+        spaced = types == {str}
+        if not spaced and not (types <= {tuple, list} and set(map(len, listed)) <= {2}):
+            return None
+        strings: Iterable[Any] = listed if spaced else chain.from_iterable(listed)
+        try:
+            text = "\0".join(strings).encode()
+        except (TypeError, UnicodeEncodeError):
+            return None
+        whole = not listed or text.count(0) == (1 if spaced else 2) * len(listed) - 1
+        return cls(text, ord(" ") if spaced else 0, len(listed)) if whole else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A vocabulary in the order of its file: tokens, no two alike, their ids, no two alike, and scores if it has any.
+
+    Numbers are places in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is False where
+    a token has a lone surrogate, which then stands in its bytes as if it were a character.
+    """
+
+    blob: bytes
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64] | None = None
+    is_text: bool = True
+    index: TokenIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", TokenIndex(self.blob, self.offsets))
+
+    @classmethod
+    def of(cls, ids: Mapping[str, int], scores: Sequence[float] | None = None) -> Table:
+        """Pack tokens whose ids have been checked."""
+        encoded = [token.encode("utf-8", "surrogatepass") for token in ids]
+        blob, offsets = b"".join(encoded), np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum(list(map(len, encoded)), out=offsets[1:])
+        numbers = np.fromiter(ids.values(), dtype=np.int64, count=len(ids))
+        try:
+            blob.decode()
+        except UnicodeDecodeError:
+            is_text = False
+        else:
+            is_text = True
+        return cls(blob, offsets, numbers, None if scores is None else np.array(scores, dtype=np.float64), is_text)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def find(self, token: str) -> int:
+        """Return the number of a token, or -1."""
+        return self.index.find(token.encode("utf-8", "surrogatepass"))
+
+    def get(self, token: str, default: int) -> int:
+        """Return the id of a token, or `default`."""
+        number = self.find(token)
+        return default if number < 0 else int(self.ids[number])
+
+    def as_dict(self) -> dict[str, int]:
+        """Return token → id in the file's order, for messages."""
+        tokens = [self.blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(self.offsets.tolist())]
+        return dict(zip(tokens, self.ids.tolist(), strict=True))
+
+    def by_id(self, *, without: Iterable[str] = ()) -> tuple[Packed, NDArray[np.int64]]:
+        """Return the tokens in the order of their ids, and these; some left out."""
+        left_out = [number for number in map(self.find, without) if number >= 0]
+        if not left_out and np.all(self.ids[1:] > self.ids[:-1]):
+            return (self.blob, self.offsets), self.ids
+        number_of = np.full(self.ids.max(initial=-1) + 1, -1, dtype=np.int64)
+        number_of[self.ids] = np.arange(len(self))
+        number_of[self.ids[left_out]] = -1
+        numbers = number_of[number_of >= 0]
+        return gather(self.blob, self.offsets, numbers), self.ids[numbers]
+
+    def find_merges(self, merges: Merges | None, *, n_prefix: int = 0) -> NDArray[np.uint32] | None:
+        """Return the ids of left, right and result, uint32 (n, 3); None where one is no two tokens that make one.
+
+        The result is the two joined, the right one without `n_prefix` bytes. Of None, which no merges can be, None.
+        """
+        if merges is None:
+            return None
+        found = self.index.find_merges(merges.text, merges.between, n_prefix, merges.n)
+        return None if found is None else self.ids.astype(np.uint32)[found]
+
+
+def spread(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the offsets by id of tokens in the order of their ids: an id that none has gets no bytes."""
+    if not len(ids) or ids[-1] == len(ids) - 1:
+        return offsets
+    made = np.zeros(int(ids[-1]) + 2, dtype=np.int64)
+    made[ids + 1] = np.diff(offsets)
+    return np.cumsum(made, out=made)
+
+
+def loads(data: bytes) -> Any:
+    """Parse a tokenizer.json as `strict_json.loads` does, but with a Table and Merges for the model's tables.
+
+    None where these are not there, or are in any way unusual: then only `strict_json.loads` can tell what is wrong.
+    FormatError for what is wrong elsewhere; its place is not that in the file.
+    """
+    found = json_tables.find(data)
+    if found is None or found == (None, None):
+        return None
+    parts, done = [], 0
+    for table in sorted((table for table in found if table is not None), key=lambda table: table[0]):
+        parts += [data[done : table[0]], b"null"]
+        done = table[1]
+    value = strict_json.loads(b"".join([*parts, data[done:]]))
+    vocab, merges = found
+    if vocab is not None:
+        _, _, blob, offsets, ids, scores = vocab
+        made = Table(blob, offsets, np.arange(len(offsets) - 1) if ids is None else ids, scores)
+        if made.index.twice >= 0:
+            return None
+        value["model"]["vocab"] = made
+    if merges is not None:
+        value["model"]["merges"] = Merges(*merges[2:])
+    return value
+
+
+def listed(value: object, path: str) -> list[Any]:
+    """Return a list that has to be one; FormatError for packed merges too, of which only a list tells what is wrong."""
+    made: list[Any] = strict_json.typed(value, path, list) if not isinstance(value, Merges) else _unusual(path)
+    return made
+
+
+def _unusual(path: str) -> Any:
+    raise FormatError(f"{path}: there is something wrong, which the list would tell")
