@@ -276,8 +276,8 @@ class Tokenizer:
         """Return (prefix, its count): the longest whole-character prefix that has at most n ids.
 
         It is one of decode(ids[:n]); or of the text up to where the n-th token ends, where decoding does not give
-        the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be below n: a
-        token at the cut may be another one where the text ends there.
+        the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be
+        below n: a token at the cut may be another one where the text ends there.
         """
         if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
             raise OptionError(f"n is {n!r}; it must be an int of at least 0")

@@ -29,7 +29,9 @@ def split_of(pretokenizer: Any, decoder: Any) -> Split | None:
     """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes behind it; else None."""
     if not isinstance(decoder, DecoderOfBytes):
         return None
-    parts = pretokenizer.pretokenizers if isinstance(pretokenizer, InTurn) else (pretokenizer,)
+    parts: tuple[Any, ...] = (pretokenizer,)
+    if isinstance(pretokenizer, InTurn):
+        parts = tuple(pretokenizer.pretokenizers)
     if not parts or not isinstance(parts[-1], ByteLevel) or parts[-1].add_prefix_space:
         return None
     *before, last = parts

@@ -46,7 +46,7 @@ def to_bytes(text: str) -> bytes:
     found = BYTE_OF[np.minimum(units, len(BYTE_OF) - 1)]
     if len(found) and found.max() > 255:
         text.translate(_BYTES)  # which raises
-    return found.astype(np.uint8).tobytes()
+    return bytes(found.astype(np.uint8))
 
 
 def is_symbols(text: str) -> bool:

@@ -134,5 +134,5 @@ def why_not_ranks(definition: Definition) -> str | None:
 
 def merges_make_all(definition: Definition) -> bool:
     """Tell whether merging makes every ordinary token: whole pieces need no rule of their own then."""
-    _, unreachable = possible_merges(definition.vocab, definition.model, definition.added_ids.values())
-    return unreachable == 0
+    model = definition.model
+    return isinstance(model, BPE) and not possible_merges(definition.vocab, model, definition.added_ids.values())[1]

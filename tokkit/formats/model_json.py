@@ -188,10 +188,17 @@ def write_added(definition: Definition) -> list[dict[str, Any]]:
 # ---- writing
 
 
+OF_BPE = (
+    *("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"),
+    *("fuse_unk", "byte_fallback", "ignore_merges"),
+)
+OF_WORDPIECE = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word")
+
+
 def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of a model of components: those of a line, and its tables."""
     vocab, model = definition.vocab, definition.model
-    own = {}
+    own: dict[str, int] = {}
     for token, id_ in vocab.items():
         if id_ not in definition.foreign:
             text = token.decode()
@@ -205,15 +212,12 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
         fields = {"type": "Unigram", "unk_id": model.unk_id, "byte_fallback": model.byte_fallback}
         return fields, {"vocab": [[token, score] for token, score in zip(own, model.scores.tolist(), strict=True)]}
     if isinstance(model, CharBPE):
-        names = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
-        names += ("fuse_unk", "byte_fallback", "ignore_merges")
         tokens = {id_: token for token, id_ in own.items()}
         pairs = [[tokens[left], tokens[right]] for left, right, _ in model.merges.tolist()]
-        fields = {"type": "BPE", **{name: getattr(model, name) for name in names}}
+        fields = {"type": "BPE", **{name: getattr(model, name) for name in OF_BPE}}
         return fields, {"vocab": own, "merges": pairs}
     if isinstance(model, WordPiece):
-        names = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word")
-        return {"type": "WordPiece", **{name: getattr(model, name) for name in names}}, {"vocab": own}
+        return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}
     if isinstance(model, WordLevel):
         return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}
     raise FormatError(f"a tokenizer.json cannot hold a model of the type {type(model).__name__}")
