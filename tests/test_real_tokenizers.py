@@ -172,3 +172,13 @@ def test_a_text_is_cut_to_fit(both: tuple[str, tokkit.Tokenizer, Any], shared: P
             assert text.startswith(prefix)
             assert tok.fits(prefix, n)
             assert prefix == text or tok.count(text) > n
+
+
+def test_special_tokens_in_plain_text_stay_text(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
+    _, tok, _ = both
+    unknown = {tok.vocab.get(token) for token in ("<unk>", "[UNK]")}
+    hidden = set(tok.special_tokens.values()) - unknown
+    for text in tok.special_tokens:
+        for around in (text, f"a{text}b", f" {text} ", text * 2, "".join(chr(ord(c) + 0xFEE0) if c in "</s>" else c for c in text)):
+            assert hidden.isdisjoint(tok.encode(around)), around
+            assert hidden.isdisjoint(tok(around, add_special=False).ids)

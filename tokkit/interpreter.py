@@ -6,6 +6,7 @@ a normalizer, added tokens with conditions. Both give equal results on what both
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,18 @@ class Interpreter:
             self._model: Any = self._bytes
         else:
             self._bytes = None
-            self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign)
+            self._hidden = _spelt_out(definition)
+            self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign | self._hidden)
+
+    def _encoder(self, special: Special) -> Any:
+        """Return the model: with "all", as tokenizers has it, which may make special tokens out of plain text."""
+        return self._as_stated if special == "all" and self._bytes is None and self._hidden else self._model
+
+    @functools.cached_property
+    def _as_stated(self) -> Any:
+        definition = self._definition
+        model: Any = definition.model
+        return model.encoder(definition.vocab, foreign=definition.foreign)
 
     @property
     def split_engine(self) -> str:
@@ -112,7 +124,7 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.encode_array(prepared.original, "text", threads)
-        ids: NDArray[np.uint32] = self._model.encode(prepared)[0]
+        ids: NDArray[np.uint32] = self._encoder(special).encode(prepared)[0]
         return ids
 
     def count(self, text: Text, special: Special = "text") -> int:
@@ -144,7 +156,7 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.aligned(prepared.original, "text")
-        return prepared.original, *self._model.encode(prepared)
+        return prepared.original, *self._encoder(special).encode(prepared)
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the caches."""
@@ -154,6 +166,21 @@ class Interpreter:
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, where the model is BPE over bytes; else none."""
         return self._bytes.engine.merges() if self._bytes is not None else np.empty((0, 3), dtype=np.uint32)
+
+
+def _spelt_out(definition: Definition) -> frozenset[int]:
+    """Return the special tokens that a model would make of their text, which nobody has allowed to be more than text.
+
+    T5's Unigram has "</s>" among its pieces. The unknown token may stay: it says nothing. Merges make what they make.
+    """
+    model: Any = definition.model
+    if getattr(model, "merges", None) is not None and not model.ignore_merges:
+        return frozenset()
+    unknown = getattr(model, "unk_id", None)
+    if (token := getattr(model, "unk_token", None)) is not None:
+        unknown = definition.vocab.get(token)
+    merged = {id_ for merge in getattr(model, "merges", np.empty((0, 3))).tolist() for id_ in merge}
+    return frozenset(definition.special_tokens.values()) - {unknown} - merged
 
 
 class _Bytes:
