@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 cdef extern from "base.h" nogil:
-    int TK_OK, TK_NO_MEMORY
+    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
 
 cdef extern from "utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
@@ -43,13 +43,17 @@ def find(bytes data not None):
     try:
         with nogil:
             status = tk_json_tables_read(&found, p, n)
-            if status == TK_OK and tk_utf8_invalid(found.vocab.bytes, found.vocab.n_bytes) != found.vocab.n_bytes:
-                status = TK_OK + 1
+            if status == TK_OK and not (is_utf_8(&found.vocab) and is_utf_8(&found.merges)):
+                status = TK_BAD_INPUT
         if status == TK_NO_MEMORY:
             raise MemoryError("not enough memory for the tables of this file")
         return (vocab_of(&found.vocab), merges_of(&found.merges)) if status == TK_OK else None
     finally:
         tk_json_tables_free(&found)
+
+
+cdef bint is_utf_8(const tk_json_table *t) noexcept nogil:
+    return tk_utf8_invalid(t.bytes, t.n_bytes) == t.n_bytes
 
 
 cdef object vocab_of(tk_json_table *t):

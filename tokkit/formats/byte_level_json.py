@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tokkit._core.token_tables import translate
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, conversion, oniguruma, strict_json, symbol_tables
+from tokkit.formats import conversion, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
-from tokkit.formats.tables import Table, listed
+from tokkit.formats.tables import Merges, Table, listed
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as InTurn
@@ -53,21 +49,6 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
     return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
 
 
-def is_of_bytes(vocab: Table, merges: Any, found: NDArray[np.uint32] | None, added: Iterable[AddedToken]) -> bool:
-    """Tell whether the model is one over bytes: tokens of symbols, one for each byte, and none added among them.
-
-    `found` are the ids of the merges, where each has them.
-    """
-    texts = {token.content for token in added}
-    bytes_ = translate(*vocab.by_id(without=texts)[0], byte_symbols.BYTE_OF)
-    if bytes_ is None or conversion.missing_byte(*bytes_) is not None:
-        return False
-    if found is not None:
-        return not symbol_tables.uses(found, vocab, texts)
-    texts = {text for text in texts if vocab.find(text) >= 0}
-    return not texts or all(texts.isdisjoint((left, right, left + right)) for _, left, right in merges_in_turn(merges))
-
-
 _TEXT = (str, type(None))
 OPTIONS: dict[str, tuple[type, ...]] = {
     "dropout": (float, int, type(None)),
@@ -85,19 +66,33 @@ def has_options(model: Section) -> bool:
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
-def read(
-    model: Section, vocab: Table, found: NDArray[np.uint32] | None, added: Iterable[AddedToken], split: Split
-) -> Definition:
-    """Return the definition of a model over bytes."""
-    whole_piece = model.take("ignore_merges", bool, default=False)
-    for name, types in OPTIONS.items():
-        model.take(name, *types, default=None)
-    merges = model.take("merges")
-    model.finish()
+def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split) -> Definition | None:
+    """Return the definition of a model over bytes; None, with nothing taken, where the model is not one.
+
+    It is one if its tokens are of symbols, one for each byte, and none of the added ones is among them.
+    """
     texts = {token.content: token.id for token in added}
-    return symbol_tables.read(
-        vocab, merges_in_turn(merges), texts, whole_piece=whole_piece, split=split, path="model.vocab", found=found
-    )
+    own = symbol_tables.own_bytes(vocab, texts)
+    if own is None or conversion.missing_byte(*own[0]) is not None:
+        return None
+    merges = model.peek("merges")
+    packed = merges if isinstance(merges, Merges) else Merges.of(strict_json.typed(merges, "model.merges", list))
+    found = vocab.find_merges(packed)
+    if symbol_tables.uses(found, vocab, texts) if found is not None else _use(merges, vocab, texts):
+        return None
+    whole_piece = model.take("ignore_merges", bool, default=False)
+    for name, types in {**OPTIONS, "merges": ()}.items():
+        model.take(name, *types, default=None)
+    model.finish()
+    in_turn = merges_in_turn(merges)
+    given = {"whole_piece": whole_piece, "split": split, "path": "model.vocab"}
+    return symbol_tables.read(vocab, in_turn, texts, own=own, found=found, **given)
+
+
+def _use(merges: Any, vocab: Table, texts: Iterable[str]) -> bool:
+    """Tell whether one of the merges, as a file has them, joins or makes one of the texts that are tokens too."""
+    tokens = {text for text in texts if vocab.find(text) >= 0}
+    return bool(tokens) and not all(tokens.isdisjoint((a, b, a + b)) for _, a, b in merges_in_turn(merges))
 
 
 def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:

@@ -13,8 +13,11 @@ from tokkit._core.token_tables import translate
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import byte_symbols, conversion, strict_json
-from tokkit.formats.tables import Table, spread
+from tokkit.formats.tables import Packed, Table, spread
 from tokkit.vocab import MAX_ID, Vocab
+
+Own = tuple[Packed, NDArray[np.int64]]
+"""Tokens in the order of their ids, and these."""
 
 
 def check_ids(vocab: Mapping[str, Any], path: str) -> None:
@@ -44,22 +47,22 @@ def read(
     split: Split,
     path: str,
     drops_unknown: bool = False,
+    own: Own | None = None,
     found: NDArray[np.uint32] | None = None,
 ) -> Definition:
     """Make a definition of tokens in symbols, merges (where, left, right) and special tokens.
 
     A special token is text, not symbols; it may stand in `table` under its own id or be absent from it. `path`
-    names the vocabulary in messages. `found` are the ids of the merges (`Table.find_merges`), where it found them:
-    `merges` is gone through only where there is something to say then. FormatError for tokens that are not symbols,
-    a byte without a token unless such bytes are dropped, and merges of or into what is no ordinary token.
+    names the vocabulary in messages. What is at hand already can be given: `own`, by `own_bytes`, and `found`, the
+    ids of the merges by `Table.find_merges`; `merges` is gone through only where there is something to say then.
+    FormatError for tokens that are not symbols, a byte without a token unless such bytes are dropped, and merges of
+    or into what is no ordinary token.
     """
-    (symbols, ends), ids = table.by_id(without=special_tokens)
-    if not np.all(lengths := np.diff(ends)):
-        raise FormatError(f"{path}: the token with id {ids[np.argmin(lengths)]} is empty")
-    bytes_ = translate(symbols, ends, byte_symbols.BYTE_OF)
-    if bytes_ is None:
+    own = own_bytes(table, special_tokens) if own is None else own
+    if own is None or not np.all(np.diff(own[0][1])):
         raise _not_symbols(_ordinary(table, special_tokens), path)
-    blob, offsets = bytes_[0], spread(bytes_[1], ids)
+    (blob, ends), ids = own
+    offsets = spread(ends, ids)
     byte = conversion.missing_byte(blob, offsets)
     if byte is not None and not drops_unknown:
         symbol = byte_symbols.SYMBOLS[byte]
@@ -73,6 +76,13 @@ def read(
         found = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
     vocab = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
     return Definition(vocab, BPE(found, whole_piece, byte is not None), split, special_tokens)
+
+
+def own_bytes(table: Table, special_tokens: Iterable[str]) -> Own | None:
+    """Return the bytes of the tokens that are not special, by id, with their ids; None if not all are of symbols."""
+    packed, ids = table.by_id(without=special_tokens)
+    bytes_ = translate(*packed, byte_symbols.BYTE_OF)
+    return None if bytes_ is None else (bytes_, ids)
 
 
 def uses(merges: NDArray[np.uint32], table: Table, texts: Iterable[str]) -> bool:
@@ -94,6 +104,8 @@ def _ordinary(table: Table, special_tokens: Mapping[str, int]) -> dict[str, int]
 
 
 def _not_symbols(vocab: Mapping[str, int], path: str) -> FormatError:
+    if "" in vocab:
+        return FormatError(f"{path}: the token with id {vocab['']} is empty")
     for token in vocab:
         try:
             byte_symbols.to_bytes(token)

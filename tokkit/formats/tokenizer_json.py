@@ -10,7 +10,6 @@ from tokkit.definition import BPE, Definition, Padding, Split, Truncation
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.strict_json import Section
-from tokkit.formats.tables import Merges
 
 NULL = type(None)
 
@@ -53,12 +52,8 @@ def from_json(value: object) -> Definition:
     added = model_json.read_added(listed, vocab)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
-        merges = model.peek("merges")
-        if not isinstance(merges, Merges):
-            strict_json.typed(merges, "model.merges", list)
-        found = vocab.find_merges(merges if isinstance(merges, Merges) else Merges.of(merges))
-        if byte_level_json.is_of_bytes(vocab, merges, found, added):
-            made = byte_level_json.read(model, vocab, found, added, split)
+        made = byte_level_json.read(model, vocab, added, split)
+        if made is not None:
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
     foreign = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     packed = model_json.pack(vocab, added, "model.vocab")

@@ -14,7 +14,7 @@ int tk_token_index_build(tk_token_index *index, const tk_own_tokens *own, size_t
     for (size_t id = 0; id < own->n_ids; id++) {
         size_t n = (size_t)(own->offsets[id + 1] - own->offsets[id]);
         if (!n || (own->foreign && own->foreign[id])) continue;
-        uint64_t hash = tk_hash_bytes(tk_own_bytes(own, id), n);
+        uint64_t hash = tk_token_hash(tk_own_bytes(own, id), n);
         size_t slot = tk_token_index_slot(index, tk_own_bytes(own, id), n, hash);
         if (!index->slots[slot]) index->slots[slot] = hash >> 32 << 32 | (id + 1);
         else if (first_twice == SIZE_MAX) first_twice = id;
