@@ -47,16 +47,22 @@ class Decoding:
     def _spelt(self) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8] | None]:
         """Return the tokens as they are decoded, joined, where each begins and ends, and which there are.
 
-        An added token that is looked for in normalized text is decoded as what it is found by.
+        An added token that is looked for in normalized text is decoded as what it is found by; behind the decoder
+        ByteLevel, as the bytes that its characters are the symbols of, if all are, which ASCII never shows.
         """
-        vocab, normalizer = self._definition.vocab, self._definition.normalizer
-        if normalizer is None or not any(token.normalized for token in self._definition.added_tokens):
+        vocab, normalizer, added = self._definition.vocab, self._definition.normalizer, self._definition.added_tokens
+        normalizes = normalizer is not None and any(token.normalized for token in added)
+        symbols = self._by_bytes and self._definition.decoder is not None
+        symbols = symbols and not all(token.content.isascii() for token in added)
+        if not normalizes and not symbols:
             return vocab.blob, vocab.offsets, None
         import numpy as np
 
         from tokkit.added_tokens import content
+        from tokkit.decoders.byte_level import bytes_of
 
-        found = {token.id: content(token, normalizer).encode() for token in self._definition.added_tokens}
+        to_bytes = bytes_of if self._by_bytes and self._definition.decoder is not None else str.encode
+        found = {token.id: to_bytes(content(token, normalizer)) for token in added}
         lengths = np.diff(vocab.offsets)
         present = (lengths > 0).astype(np.uint8)
         parts, done = [], 0

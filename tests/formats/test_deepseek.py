@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from both_pipelines import Both
 from conftest import LONG
 from reference.split import split
 from strategies import CONTEXTS, adversarial, documents
@@ -16,6 +17,7 @@ from tokkit.definition import Definition
 from tokkit.errors import FormatError
 from tokkit.formats import tokenizer_json
 from tokkit.pretokenizers.patterns import DEEPSEEK_V3, DEEPSEEK_V3_IN_TURN, SCANNERS
+from tokkit.pretokenizers.sequence import Sequence
 
 KINDS = 'aZé中㐀カ・゛\u3040ー1٣  \n\r\t!."«\u0301\x01\x7f\u200d\ue000한'
 Make = Callable[..., Definition]
@@ -56,8 +58,14 @@ def test_the_file_has_the_three_and_no_other_three_are_taken(make: Make) -> None
     regex = parts[2]["pattern"]["Regex"]
     parts[2]["pattern"]["Regex"] = regex.replace(r"\r", "\r").replace(r"\n", "\n")
     assert tokenizer_json.read(json.dumps(value).encode()).pretokenizer.pattern == DEEPSEEK_V3
-    for key, wrong in (("behavior", "Removed"), ("invert", True), ("pattern", {"Regex": "a"})):
-        broken = json.loads(json.dumps(value))
-        broken["pre_tokenizer"]["pretokenizers"][1][key] = wrong
-        with pytest.raises(FormatError, match=rf"pretokenizers\[1\].*{key}"):
-            tokenizer_json.read(json.dumps(broken).encode())
+    for key, other in (("behavior", "Removed"), ("invert", True), ("pattern", {"Regex": "a"})):
+        changed = json.loads(json.dumps(value))
+        changed["pre_tokenizer"]["pretokenizers"][1][key] = other
+        runs = tokenizer_json.read(json.dumps(changed).encode())
+        assert isinstance(runs.pretokenizer, Sequence), "three that are others run one by one"
+        both = Both(changed)
+        for text in ("東京 abc, 123 あい!", *short_texts(60)):
+            assert both.encodings(text)
+    changed["pre_tokenizer"]["pretokenizers"][1]["pattern"] = {"Regex": r"\h"}
+    with pytest.raises(FormatError, match=r"pre_tokenizer\.pretokenizers\[1\]\.pattern\.Regex: pattern, at 0"):
+        tokenizer_json.read(json.dumps(changed).encode())

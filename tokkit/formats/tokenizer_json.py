@@ -114,8 +114,8 @@ def write(definition: Definition) -> bytes:
     if isinstance(definition.pretokenizer, Split):
         byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
         written["pre_tokenizer"] = byte_level_json.write_pretokenizer(definition.pretokenizer)
-        written["decoder"] = written["decoder"] or byte_level
-        written["post_processor"] = written["post_processor"] or byte_level
+        if definition.decoder is None:  # trained, or from a file that says nothing of either
+            written["decoder"], written["post_processor"] = byte_level, written["post_processor"] or byte_level
     else:
         written["pre_tokenizer"] = components.write(definition.pretokenizer, components.PRETOKENIZERS)
     head = {
