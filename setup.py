@@ -15,7 +15,7 @@ C = "tokkit/_core/csrc/"
 TEXT = ["isa.c", "dfa.c"] + [f"{name}{isa}.c" for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")]
 TEXT += ["scan_neon.c"]  # UTF-8 has no NEON of its own
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
-MODELS = ["bpe", "unigram", "wordpiece", "wordlevel"]
+MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 SOURCES = {
     "text": TEXT,
     "pattern": ["dfa.c"],
@@ -30,7 +30,7 @@ SOURCES = {
     "added": [*TEXT, "aligned.c", "char_kinds.c", *(f"added{part}.c" for part in ("", "_trie", "_avx2", "_avx512"))],
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
-    "models": ["token_trie.c", "merge_list.c", "model.c", "model_cuts.c", *(f"model_{kind}.c" for kind in MODELS)],
+    "models": ["token_trie.c", "unit_cache.c", "merge_list.c", "model.c", *(f"model_{part}.c" for part in MODELS)],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],

@@ -7,7 +7,7 @@ int tk_model_worker_init(tk_model_worker *w, size_t cache_units) {
 }
 
 void tk_model_worker_free(tk_model_worker *w) {
-    free(w->cache.block);
+    tk_unit_cache_free(&w->cache);
     free(w->subs);
     free(w->ids);
     free(w->spans);
