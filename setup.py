@@ -15,7 +15,7 @@ C = "tokkit/_core/csrc/"
 UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of its own
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
-MODELS = ["bpe", "unigram", "wordpiece", "wordlevel"]
+MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 SOURCES = {
     "text": TEXT,
     "pattern": ["dfa.c"],
@@ -33,8 +33,8 @@ SOURCES = {
     "token_tables": ["token_index.c", "merge_list.c"],
     "json_tables": ["json_tables.c", *UTF_8],
     "models": [
-        *("token_trie.c", "token_index.c", "merge_list.c", "model.c", "model_cuts.c"),
-        *(f"model_{kind}.c" for kind in MODELS),
+        *("token_trie.c", "token_index.c", "unit_cache.c", "merge_list.c", "model.c"),
+        *(f"model_{part}.c" for part in MODELS),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],

@@ -7,7 +7,7 @@ int tk_model_worker_init(tk_model_worker *w, size_t cache_units) {
 }
 
 void tk_model_worker_free(tk_model_worker *w) {
-    free(w->cache.block);
+    tk_unit_cache_free(&w->cache);
     free(w->subs);
     free(w->ids);
     free(w->spans);
@@ -69,34 +69,6 @@ void tk_model_free(tk_model *m) {
 
 /* ---- encoding */
 
-static int room(tk_model_worker *w, size_t more) {
-    size_t need = w->n + more;
-    if (TK_LIKELY(need <= w->ids_capacity && need <= w->words_capacity && 2 * need <= w->spans_capacity)) return TK_OK;
-    int status = tk_reserve(&w->ids, &w->ids_capacity, need, sizeof *w->ids);
-    if (status == TK_OK) status = tk_reserve(&w->words, &w->words_capacity, need, sizeof *w->words);
-    if (status == TK_OK) status = tk_reserve(&w->spans, &w->spans_capacity, 2 * need, sizeof *w->spans);
-    return status;
-}
-
-/* A token of bytes [start, end) of a piece; there is room. Where characters that have no token were dropped, or
-   byte tokens of a prefix put in, ends do not fit the piece: what lies behind it is then left as it is, as
-   tokenizers leaves it, but for what lies behind the text. */
-TK_INLINE void emit(tk_model_worker *w, const tk_aligned *a, const tk_piece *piece, size_t word, uint32_t id,
-                    size_t start, size_t end) {
-    tk_span span;
-    if (TK_LIKELY(start < end && end <= piece->end - piece->start)) {
-        span = tk_aligned_span(a, piece->start + start, piece->start + end);
-    } else {
-        span.start = (uint32_t)(start < a->n_original ? start : a->n_original);
-        span.end = (uint32_t)(end < a->n_original ? end : a->n_original);
-    }
-    w->ids[w->n] = id;
-    w->words[w->n] = (int32_t)word;
-    w->spans[2 * w->n] = span.start;
-    w->spans[2 * w->n + 1] = span.end;
-    w->n++;
-}
-
 /* What is encoded next: a unit of a piece, one that is a token as it stands, or a piece that is one token already. */
 enum { UNIT, ONE_CHARACTER, ONE_TOKEN };
 
@@ -109,11 +81,21 @@ typedef struct {
 
 /* Units are gathered in batches, and where the cache may have one is fetched while the others are gathered: most of
    what finding one costs is to wait for memory. */
-enum { BATCH = 16 };
+enum { BATCH = 16, BATCH_TOKENS = BATCH * (TK_UNIT_TOKENS + TK_UNIT_MORE) };
 
 typedef struct {
-    size_t number, at; /* the piece, and how far into it */
+    size_t number, at;  /* the piece, and how far into it */
+    size_t short_until; /* up to here units are made as short as may be, because they were too long for the cache */
 } cursor;
+
+TK_INLINE size_t next_length(const tk_model *m, cursor *c, const uint8_t *p, size_t left) {
+    const tk_unit_cuts *cuts = &m->cuts;
+    if (TK_UNLIKELY(c->at < c->short_until)) return tk_short_unit_length(cuts, p, c->short_until - c->at);
+    size_t length = tk_unit_length(cuts, p, left);
+    if (TK_LIKELY(length <= TK_UNIT_BYTES) || !cuts->joined) return length;
+    c->short_until = c->at + length;
+    return tk_short_unit_length(cuts, p, length);
+}
 
 /* The token that a unit of one character is, or TK_NO_ID. */
 TK_INLINE uint32_t token_of_character(const tk_model *m, const uint8_t *p, size_t n) {
@@ -142,8 +124,8 @@ static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_align
         } else if (whole_piece && u->first && (u->id = tk_trie_find(&m->trie, p, left)) != TK_NO_ID) {
             u->kind = ONE_TOKEN;
         } else {
-            if (cuts) u->length = tk_unit_length(&m->cuts, p, left);
-            if (cuts && *p >= TK_WIDE && (u->id = token_of_character(m, p, u->length)) != TK_NO_ID) {
+            if (cuts) u->length = next_length(m, c, p, left);
+            if (cuts && (u->id = token_of_character(m, p, u->length)) != TK_NO_ID) {
                 u->kind = ONE_CHARACTER;
             } else if ((u->cached = caches && u->length <= TK_UNIT_BYTES)) {
                 u->key = tk_unit_key_of(&w->cache, p, u->length);
@@ -152,62 +134,116 @@ static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_align
             }
         }
         c->at += u->length;
-        if (u->length == left) c->number++, c->at = 0;
+        if (u->length == left) c->number++, c->at = c->short_until = 0;
     }
     return count;
 }
 
-/* The tokens of a unit; *behind is where those of its piece end so far, in bytes of the piece. */
-TK_INLINE int encode_unit(const tk_model *m, tk_model_worker *w, const tk_aligned *a, const unit *u, size_t *behind) {
-    const tk_piece *piece = a->pieces + u->number;
-    size_t from = *behind;
-    int status;
-    const tk_unit *known = u->cached ? tk_unit_find(&w->cache, &u->key) : NULL;
-    if (TK_LIKELY(known != NULL)) {
-        size_t count = known->count, more = count > TK_UNIT_TOKENS ? count - TK_UNIT_TOKENS : 0;
-        if (TK_UNLIKELY((status = room(w, count)) != TK_OK)) return status;
-        for (size_t k = 0; k < count - more; k++) {
-            emit(w, a, piece, u->number, known->ids[k], from + known->starts[k], from + known->ends[k]);
-            *behind = from + known->ends[k];
-        }
-        const tk_unit_rest *rest = tk_unit_rest_of(known);
-        for (size_t k = 0; k < more; k++) {
-            emit(w, a, piece, u->number, rest->ids[k], from + rest->starts[k], from + rest->ends[k]);
-            *behind = from + rest->ends[k];
-        }
-        return TK_OK;
+/* Where tokens go: what the worker has, in registers. */
+typedef struct {
+    uint32_t *ids;
+    int64_t *spans;
+    int32_t *words;
+    size_t n;
+} sink;
+
+/* Room for more tokens, and for those of a batch from the cache. */
+static int room(tk_model_worker *w, sink *out, size_t more) {
+    size_t need = out->n + more + BATCH_TOKENS;
+    int status = tk_reserve(&w->ids, &w->ids_capacity, need, sizeof *w->ids);
+    if (status == TK_OK) status = tk_reserve(&w->words, &w->words_capacity, need, sizeof *w->words);
+    if (status == TK_OK) status = tk_reserve(&w->spans, &w->spans_capacity, 2 * need, sizeof *w->spans);
+    out->ids = w->ids;
+    out->spans = w->spans;
+    out->words = w->words;
+    return status;
+}
+
+/* A token of bytes [start, end) of a piece; there is room. Where characters that have no token were dropped, or
+   byte tokens of a prefix put in, ends do not fit the piece: what lies behind it is then left as it is, as
+   tokenizers leaves it, but for what lies behind the text. */
+TK_INLINE void emit(sink *out, const tk_aligned *a, const tk_piece *piece, size_t word, uint32_t id, size_t start,
+                    size_t end) {
+    tk_span span;
+    if (TK_LIKELY(start < end && end <= piece->end - piece->start)) {
+        span = tk_aligned_span(a, piece->start + start, piece->start + end);
+    } else {
+        span.start = (uint32_t)(start < a->n_original ? start : a->n_original);
+        span.end = (uint32_t)(end < a->n_original ? end : a->n_original);
     }
+    out->ids[out->n] = id;
+    out->words[out->n] = (int32_t)word;
+    out->spans[2 * out->n] = span.start;
+    out->spans[2 * out->n + 1] = span.end;
+    out->n++;
+}
+
+/* The tokens of a unit that the cache has; *behind is where those of its piece end so far, in bytes of the piece. */
+TK_INLINE void emit_known(sink *out, const tk_aligned *a, const unit *u, const tk_unit *known, size_t *behind) {
+    const tk_piece *piece = a->pieces + u->number;
+    size_t from = *behind, count = known->count, more = count > TK_UNIT_TOKENS ? count - TK_UNIT_TOKENS : 0;
+    for (size_t k = 0; k < count - more; k++) {
+        emit(out, a, piece, u->number, known->ids[k], from + known->starts[k], from + known->ends[k]);
+        *behind = from + known->ends[k];
+    }
+    const tk_unit_rest *rest = tk_unit_rest_of(known);
+    for (size_t k = 0; k < more; k++) {
+        emit(out, a, piece, u->number, rest->ids[k], from + rest->starts[k], from + rest->ends[k]);
+        *behind = from + rest->ends[k];
+    }
+}
+
+static TK_NOINLINE int encode_unit(const tk_model *m, tk_model_worker *w, const tk_aligned *a, const unit *u,
+                                   sink *out, size_t *behind) {
+    size_t from = *behind;
     w->n_subs = 0;
-    if ((status = m->encode(m, w, a->text + u->start, u->length)) != TK_OK) return status;
+    int status = m->encode(m, w, a->text + u->start, u->length);
+    if (status == TK_OK) status = room(w, out, w->n_subs);
+    if (status != TK_OK) return status;
     if (u->cached) tk_unit_learn(&w->cache, &u->key, w->subs, w->n_subs);
-    if ((status = room(w, w->n_subs)) != TK_OK) return status;
     for (size_t k = 0; k < w->n_subs; k++) {
-        emit(w, a, piece, u->number, w->subs[k].id, from + w->subs[k].start, from + w->subs[k].end);
-        *behind = from + w->subs[k].end;
+        const tk_sub *sub = w->subs + k;
+        emit(out, a, a->pieces + u->number, u->number, sub->id, from + sub->start, from + sub->end);
+        *behind = from + sub->end;
     }
     return TK_OK;
 }
 
 int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) {
     unit units[BATCH];
-    cursor c = {0, 0};
+    cursor c = {0, 0, 0};
+    sink out = {.n = 0};
     size_t behind = 0, count;
     int status;
     w->n = 0;
     if (a->n_pieces > INT32_MAX) return TK_TOO_LARGE;
     while ((count = gather(m, w, a, &c, units))) {
+        if ((status = room(w, &out, 0)) != TK_OK) return status;
+        sink now = out; /* its address goes nowhere else */
         for (size_t k = 0; k < count; k++) {
             const unit *u = units + k;
             if (u->first) behind = 0;
             if (u->kind != UNIT) {
-                if ((status = room(w, 1)) != TK_OK) return status;
-                emit(w, a, a->pieces + u->number, u->number, u->id, behind, behind + u->length);
+                emit(&now, a, a->pieces + u->number, u->number, u->id, behind, behind + u->length);
                 behind += u->length;
-            } else if ((status = encode_unit(m, w, a, u, &behind)) != TK_OK) {
+                continue;
+            }
+            const tk_unit *known = u->cached ? tk_unit_find(&w->cache, &u->key) : NULL;
+            if (TK_LIKELY(known != NULL)) {
+                emit_known(&now, a, u, known, &behind);
+                continue;
+            }
+            out = now;
+            size_t reached = behind;
+            if ((status = encode_unit(m, w, a, u, &out, &reached)) != TK_OK) {
                 w->failed = u->number;
                 return status;
             }
+            now = out;
+            behind = reached;
         }
+        out = now;
     }
+    w->n = out.n;
     return TK_OK;
 }

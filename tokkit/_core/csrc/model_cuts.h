@@ -8,7 +8,7 @@
    characters are tokens, or all characters that are none become tokens of bytes that nothing merges.
 
    The second look costs as much as it saves where words are short: it is for characters of three bytes and more, the
-   scripts without spaces among them, and their neighbours. */
+   scripts without spaces among them, and their neighbours, and for units that are too long for the cache. */
 #ifndef TK_MODEL_CUTS_H
 #define TK_MODEL_CUTS_H
 #include "safe_cuts.h"
@@ -49,9 +49,14 @@ TK_INLINE size_t tk_next_wide(const uint8_t *p, size_t at, size_t n) {
     const uint64_t high = UINT64_C(0x8080808080808080);
     for (; at < n; at += 8) {
         uint64_t bytes = tk_load64(p + at);
-        if (!(bytes & bytes << 1 & bytes << 2 & high)) continue; /* none has its three highest bits set */
-        while (at < n && p[at] < TK_WIDE) at++;
-        return at;
+        uint64_t wide = bytes & bytes << 1 & bytes << 2 & high; /* three highest bits are set */
+        if (!wide) continue;
+#if defined(__GNUC__) || defined(__clang__)
+        at += (size_t)__builtin_ctzll(wide) >> 3;
+#else
+        while (p[at] < TK_WIDE) at++;
+#endif
+        return at < n ? at : n;
     }
     return n;
 }
@@ -80,6 +85,17 @@ TK_INLINE size_t tk_unit_length(const tk_unit_cuts *cuts, const uint8_t *p, size
         before = at += length;
         if (at < n && p[at] < TK_WIDE && cuts->joined && tk_unit_may_end(cuts, c, tk_utf8_decode(p + at, &length)))
             return at;
+    }
+    return n;
+}
+
+/* The same where any two characters are looked at, and `joined` is there. */
+TK_INLINE size_t tk_short_unit_length(const tk_unit_cuts *cuts, const uint8_t *p, size_t n) {
+    unsigned length;
+    uint32_t c = tk_utf8_decode(p, &length), d;
+    for (size_t at = length; at < n; at += length, c = d) {
+        d = tk_utf8_decode(p + at, &length);
+        if (tk_unit_may_end(cuts, c, d)) return at;
     }
     return n;
 }

@@ -29,25 +29,17 @@ typedef struct {
 
 /* All zero is a cache that is off. */
 typedef struct {
-    void *block;    /* where `units`, which is aligned to cache lines, lies in */
-    tk_unit *units; /* [mask + 1] */
+    tk_unit *units; /* [mask + 1], aligned to cache lines */
+    void *block;    /* where they lie in, */
+    size_t mapped;  /* and how many bytes of it, if it is the system's and not malloc's */
     size_t mask, n;
     unsigned turn;
     uint64_t misses;
 } tk_unit_cache;
 
 /* Room for as many units as the greatest power of two that is not above `units`; off below 2. */
-static inline int tk_unit_cache_init(tk_unit_cache *cache, size_t units) {
-    memset(cache, 0, sizeof *cache);
-    if (units < 2) return TK_OK;
-    size_t n = 2;
-    while (n <= units / 2) n *= 2;
-    cache->block = tk_calloc(n + 1, sizeof(tk_unit));
-    if (!cache->block) return TK_NO_MEMORY;
-    cache->units = (tk_unit *)(((uintptr_t)cache->block + 63) & ~(uintptr_t)63);
-    cache->mask = n - 1;
-    return TK_OK;
-}
+int tk_unit_cache_init(tk_unit_cache *cache, size_t units);
+void tk_unit_cache_free(tk_unit_cache *cache);
 
 typedef struct {
     uint64_t words[4];
