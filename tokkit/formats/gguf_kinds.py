@@ -1,10 +1,12 @@
 """The `Vocabulary` of a GGUF file in, a definition of components out: SentencePiece BPE, Unigram and WordPiece.
 
-SentencePiece is what "llama" and "t5" are read by, with what no key says as follows. Text between two added tokens is
-a text of its own, with a space before it where the file wants one, as the programs that run GGUF files have it;
-SentencePiece puts that before the whole text alone. User-defined tokens are found in the text as it is given, whatever
-the model would make of it; SentencePiece weighs them with the other pieces where the model is Unigram. Unigram breaks
-exact ties as tokenizers does, its charsmap goes by grapheme clusters, and byte tokens are found by their names too.
+"llama" and "t5" are run as SentencePiece runs them, but for this. Text between two added tokens is a text of its own,
+with a space before it where the file wants one, as the programs that run GGUF files have it; SentencePiece puts that
+before the whole text alone. User-defined tokens are found in the text as it is given, whatever the model would make of
+it; in Unigram, SentencePiece weighs them with the other pieces. Unigram sums in double precision, so that exact ties,
+and near ties some thousand characters into a text, may fall otherwise; its charsmap goes by grapheme clusters (CR
+with LF is one), as in tokenizers; byte tokens are found by their names too. Where extra spaces are removed, a "▁"
+that stands at the end of the text itself is kept.
 """
 
 from __future__ import annotations

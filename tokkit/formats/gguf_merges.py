@@ -30,11 +30,11 @@ def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     ids = {vocabulary.tokens[id_]: id_ for id_ in normal if " " not in vocabulary.tokens[id_]}
     _check_unused(vocabulary, ids)
     found: list[_Merge] = []
-    scores = vocabulary.scores.tolist()
+    scores, get = vocabulary.scores.tolist(), ids.get
     for text, id_ in ids.items():
         _check_length(text, id_)
         for at in range(1, len(text)):
-            left, right = ids.get(text[:at]), ids.get(text[at:])
+            left, right = get(text[:at]), get(text[at:])
             if left is not None and right is not None:
                 found.append(((-scores[id_], *_place(text, id_, at)), left, right, id_))
             elif (left is not None or at == 1) and (right is not None or at == len(text) - 1):
@@ -48,7 +48,8 @@ def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     for _, group in groupby(found, lambda merge: merge[0][0]):
         tied = list(group)
         _check_ties(vocabulary, tied, parts_above)
-        parts_above |= {part: result for _, left, right, result in tied for part in (left, right)}
+        for _, left, right, result in tied:
+            parts_above[left] = parts_above[right] = result
     return np.array([merge[1:] for merge in found], dtype=np.uint32).reshape(-1, 3)
 
 
@@ -83,11 +84,11 @@ def _place(text: str, id_: int, at: int) -> tuple[str, int, int, int]:
 
 def _check_ties(vocabulary: Vocabulary, merges: list[_Merge], parts_above: dict[int, int]) -> None:
     """Raise FormatError where not the leftmost of merges with one score would go first, and it could matter."""
+    if len({result for *_, result in merges}) < 2:
+        return
     results: dict[tuple[str, int], set[int]] = {}
     for order, _, _, result in merges:
         results.setdefault(order[1:3], set()).add(result)
-    if sum(map(len, results.values())) < 2:
-        return
     for order, left, right, result in merges:
         if result in parts_above:
             why = "the first has the score of others, the second a greater one"
