@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
@@ -45,3 +45,56 @@ def gguf(
         typed = given if isinstance(given, Typed) else Typed(STRING, given)
         parts += [text(name), struct.pack("<I", typed.kind), value_bytes(*typed)]
     return b"".join(parts)
+
+
+# ---- a SentencePiece model as GGUF
+
+
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Number and value of each field of a protocol buffer: bytes, or an int, or the four bytes of a float."""
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        tag = number()
+        if tag & 7 == 0:
+            yield tag >> 3, number()
+            continue
+        size = number() if tag & 7 == 2 else {1: 8, 5: 4}[tag & 7]
+        yield tag >> 3, message[at : at + size]
+        at += size
+
+
+def of_sentencepiece(model: bytes) -> dict[str, Typed | str | bytes]:
+    """The keys that a program which writes GGUF files makes of a SentencePiece model."""
+    parts = list(fields(model))
+    pieces = [dict(fields(value)) for number, value in parts if number == 1]
+    trainer = dict(fields(next(value for number, value in parts if number == 2)))
+    normalizer = dict(fields(next(value for number, value in parts if number == 3)))
+    ids = {
+        name: trainer.get(field, default)
+        for name, field, default in (("unknown", 40, 0), ("bos", 41, 1), ("eos", 42, 2))
+    }
+    keys: dict[str, Typed | str | bytes] = {
+        "model": "llama" if trainer.get(3, 1) == 2 else "t5",
+        "pre": "default",
+        "tokens": strings([piece[1] for piece in pieces]),
+        "scores": Typed(ARRAY, [struct.unpack("<f", piece.get(2, bytes(4)))[0] for piece in pieces], F32),
+        "token_type": Typed(ARRAY, [piece.get(3, 1) for piece in pieces], I32),
+        "add_space_prefix": Typed(BOOL, normalizer.get(3, 1)),
+        "remove_extra_whitespaces": Typed(BOOL, normalizer.get(4, 1)),
+        **{f"{name}_token_id": Typed(U32, id_) for name, id_ in ids.items() if id_ < len(pieces)},
+    }
+    if normalizer.get(2):
+        keys["precompiled_charsmap"] = Typed(ARRAY, list(normalizer[2]), U8)
+    return {f"tokenizer.ggml.{name}": value for name, value in keys.items()}

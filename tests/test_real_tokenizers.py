@@ -179,6 +179,12 @@ def test_special_tokens_in_plain_text_stay_text(both: tuple[str, tokkit.Tokenize
     unknown = {tok.vocab.get(token) for token in ("<unk>", "[UNK]")}
     hidden = set(tok.special_tokens.values()) - unknown
     for text in tok.special_tokens:
-        for around in (text, f"a{text}b", f" {text} ", text * 2, "".join(chr(ord(c) + 0xFEE0) if c in "</s>" else c for c in text)):
+        for around in (
+            text,
+            f"a{text}b",
+            f" {text} ",
+            text * 2,
+            "".join(chr(ord(c) + 0xFEE0) if c in "</s>" else c for c in text),
+        ):
             assert hidden.isdisjoint(tok.encode(around)), around
             assert hidden.isdisjoint(tok(around, add_special=False).ids)

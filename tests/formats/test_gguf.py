@@ -19,8 +19,7 @@ from strategies import documents
 from tokkit import formats
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import byte_symbols
-from tokkit.formats import gguf as reader
+from tokkit.formats import byte_symbols, gguf_file, gguf_vocabulary
 from tokkit.pretokenizers import patterns
 
 CASE_END = "\n__ggml_vocab_test__\n"
@@ -159,10 +158,40 @@ def test_unused_tokens_have_no_ids_and_unknown_ones_are_special(tmp_path: Path, 
     assert definition.special_tokens["<unk>"] == 267
 
 
-@pytest.mark.parametrize(("model", "kind"), [("llama", "SentencePiece BPE"), ("bert", "WordPiece"), ("t5", "Unigram")])
-def test_other_kinds_are_read_and_refused_in_one_place(tmp_path: Path, model: str, kind: str) -> None:
+def test_user_defined_tokens_are_found_in_any_text_and_control_ones_where_that_is_allowed(
+    tmp_path: Path, keys: Keys
+) -> None:
+    tokens, types = [*keys[TOKENS].value, "  ", "<|u|>"], [*keys[TYPES].value, 4, 4]
+    tok = tokkit.Tokenizer(read(tmp_path, {**keys, TOKENS: strings(tokens), TYPES: Typed(ARRAY, types, I32)}))
+    assert tok.encode("h  <|u|>l<|end|>")[:4] == [ord("h"), 265, 266, ord("l")]
+    assert tok.encode("<|end|>  ", special="all") == [263, 265]
+    assert tok.split_engine == "scanner"
+    assert dict(tok.special_tokens) == {"<|end|>": 263, "<é>": 264}
+    assert tok.decode([265, 266, 263]) == "  <|u|><|end|>"
+
+
+def test_a_text_is_framed_as_the_file_says(tmp_path: Path, keys: Keys) -> None:
+    keys["tokenizer.ggml.eos_token_id"] = Typed(U32, 264)
+    tok = tokkit.Tokenizer(read(tmp_path, keys))
+    assert tok("h").ids == [263, ord("h")]
+    keys["tokenizer.ggml.add_eos_token"] = Typed(BOOL, 1)
+    tok = tokkit.Tokenizer(read(tmp_path, keys))
+    assert tok("h").ids == [263, ord("h"), 264]
+    assert tok("h", "e").ids == [263, ord("h"), 264, 263, ord("e"), 264]
+    del keys["tokenizer.ggml.eos_token_id"]
+    with pytest.raises(FormatError, match=r"add_eos_token: true, but eos_token_id names no token"):
+        read(tmp_path, keys)
+
+
+def test_a_file_can_ask_for_nfc(tmp_path: Path, keys: Keys) -> None:
+    keys["tokenizer.ggml.normalizer.nfc"] = Typed(BOOL, 1)
+    tok = tokkit.Tokenizer(read(tmp_path, keys))
+    assert tok.encode("e\u0301") == tok.encode("é") == [260]
+
+
+def test_keys_become_a_vocabulary_of_any_kind(tmp_path: Path) -> None:
     keys: Keys = {
-        MODEL: model,
+        MODEL: "llama",
         TOKENS: strings(["<unk>", "<s>", "<0x0A>", "▁the", "x"]),
         SCORES: Typed(ARRAY, [0.0, 0.0, 0.0, -1.5, -2.25], F32),
         TYPES: Typed(ARRAY, [2, 3, 6, 1, 4], I32),
@@ -170,21 +199,16 @@ def test_other_kinds_are_read_and_refused_in_one_place(tmp_path: Path, model: st
         "tokenizer.ggml.add_space_prefix": Typed(BOOL, 0),
         "tokenizer.ggml.precompiled_charsmap": Typed(ARRAY, [1, -1], I8),
     }
-    with pytest.raises(FormatError, match=rf"tokenizer\.ggml\.model: '{model}' \({kind}\) is not run yet"):
-        read(tmp_path, keys)
-    with (tmp_path / "model.gguf").open("rb") as file:
-        found = reader.vocabulary(reader.gguf_file.read(file, lambda name: True))
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(keys))
+    with path.open("rb") as file:
+        found = gguf_vocabulary.read(gguf_file.read(file, lambda name: True))
     assert found.tokens[3] == "▁the"
     assert found.scores.tolist() == [0.0, 0.0, 0.0, -1.5, -2.25]
-    assert [reader.TYPES[kind] for kind in found.types.tolist()] == [
-        "unknown",
-        "control",
-        "byte",
-        "normal",
-        "user-defined",
-    ]
+    kinds = [gguf_vocabulary.TYPES[kind] for kind in found.types.tolist()]
+    assert kinds == ["unknown", "control", "byte", "normal", "user-defined"]
     assert (found.ids, found.flags, found.charsmap) == ({"unknown": 0}, {"add_space_prefix": False}, b"\x01\xff")
-    assert found.of_type(reader.CONTROL) == {"<s>": 1}
+    assert found.of_type(gguf_vocabulary.CONTROL) == {"<s>": 1}
 
 
 # ---- what is refused
@@ -205,7 +229,6 @@ def test_other_kinds_are_read_and_refused_in_one_place(tmp_path: Path, model: st
         ({TYPES: strings(["a"])}, r"ggml\.token_type: an array of integers is needed, not an array of strings"),
         ({TYPES: Typed(ARRAY, [1], I32)}, r"ggml\.token_type: 1 integers for 265 tokens"),
         ({TYPES: Typed(ARRAY, [1] * 264 + [9], I32)}, r"ggml\.token_type\[264\]: types run from 1 to 6, not 9"),
-        ({TYPES: Typed(ARRAY, [1] * 264 + [4], I32)}, r"token_type\[264\]: '<é>' is of the type user-defined"),
         ({TYPES: Typed(ARRAY, [1] * 264 + [6], I32)}, r"token_type\[264\]: '<é>' is of the type byte"),
         ({SCORES: Typed(ARRAY, [float("nan")] * 265, F32)}, r"ggml\.scores\[0\]: a score is a number, not nan"),
         ({MODEL: "llama"}, r"ggml\.scores: missing"),

@@ -1,106 +1,77 @@
 """An open GGUF file in, a definition out: the vocabulary that a model file carries in its keys tokenizer.ggml.*.
 
-Byte-level BPE ("gpt2") becomes a definition. The other kinds, SentencePiece BPE ("llama"), WordPiece ("bert") and
-Unigram ("t5"), are read into the same `Vocabulary` and checked, and `definition` refuses them, in one place.
-A GGUF file names no normalizer: text for a model that expects NFC (Qwen's) has to be in it.
+Byte-level BPE ("gpt2") is made here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
+gguf_kinds.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text
+for a model that expects NFC (Qwen's) has to be in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit.definition import Definition, checked_special_tokens
-from tokkit.errors import FormatError
-from tokkit.formats import gguf_file, gguf_splits, symbol_tables
+from tokkit.errors import FormatError, OptionError, VocabError
+from tokkit.formats import gguf_file, gguf_kinds, gguf_splits, gguf_vocabulary, symbol_tables
+from tokkit.formats.gguf_vocabulary import BYTE, BYTE_LEVEL, GGML, PREFIX, UNUSED, Vocabulary
 from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Merges, Table
-from tokkit.vocab import MAX_ID
-
-PREFIX = "tokenizer."
-GGML = "tokenizer.ggml."
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""What tokenizer.ggml.token_type says of a token."""
-TYPES = {
-    NORMAL: "normal", UNKNOWN: "unknown", CONTROL: "control", USER_DEFINED: "user-defined", UNUSED: "unused",
-    BYTE: "byte",
-}  # fmt: skip
-NO_ID = 0xFFFFFFFF
-"""Written by some programs for a token that the model does not have."""
-
-BYTE_LEVEL = "gpt2"
-MODELS = {BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram"}
-"""tokenizer.ggml.model → what it is."""
-_SCORED = ("llama", "t5")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Vocabulary:
-    """What a GGUF file says of its tokenizer, checked, whatever its kind.
-
-    `tokens` are the texts by id, as the file writes them (byte symbols, "▁the", "<0x0A>"); `types` (uint8) has one
-    of TYPES for each, `scores` (float32) is empty where the file has none; `merges` are pairs in order of priority.
-    `ids` maps "bos", "eos", "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool.
-    """
-
-    model: str
-    split: str | None
-    tokens: list[str]
-    types: NDArray[np.uint8]
-    scores: NDArray[np.float32]
-    merges: list[str]
-    ids: Mapping[str, int]
-    flags: Mapping[str, bool]
-    charsmap: bytes = b""
-
-    def of_type(self, kind: int) -> dict[str, int]:
-        """Return the tokens of one type, text → id."""
-        return {self.tokens[id_]: id_ for id_ in np.flatnonzero(self.types == kind).tolist()}
+from tokkit.normalizers.unicode import NFC
 
 
 def read(file: BinaryIO, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
     """Return the definition that an open GGUF file holds.
 
-    `pattern` overrides tokenizer.ggml.pre; `special_tokens` are added to the file's own. FormatError names the key,
-    and the byte or the number of the token, of what is malformed or not supported.
+    `pattern` overrides tokenizer.ggml.pre of byte-level BPE; `special_tokens` are added to the file's own. FormatError
+    names the key, and the byte or the number of the token, of what is malformed or not supported.
     """
-    made = definition(vocabulary(gguf_file.read(file, lambda name: name.startswith(PREFIX))), pattern)
+    keys = gguf_file.read(file, lambda name: name.startswith(PREFIX))
+    made = definition(gguf_vocabulary.read(keys), pattern)
     return made.with_special_tokens(checked_special_tokens(special_tokens)) if special_tokens else made
 
 
 def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition:
-    """Return the definition of a vocabulary; FormatError for a kind of model that is not run yet."""
-    if vocabulary.model != BYTE_LEVEL:
-        raise FormatError(
-            f"{GGML}model: {vocabulary.model!r} ({MODELS[vocabulary.model]}) is not run yet; {BYTE_LEVEL!r} "
-            f"({MODELS[BYTE_LEVEL]}) is"
-        )
-    for kind in (USER_DEFINED, BYTE):
-        for text, id_ in vocabulary.of_type(kind).items():
-            raise FormatError(
-                f"{GGML}token_type[{id_}]: {brief(text)} is of the type {TYPES[kind]}; byte-level BPE is read with "
-                "normal, control, unknown and unused tokens for now"
-            )
+    """Return the definition of a vocabulary of any kind."""
+    if vocabulary.model == BYTE_LEVEL:
+        return _byte_level(vocabulary, pattern)
+    if pattern is not None:
+        raise OptionError(f"pattern= was given, but text for the model {vocabulary.model!r} is not cut by a pattern")
+    try:
+        return gguf_kinds.DEFINITIONS[vocabulary.model](vocabulary)
+    except (OptionError, VocabError) as error:
+        raise FormatError(f"{GGML}tokens: {error}") from None
+
+
+def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
+    for text, id_ in vocabulary.of_type(BYTE).items():
+        raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which byte-level BPE has not")
     cut = gguf_splits.find(vocabulary.split, pattern)
     unused = set(np.flatnonzero(vocabulary.types == UNUSED).tolist())
-    ids = {text: id_ for id_, text in enumerate(vocabulary.tokens) if id_ not in unused}
+    tokens = {id_: text for id_, text in enumerate(vocabulary.tokens) if id_ not in unused}
+    ids = {text: id_ for id_, text in tokens.items()}
     if "" in ids:
         raise FormatError(f"{GGML}tokens[{ids['']}]: a token is empty")
-    special = checked_special_tokens(vocabulary.of_type(CONTROL) | vocabulary.of_type(UNKNOWN))
+    added = gguf_kinds.added_tokens(vocabulary, tokens)
     table = Table.of(ids)
-    return symbol_tables.read(
+    made = symbol_tables.read(
         table,
         _merges(vocabulary.merges),
-        special,
+        checked_special_tokens({token.content: token.id for token in added}),
         whole_piece=cut.whole_piece,
         split=cut.split,
         path=f"{GGML}tokens",
         drops_unknown=True,
         found=table.find_merges(Merges.of(vocabulary.merges)),
+    )
+    return replace(
+        made,
+        special_tokens={},
+        added_tokens=added,
+        normalizer=NFC() if vocabulary.flags.get("normalizer.nfc", False) else None,
+        postprocessor=gguf_kinds.framing(vocabulary, second_type=1),
     )
 
 
@@ -110,135 +81,3 @@ def _merges(merges: list[str]) -> Iterator[tuple[str, str, str]]:
         if len(parts) != 2 or not all(parts):
             raise FormatError(f"{GGML}merges[{number}]: two tokens and one space are needed, not {brief(merge)}")
         yield f"{GGML}merges[{number}]", parts[0], parts[1]
-
-
-# ---- keys
-
-
-def vocabulary(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
-    """Return what the keys of a GGUF file say of its tokenizer; FormatError names the key that is wrong."""
-    model = _text(keys, "model")
-    if model is None:
-        raise FormatError(f"{GGML}model: missing; this GGUF file has no tokenizer")
-    if model not in MODELS:
-        raise FormatError(f"{GGML}model: {brief(model)} is not supported; {' or '.join(map(repr, MODELS))} is")
-    tokens = _texts(keys, "tokens")
-    if tokens is None:
-        raise FormatError(f"{GGML}tokens: missing")
-    if not 0 < len(tokens) <= MAX_ID + 1:
-        raise FormatError(f"{GGML}tokens: {len(tokens)} tokens; from 1 to {MAX_ID + 1} are read")
-    types = _types(keys, len(tokens))
-    _check_different(tokens, types)
-    return Vocabulary(
-        model=model,
-        split=_text(keys, "pre"),
-        tokens=tokens,
-        types=types,
-        scores=_scores(keys, len(tokens), needed=model in _SCORED),
-        merges=_texts(keys, "merges") or [],
-        ids=_ids(keys, len(tokens)),
-        flags={name.removeprefix(GGML): value for name, value in keys.items() if isinstance(value, bool)},
-        charsmap=_charsmap(keys),
-    )
-
-
-def _text(keys: Mapping[str, gguf_file.Value], name: str) -> str | None:
-    value = keys.get(GGML + name)
-    if value is None:
-        return None
-    if not isinstance(value, bytes):
-        raise _wrong(name, "a string", value)
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{GGML}{name}: not UTF-8, at byte {error.start} of {brief(value)}") from None
-
-
-def _texts(keys: Mapping[str, gguf_file.Value], name: str) -> list[str] | None:
-    if GGML + name not in keys:
-        return None
-    value = keys[GGML + name]
-    # An array of no strings may have any type.
-    if not isinstance(value, list):
-        raise _wrong(name, "an array of strings", value)
-    try:
-        return [text.decode("utf-8") for text in value]
-    except UnicodeDecodeError as error:
-        number = value.index(error.object)
-        raise FormatError(
-            f"{GGML}{name}[{number}]: not UTF-8, at byte {error.start} of {brief(value[number])}"
-        ) from None
-
-
-def _array(keys: Mapping[str, gguf_file.Value], name: str, kinds: str, n: int, what: str) -> NDArray[np.generic] | None:
-    value = keys.get(GGML + name)
-    if GGML + name not in keys:
-        return None
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-        raise _wrong(name, f"an array of {what}", value)
-    if len(value) != n:
-        raise FormatError(f"{GGML}{name}: {len(value)} {what} for {n} tokens")
-    return value
-
-
-def _types(keys: Mapping[str, gguf_file.Value], n: int) -> NDArray[np.uint8]:
-    types = _array(keys, "token_type", "iu", n, "integers")
-    if types is None:
-        return np.full(n, NORMAL, dtype=np.uint8)
-    wrong = np.flatnonzero(~np.isin(types, list(TYPES)))
-    if len(wrong):
-        raise FormatError(f"{GGML}token_type[{wrong[0]}]: types run from 1 to 6, not {types[wrong[0]]}")
-    return types.astype(np.uint8)
-
-
-def _scores(keys: Mapping[str, gguf_file.Value], n: int, *, needed: bool) -> NDArray[np.float32]:
-    scores = _array(keys, "scores", "f", n, "numbers")
-    if scores is None:
-        if needed:
-            raise FormatError(f"{GGML}scores: missing")
-        return np.zeros(0, dtype=np.float32)
-    wrong = np.flatnonzero(~np.isfinite(scores))
-    if len(wrong):
-        raise FormatError(f"{GGML}scores[{wrong[0]}]: a score is a number, not {scores[wrong[0]]}")
-    return scores.astype(np.float32)
-
-
-def _ids(keys: Mapping[str, gguf_file.Value], n: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, value in keys.items():
-        if not name.startswith(GGML) or not name.endswith("_token_id"):
-            continue
-        short = name.removeprefix(GGML)
-        if type(value) is not int:
-            raise _wrong(short, "an integer", value)
-        if value in (NO_ID, -1):
-            continue
-        if not 0 <= value < n:
-            raise FormatError(f"{name}: ids run from 0 to {n - 1}, not {value}")
-        found[short.removesuffix("_token_id")] = value
-    return found
-
-
-def _charsmap(keys: Mapping[str, gguf_file.Value]) -> bytes:
-    value = keys.get(GGML + "precompiled_charsmap")
-    if value is None:
-        return b""
-    if not isinstance(value, np.ndarray) or value.dtype.itemsize != 1 or value.dtype.kind not in "iu":
-        raise _wrong("precompiled_charsmap", "an array of bytes", value)
-    return value.tobytes()
-
-
-def _check_different(tokens: list[str], types: NDArray[np.uint8]) -> None:
-    """Raise FormatError where two tokens in use have one text, of which no text could get both ids."""
-    if len(set(tokens)) == len(tokens):
-        return
-    owners: dict[str, int] = {}
-    for id_, (text, kind) in enumerate(zip(tokens, types.tolist(), strict=True)):
-        if kind != UNUSED and owners.setdefault(text, id_) != id_:
-            raise FormatError(f"{GGML}tokens: the ids {owners[text]} and {id_} both have the text {brief(text)}")
-
-
-def _wrong(name: str, needed: str, value: gguf_file.Value) -> FormatError:
-    kinds = {bool: "a boolean", int: "an integer", float: "a number", bytes: "a string", list: "an array of strings"}
-    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else kinds.get(type(value), "nested arrays")
-    return FormatError(f"{GGML}{name}: {needed} is needed, not {kind}")

@@ -1,0 +1,262 @@
+"""The `Vocabulary` of a GGUF file in, a definition of components out: SentencePiece BPE, Unigram and WordPiece.
+
+"llama" and "t5" are run as SentencePiece runs them, but for this. Text between two added tokens is a text of its own,
+with a space before it where the file wants one, as the programs that run GGUF files have it; SentencePiece puts that
+before the whole text alone. User-defined tokens are found in the text as it is given, whatever the model would make of
+it; in Unigram, SentencePiece weighs them with the other pieces. Unigram sums in double precision, so that exact ties,
+and near ties some thousand characters into a text, may fall otherwise; its charsmap goes by grapheme clusters (CR
+with LF is one), as in tokenizers; byte tokens are found by their names too. Where extra spaces are removed, a "▁"
+that stands at the end of the text itself is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tokkit.decoders import byte_fallback, fuse, replace, sequence, strip
+from tokkit.decoders import wordpiece as wordpiece_decoder
+from tokkit.definition import AddedToken, Definition
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import gguf_merges
+from tokkit.formats.gguf_vocabulary import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
+from tokkit.formats.model_json import pack
+from tokkit.formats.strict_json import brief
+from tokkit.models.char_bpe import CharBPE
+from tokkit.models.unigram import Unigram
+from tokkit.models.wordpiece import WordPiece
+from tokkit.normalizers import bert as bert_normalizer
+from tokkit.normalizers.precompiled import Precompiled
+from tokkit.normalizers.prepend import Prepend
+from tokkit.normalizers.replace import Replace
+from tokkit.normalizers.sequence import Sequence
+from tokkit.postprocessors.template import Piece, SpecialToken, Template
+from tokkit.pretokenizers import bert as bert_pretokenizer
+
+SPACE = "▁"
+_BYTE_NAMES = {f"<0x{byte:02X}>" for byte in range(256)}
+
+
+def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
+    """Return the definition of a "llama" vocabulary: merges in order of their results' scores."""
+    tokens = _spaced_tokens(vocabulary)
+    falls_back = _has_bytes(vocabulary)
+    unknown = _unknown(vocabulary, needed=not falls_back)
+    packed = pack({text: id_ for id_, text in tokens.items()}, f"{GGML}tokens")
+    model = CharBPE(
+        merges=gguf_merges.of_scores(vocabulary),
+        unk_token=None if unknown is None else tokens[unknown],
+        fuse_unk=True,
+        byte_fallback=falls_back,
+    )
+    prefix = vocabulary.flags.get("add_space_prefix", True)
+    # No merge makes a token that is not normal; one of a single character would be found without.
+    apart = (CONTROL, USER_DEFINED)
+    foreign = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
+    return Definition(
+        packed,
+        model,
+        None,
+        normalizer=_normalizer(vocabulary, prefix, vocabulary.flags.get("remove_extra_whitespaces", False)),
+        postprocessor=framing(vocabulary, second_type=1),
+        decoder=_decoder(prefix, falls_back),
+        added_tokens=added_tokens(vocabulary, tokens),
+        foreign=frozenset(foreign),
+    )
+
+
+def unigram(vocabulary: Vocabulary) -> Definition:
+    """Return the definition of a "t5" vocabulary."""
+    tokens = _spaced_tokens(vocabulary)
+    packed = pack({text: id_ for id_, text in tokens.items()}, f"{GGML}tokens")
+    falls_back = _has_bytes(vocabulary)
+    normal = vocabulary.types == NORMAL
+    if not normal.any():
+        raise FormatError(f"{GGML}token_type: no token is normal")
+    # What is not of the model, or stands for a byte, must not lower the score of unknown characters.
+    scores = np.where(normal, vocabulary.scores, vocabulary.scores[normal].min())[: packed.n_ids]
+    prefix, removes = _stated(vocabulary, "add_space_prefix"), _stated(vocabulary, "remove_extra_whitespaces")
+    return Definition(
+        packed,
+        Unigram(scores=scores, unk_id=_unknown(vocabulary, needed=True), byte_fallback=falls_back),
+        None,
+        normalizer=_normalizer(vocabulary, prefix, removes),
+        postprocessor=framing(vocabulary),
+        decoder=_decoder(prefix, falls_back),
+        added_tokens=added_tokens(vocabulary, tokens),
+        foreign=frozenset(id_ for id_ in tokens if vocabulary.types[id_] not in (NORMAL, BYTE)),
+    )
+
+
+def wordpiece(vocabulary: Vocabulary) -> Definition:
+    """Return the definition of a "bert" vocabulary, in which "▁" begins words and nothing marks what continues them.
+
+    Text is turned into lower case and loses its accents unless the file says otherwise, as in the programs that run
+    GGUF files, and is framed by [CLS] and [SEP] whatever it says.
+    """
+    ids = vocabulary.ids
+    unknown = _first(vocabulary, "unknown", (ids.get("unknown"), *vocabulary.of_type(UNKNOWN).values()), "[UNK]")
+    first = _first(vocabulary, "cls", (ids.get("cls"), ids.get("bos")), "[CLS]")
+    last = _first(vocabulary, "seperator", (ids.get("seperator"), ids.get("separator"), ids.get("eos")), "[SEP]")
+    special = {unknown, first, last, *(ids[name] for name in ("padding", "mask") if name in ids)}
+    tokens: dict[int, str] = {}
+    for id_, (text, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types.tolist(), strict=True)):
+        if kind == UNUSED:
+            continue
+        if kind == BYTE:
+            raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which WordPiece has not")
+        begins = text.startswith(SPACE) and len(text) > 1
+        if kind == NORMAL and (begins or id_ not in special):
+            text = text[1:] if begins else "##" + text
+        tokens[id_] = text
+    packed = pack(_by_text(tokens), f"{GGML}tokens")
+    lowercase = vocabulary.flags.get("normalizer.lowercase", True)
+    return Definition(
+        packed,
+        WordPiece(unk_token=tokens[unknown]),
+        bert_pretokenizer.Bert(),
+        normalizer=bert_normalizer.Bert(
+            lowercase=lowercase, strip_accents=vocabulary.flags.get("normalizer.strip_accents")
+        ),
+        postprocessor=_template([_named(tokens, first)], [_named(tokens, last)], again=False, second_type=1),
+        decoder=wordpiece_decoder.WordPiece(),
+        added_tokens=added_tokens(vocabulary, tokens, special),
+    )
+
+
+DEFINITIONS = {"llama": sentencepiece_bpe, "t5": unigram, "bert": wordpiece}
+"""tokenizer.ggml.model → what makes its definition."""
+
+
+# ---- tokens
+
+
+def _spaced_tokens(vocabulary: Vocabulary) -> dict[int, str]:
+    """Return id → text of the tokens in use, user-defined ones as they stand in text, with spaces."""
+    for name, needed in (("escape_whitespaces", True), ("treat_whitespace_as_suffix", False)):
+        if vocabulary.flags.get(name, needed) != needed:
+            raise FormatError(f"{GGML}{name}: {str(not needed).lower()} is not supported")
+    tokens: dict[int, str] = {}
+    for id_, (text, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types.tolist(), strict=True)):
+        if kind != UNUSED:
+            tokens[id_] = text.replace(SPACE, " ") if kind == USER_DEFINED else text
+    _by_text(tokens)
+    return tokens
+
+
+def _by_text(tokens: dict[int, str]) -> dict[str, int]:
+    found = {text: id_ for id_, text in tokens.items()}
+    if len(found) < len(tokens):
+        id_, text = next((id_, text) for id_, text in tokens.items() if found[text] != id_)
+        raise FormatError(f"{GGML}tokens: the ids {id_} and {found[text]} are both read as {brief(text)}")
+    return found
+
+
+def added_tokens(vocabulary: Vocabulary, tokens: dict[int, str], special: Iterable[int] = ()) -> tuple[AddedToken, ...]:
+    """Return the added tokens: control and unknown ones, and those with the ids `special`, are special."""
+    given = set(special)
+    made = []
+    for id_, text in tokens.items():
+        is_special = vocabulary.types[id_] in (CONTROL, UNKNOWN) or id_ in given
+        if (is_special or vocabulary.types[id_] == USER_DEFINED) and text:
+            made.append(AddedToken(text, id_, special=is_special, normalized=False))
+    return tuple(made)
+
+
+def _has_bytes(vocabulary: Vocabulary) -> bool:
+    """Tell whether there is a token for each byte; FormatError where there is one for some."""
+    found = vocabulary.of_type(BYTE)
+    for text, id_ in found.items():
+        if text not in _BYTE_NAMES:
+            raise FormatError(f"{GGML}tokens[{id_}]: a token of the type byte is <0x00> to <0xFF>, not {brief(text)}")
+    if found and len(found) < len(_BYTE_NAMES):
+        absent = min(_BYTE_NAMES - set(found))
+        raise FormatError(f"{GGML}token_type: {len(found)} tokens are of the type byte; {absent} is missing")
+    return bool(found)
+
+
+def _unknown(vocabulary: Vocabulary, *, needed: bool) -> int | None:
+    found = [*vocabulary.of_type(UNKNOWN).values()]
+    id_ = vocabulary.ids.get("unknown", found[0] if found else None)
+    if id_ is not None and vocabulary.types[id_] == UNUSED:
+        raise FormatError(f"{GGML}unknown_token_id: {id_} is of the type unused")
+    if id_ is None and needed:
+        raise FormatError(f"{GGML}unknown_token_id: missing, and no token is of the type unknown")
+    return id_
+
+
+def _stated(vocabulary: Vocabulary, flag: str) -> bool:
+    """Return a flag; the programs that run GGUF files, and sentencepiece, have other defaults for it."""
+    if flag not in vocabulary.flags:
+        raise FormatError(f"{GGML}{flag}: missing, and nothing else says how spaces are read")
+    return vocabulary.flags[flag]
+
+
+# ---- components
+
+
+def _normalizer(vocabulary: Vocabulary, prefix: bool, removes: bool) -> Sequence:
+    steps: list[Any] = []
+    if vocabulary.charsmap:
+        try:
+            steps.append(Precompiled(vocabulary.charsmap))  # type: ignore[arg-type]
+        except OptionError as error:
+            raise FormatError(f"{GGML}precompiled_charsmap: {error}") from None
+    if removes:
+        # With a space put in front, the runs at the start are one of the runs inside.
+        steps += [Prepend(" ")] if prefix else []
+        steps += [Replace({"Regex": " {2,}"}, " "), Replace({"Regex": r" (?![\s\S])"}, "")]
+        steps += [] if prefix else [Replace({"Regex": r"\A "}, "")]
+    elif prefix:
+        steps.append(Prepend(SPACE))
+    return Sequence([*steps, Replace({"String": " "}, SPACE)])
+
+
+def _decoder(prefix: bool, falls_back: bool) -> sequence.Sequence:
+    parts: list[Any] = [replace.Replace({"String": SPACE}, " ")]
+    parts += [byte_fallback.ByteFallback()] if falls_back else []
+    return sequence.Sequence([*parts, fuse.Fuse(), *([strip.Strip(" ", start=1)] if prefix else [])])
+
+
+_FRAMES = {"llama": (True, False), "t5": (False, True), "gpt2": (False, False)}
+"""tokenizer.ggml.model → whether a text is put behind "bos" and before "eos" where no key says."""
+
+
+def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
+    """Return what puts a text, and a second as well, behind "bos" and before "eos" where the file wants that."""
+    found: list[list[SpecialToken]] = []
+    for name, wanted in zip(("bos", "eos"), _FRAMES[vocabulary.model], strict=True):
+        id_, flag = vocabulary.ids.get(name), f"add_{name}_token"
+        usable = id_ is not None and vocabulary.types[id_] != UNUSED and vocabulary.tokens[id_]
+        if vocabulary.flags.get(flag, False) and not usable:
+            raise FormatError(f"{GGML}{flag}: true, but {name}_token_id names no token")
+        one = [SpecialToken(vocabulary.tokens[id_], (id_,), (vocabulary.tokens[id_],))] if id_ is not None else []
+        found.append(one if usable and vocabulary.flags.get(flag, wanted) else [])
+    return _template(*found, again=True, second_type=second_type) if any(found) else None
+
+
+def _first(vocabulary: Vocabulary, name: str, ids: Iterable[int | None], text: str) -> int:
+    """Return the first id that there is, or that of the token with this text."""
+    named = [id_ for id_, token in enumerate(vocabulary.tokens) if token in (text, SPACE + text)]
+    for id_ in (*ids, *named):
+        if id_ is not None and vocabulary.types[id_] != UNUSED and vocabulary.tokens[id_]:
+            return id_
+    raise FormatError(f"{GGML}{name}_token_id: missing, and no token is {text}")
+
+
+def _named(tokens: dict[int, str], id_: int) -> SpecialToken:
+    return SpecialToken(tokens[id_], (id_,), (tokens[id_],))
+
+
+def _template(before: list[SpecialToken], behind: list[SpecialToken], *, again: bool, second_type: int) -> Template:
+    """Return a template; `again` says whether the second of two texts is behind what the first is behind, too."""
+
+    def frame(text: int, type_id: int, before: list[SpecialToken]) -> list[Piece]:
+        whats: list[str | int] = [*(t.id for t in before), text, *(t.id for t in behind)]
+        return [Piece(what, type_id) for what in whats]
+
+    single = frame(0, 0, before)
+    second = frame(1, second_type, before if again else [])
+    return Template(tuple(single), (*single, *second), tuple({t.id: t for t in (*before, *behind)}.values()))

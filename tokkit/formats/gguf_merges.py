@@ -1,0 +1,113 @@
+"""The scores of a SentencePiece BPE vocabulary in, merges in order of priority out.
+
+SentencePiece joins any two neighbours whose join is a piece: the piece with the greatest score first, then leftmost. A
+merge list says the same where every symbol is a token, and where pieces with one score cannot overlap, or are runs of
+one character, as those of spaces often are, and make nothing that would go before them. FormatError for others.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
+from tokkit.formats.strict_json import brief
+
+LONGEST = 1024
+"""Characters of a normal token, which is cut in two in all ways, in quadratic time. The longest in use have 64."""
+
+_Merge = tuple[tuple[float, str, int, int, int], int, int, int]
+"""Order among all merges, and the ids of left, right and result."""
+
+
+def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """Return the ids of left, right and result of each merge, uint32 (n, 3)."""
+    normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
+    # A space never stands in text, which has ▁ in its place.
+    ids = {vocabulary.tokens[id_]: id_ for id_ in normal if " " not in vocabulary.tokens[id_]}
+    _check_unused(vocabulary, ids)
+    found: list[_Merge] = []
+    scores, get = vocabulary.scores.tolist(), ids.get
+    for text, id_ in ids.items():
+        _check_length(text, id_)
+        for at in range(1, len(text)):
+            left, right = get(text[:at]), get(text[at:])
+            if left is not None and right is not None:
+                found.append(((-scores[id_], *_place(text, id_, at)), left, right, id_))
+            elif (left is not None or at == 1) and (right is not None or at == len(text) - 1):
+                absent = text[:at] if left is None else text[at:]
+                raise FormatError(
+                    f"{GGML}tokens[{id_}]: {brief(text)} is made of {brief(absent)}, which is no token; that is not "
+                    "supported"
+                )
+    found.sort()
+    parts_above: dict[int, int] = {}  # part of a merge with a greater score → what that makes
+    for _, group in groupby(found, lambda merge: merge[0][0]):
+        tied = list(group)
+        _check_ties(vocabulary, tied, parts_above)
+        for _, left, right, result in tied:
+            parts_above[left] = parts_above[right] = result
+    return np.array([merge[1:] for merge in found], dtype=np.uint32).reshape(-1, 3)
+
+
+def _check_length(text: str, id_: int) -> None:
+    if len(text) > LONGEST:
+        raise FormatError(f"{GGML}tokens[{id_}]: {len(text)} characters; a token has {LONGEST} at most")
+
+
+def _check_unused(vocabulary: Vocabulary, ids: dict[str, int]) -> None:
+    """Raise FormatError for an unused token that merges make: SentencePiece makes it and takes it apart again."""
+    for id_ in np.flatnonzero(vocabulary.types == UNUSED).tolist():
+        text = vocabulary.tokens[id_]
+        _check_length(text, id_)
+        if text not in ids and any(text[:at] in ids and text[at:] in ids for at in range(1, len(text))):
+            raise FormatError(
+                f"{GGML}token_type[{id_}]: {brief(text)} is unused, but is made of tokens in use; that is not supported"
+            )
+
+
+def _place(text: str, id_: int, at: int) -> tuple[str, int, int, int]:
+    """Return the order of one way to cut a text in two, among those of texts with the same score.
+
+    Two ways overlap where the right part of the first is the left part of the second, so with the same characters at
+    either end of the text; then the first goes first. Runs of one character grow from the left, and none outgrows the
+    one before it, which went through the same sizes: the longest left part is the leftmost.
+    """
+    if text == text[0] * len(text):
+        return text[0], 0, -at, at - len(text)
+    width = min(at, len(text) - at)
+    return "", id_, width, -at if text.endswith(text[:width]) else at
+
+
+def _check_ties(vocabulary: Vocabulary, merges: list[_Merge], parts_above: dict[int, int]) -> None:
+    """Raise FormatError where not the leftmost of merges with one score would go first, and it could matter."""
+    if len({result for *_, result in merges}) < 2:
+        return
+    results: dict[tuple[str, int], set[int]] = {}
+    for order, _, _, result in merges:
+        results.setdefault(order[1:3], set()).add(result)
+    for order, left, right, result in merges:
+        if result in parts_above:
+            why = "the first has the score of others, the second a greater one"
+            raise _refusal(vocabulary, result, parts_above[result], why)
+        tied = results[order[1:3]]
+        for part in (left, right):
+            if len(tied) > 1 and len(vocabulary.tokens[part]) > 1 and part not in tied:
+                raise _refusal(vocabulary, part, result, "the second has the score of others, the first another one")
+    ended_by: dict[int, dict[tuple[str, int], int]] = {}
+    for order, _, right, result in merges:
+        ended_by.setdefault(right, {})[order[1:3]] = result
+    for order, left, _, result in merges:
+        for kind, other in ended_by.get(left, {}).items():
+            if kind != order[1:3]:
+                raise _refusal(vocabulary, other, result, "which have one score")
+
+
+def _refusal(vocabulary: Vocabulary, one: int, other: int, why: str) -> FormatError:
+    return FormatError(
+        f"{GGML}scores: {brief(vocabulary.tokens[one])} and {brief(vocabulary.tokens[other])}, the ids {one} and "
+        f"{other}, may overlap in text, and {why}; that is not supported"
+    )

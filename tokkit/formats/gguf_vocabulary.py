@@ -1,0 +1,185 @@
+"""The keys tokenizer.ggml.* of a GGUF file in, a checked `Vocabulary` out, whatever kind of model it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats import gguf_file
+from tokkit.formats.strict_json import brief
+from tokkit.vocab import MAX_ID
+
+PREFIX = "tokenizer."
+GGML = "tokenizer.ggml."
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""What tokenizer.ggml.token_type says of a token."""
+TYPES = {
+    NORMAL: "normal", UNKNOWN: "unknown", CONTROL: "control", USER_DEFINED: "user-defined", UNUSED: "unused",
+    BYTE: "byte",
+}  # fmt: skip
+NO_ID = 0xFFFFFFFF
+"""Written by some programs for a token that the model does not have."""
+
+BYTE_LEVEL = "gpt2"
+MODELS = {BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram"}
+"""tokenizer.ggml.model → what it is."""
+_SCORED = ("llama", "t5")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """What a GGUF file says of its tokenizer, checked, whatever its kind.
+
+    `tokens` are the texts by id, as the file writes them (byte symbols, "▁the", "<0x0A>"); `types` (uint8) has one
+    of TYPES for each, `scores` (float32) is empty where the file has none; `merges` are pairs in order of priority.
+    `ids` maps "bos", "eos", "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool.
+    """
+
+    model: str
+    split: str | None
+    tokens: list[str]
+    types: NDArray[np.uint8]
+    scores: NDArray[np.float32]
+    merges: list[str]
+    ids: Mapping[str, int]
+    flags: Mapping[str, bool]
+    charsmap: bytes = b""
+
+    def of_type(self, kind: int) -> dict[str, int]:
+        """Return the tokens of one type, text → id."""
+        return {self.tokens[id_]: id_ for id_ in np.flatnonzero(self.types == kind).tolist()}
+
+
+def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
+    """Return what the keys of a GGUF file say of its tokenizer; FormatError names the key that is wrong."""
+    model = _text(keys, "model")
+    if model is None:
+        raise FormatError(f"{GGML}model: missing; this GGUF file has no tokenizer")
+    if model not in MODELS:
+        raise FormatError(f"{GGML}model: {brief(model)} is not supported; {' or '.join(map(repr, MODELS))} is")
+    tokens = _texts(keys, "tokens")
+    if tokens is None:
+        raise FormatError(f"{GGML}tokens: missing")
+    if not 0 < len(tokens) <= MAX_ID + 1:
+        raise FormatError(f"{GGML}tokens: {len(tokens)} tokens; from 1 to {MAX_ID + 1} are read")
+    types = _types(keys, len(tokens), needed=model in _SCORED)
+    _check_different(tokens, types)
+    return Vocabulary(
+        model=model,
+        split=_text(keys, "pre"),
+        tokens=tokens,
+        types=types,
+        scores=_scores(keys, len(tokens), needed=model in _SCORED),
+        merges=_texts(keys, "merges") or [],
+        ids=_ids(keys, len(tokens)),
+        flags={name.removeprefix(GGML): value for name, value in keys.items() if isinstance(value, bool)},
+        charsmap=_charsmap(keys),
+    )
+
+
+def _text(keys: Mapping[str, gguf_file.Value], name: str) -> str | None:
+    value = keys.get(GGML + name)
+    if value is None:
+        return None
+    if not isinstance(value, bytes):
+        raise _wrong(name, "a string", value)
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{GGML}{name}: not UTF-8, at byte {error.start} of {brief(value)}") from None
+
+
+def _texts(keys: Mapping[str, gguf_file.Value], name: str) -> list[str] | None:
+    if GGML + name not in keys:
+        return None
+    value = keys[GGML + name]
+    # An array of no strings may have any type.
+    if not isinstance(value, list):
+        raise _wrong(name, "an array of strings", value)
+    try:
+        return [text.decode("utf-8") for text in value]
+    except UnicodeDecodeError as error:
+        number = value.index(error.object)
+        raise FormatError(
+            f"{GGML}{name}[{number}]: not UTF-8, at byte {error.start} of {brief(value[number])}"
+        ) from None
+
+
+def _array(keys: Mapping[str, gguf_file.Value], name: str, kinds: str, n: int, what: str) -> NDArray[np.generic] | None:
+    value = keys.get(GGML + name)
+    if GGML + name not in keys:
+        return None
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
+        raise _wrong(name, f"an array of {what}", value)
+    if len(value) != n:
+        raise FormatError(f"{GGML}{name}: {len(value)} {what} for {n} tokens")
+    return value
+
+
+def _types(keys: Mapping[str, gguf_file.Value], n: int, *, needed: bool) -> NDArray[np.uint8]:
+    types = _array(keys, "token_type", "iu", n, "integers")
+    if types is None:
+        if needed:
+            raise FormatError(f"{GGML}token_type: missing")
+        return np.full(n, NORMAL, dtype=np.uint8)
+    wrong = np.flatnonzero(~np.isin(types, list(TYPES)))
+    if len(wrong):
+        raise FormatError(f"{GGML}token_type[{wrong[0]}]: types run from 1 to 6, not {types[wrong[0]]}")
+    return types.astype(np.uint8)
+
+
+def _scores(keys: Mapping[str, gguf_file.Value], n: int, *, needed: bool) -> NDArray[np.float32]:
+    scores = _array(keys, "scores", "f", n, "numbers")
+    if scores is None:
+        if needed:
+            raise FormatError(f"{GGML}scores: missing")
+        return np.zeros(0, dtype=np.float32)
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise FormatError(f"{GGML}scores[{wrong[0]}]: a score is a number, not {scores[wrong[0]]}")
+    return scores.astype(np.float32)
+
+
+def _ids(keys: Mapping[str, gguf_file.Value], n: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in keys.items():
+        if not name.startswith(GGML) or not name.endswith("_token_id"):
+            continue
+        short = name.removeprefix(GGML)
+        if type(value) is not int:
+            raise _wrong(short, "an integer", value)
+        if value in (NO_ID, -1):
+            continue
+        if not 0 <= value < n:
+            raise FormatError(f"{name}: ids run from 0 to {n - 1}, not {value}")
+        found[short.removesuffix("_token_id")] = value
+    return found
+
+
+def _charsmap(keys: Mapping[str, gguf_file.Value]) -> bytes:
+    value = keys.get(GGML + "precompiled_charsmap")
+    if value is None:
+        return b""
+    if not isinstance(value, np.ndarray) or value.dtype.itemsize != 1 or value.dtype.kind not in "iu":
+        raise _wrong("precompiled_charsmap", "an array of bytes", value)
+    return value.tobytes()
+
+
+def _check_different(tokens: list[str], types: NDArray[np.uint8]) -> None:
+    """Raise FormatError where two tokens in use have one text, of which no text could get both ids."""
+    if len(set(tokens)) == len(tokens):
+        return
+    owners: dict[str, int] = {}
+    for id_, (text, kind) in enumerate(zip(tokens, types.tolist(), strict=True)):
+        if kind != UNUSED and owners.setdefault(text, id_) != id_:
+            raise FormatError(f"{GGML}tokens: the ids {owners[text]} and {id_} both have the text {brief(text)}")
+
+
+def _wrong(name: str, needed: str, value: gguf_file.Value) -> FormatError:
+    kinds = {bool: "a boolean", int: "an integer", float: "a number", bytes: "a string", list: "an array of strings"}
+    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else kinds.get(type(value), "nested arrays")
+    return FormatError(f"{GGML}{name}: {needed} is needed, not {kind}")
