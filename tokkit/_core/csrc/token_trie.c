@@ -29,7 +29,7 @@ typedef struct {
 /* A new node looks for room in this many of the last blocks: more makes it smaller, and building slower. */
 enum { OPEN_BLOCKS = 8, MANY_CHILDREN = 12, ALL_BYTES = 256 };
 
-/* Fewer entries than this are sorted by comparing them, as are those that share this many bytes: the stack is bounded. */
+/* Fewer entries than this are sorted by comparing them, and so are those that share this many bytes, for the stack. */
 enum { FEW_ENTRIES = 24, DEEP = 64 };
 static const size_t ROOT = SIZE_MAX;
 
