@@ -6,6 +6,7 @@ import json
 import math
 import random
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tokkit._core import json_tables
 from tokkit._core.token_tables import TokenIndex, gather, translate
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, decimals, strict_json, tables
+from tokkit.formats import byte_symbols, decimals, strict_json, tables, tokenizer_json
 from tokkit.formats.tables import Merges, Table
 from tokkit.vocab import MAX_ID
 
@@ -159,6 +160,17 @@ def test_spoilt_bytes_are_never_read_as_anything_that_json_does_not_say(value: d
 )
 def test_what_is_unusual_is_left_to_who_reads_all(model: str) -> None:
     assert tables.loads(f'{{"model": {model}}}'.encode()) is None
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta-base", "mistral-v1", "t5", "bert-base-uncased"])
+def test_published_files_are_read_in_c_and_say_what_they_say_otherwise(name: str, shared: Path) -> None:
+    data = (shared / "vocabs" / name / "tokenizer.json").read_bytes()
+    made, right = tokenizer_json.read_packed(data), tokenizer_json.from_json(strict_json.loads(data))
+    assert made is not None
+    assert made.vocab == right.vocab
+    assert (made.added_tokens, made.foreign) == (right.added_tokens, right.foreign)
+    for table in ("merges", "scores"):
+        assert np.array_equal(getattr(made.model, table, None), getattr(right.model, table, None))
 
 
 def test_bytes_that_are_no_utf_8_are_no_token() -> None:

@@ -44,7 +44,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
     tokens = _spaced_tokens(vocabulary)
     falls_back = _has_bytes(vocabulary)
     unknown = _unknown(vocabulary, needed=not falls_back)
-    packed = pack({text: id_ for id_, text in tokens.items()}, f"{GGML}tokens")
+    packed = pack(Table.of({text: id_ for id_, text in tokens.items()}), (), f"{GGML}tokens")
     model = CharBPE(
         merges=gguf_merges.of_scores(vocabulary),
         unk_token=None if unknown is None else tokens[unknown],
@@ -70,7 +70,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
 def unigram(vocabulary: Vocabulary) -> Definition:
     """Return the definition of a "t5" vocabulary."""
     tokens = _spaced_tokens(vocabulary)
-    packed = pack({text: id_ for id_, text in tokens.items()}, f"{GGML}tokens")
+    packed = pack(Table.of({text: id_ for id_, text in tokens.items()}), (), f"{GGML}tokens")
     falls_back = _has_bytes(vocabulary)
     normal = vocabulary.types == NORMAL
     if not normal.any():
@@ -111,7 +111,7 @@ def wordpiece(vocabulary: Vocabulary) -> Definition:
         if kind == NORMAL and (begins or id_ not in special):
             text = text[1:] if begins else "##" + text
         tokens[id_] = text
-    packed = pack(_by_text(tokens), f"{GGML}tokens")
+    packed = pack(Table.of(_by_text(tokens)), (), f"{GGML}tokens")
     lowercase = vocabulary.flags.get("normalizer.lowercase", True)
     return Definition(
         packed,

@@ -151,10 +151,8 @@ def loads(data: bytes) -> Any:
 
 
 def listed(value: object, path: str) -> list[Any]:
-    """Return a list that has to be one; FormatError for packed merges too, of which only a list tells what is wrong."""
-    made: list[Any] = strict_json.typed(value, path, list) if not isinstance(value, Merges) else _unusual(path)
+    """Return a list that has to be one; FormatError for packed merges too: only the list tells what is wrong."""
+    if isinstance(value, Merges):
+        raise FormatError(f"{path}: there is something wrong, which the list would tell")
+    made: list[Any] = strict_json.typed(value, path, list)
     return made
-
-
-def _unusual(path: str) -> Any:
-    raise FormatError(f"{path}: there is something wrong, which the list would tell")

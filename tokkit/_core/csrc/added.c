@@ -7,16 +7,6 @@
 enum { BLOCK = 64, BEYOND = TK_ADDED_LOOK - 1 };
 enum { MOST_WASTED = 256 }; /* bytes read in vain, besides one for each searched, before the window is filled */
 
-static unsigned lowest_bit(uint64_t bits) {
-#if defined(__GNUC__) || defined(__clang__)
-    return (unsigned)__builtin_ctzll(bits);
-#else
-    unsigned k = 0;
-    while (!(bits >> k & 1)) k++;
-    return k;
-#endif
-}
-
 TK_INLINE int may_begin(const tk_added_filter *f, const uint8_t *p) {
     uint8_t bits = 0xFF;
     for (unsigned k = 0; k < TK_ADDED_LOOK; k++) bits &= f->low[k][p[k] & 15] & f->high[k][p[k] >> 4];
@@ -44,7 +34,7 @@ static size_t next_candidate(const tk_added *s, const uint8_t *text, size_t n, t
         if (i < c->block_end) {
             uint64_t left = c->candidates >> (i - c->block) << (i - c->block);
             for (; left; left &= left - 1) {
-                size_t place = c->block + lowest_bit(left);
+                size_t place = c->block + tk_lowest_bit(left);
                 if (n - place < 8 || begins_at(s, text + place)) return place;
             }
             i = c->block_end;

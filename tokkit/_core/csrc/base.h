@@ -56,6 +56,17 @@ TK_INLINE int tk_has_bit(const uint8_t *bits, size_t i) { return bits[i >> 3] >>
 
 static inline void tk_set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_t)(1u << (i & 7)); }
 
+/* The place of the lowest bit of bits, which are not 0. */
+TK_INLINE unsigned tk_lowest_bit(uint64_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return (unsigned)__builtin_ctzll(bits);
+#else
+    unsigned k = 0;
+    while (!(bits >> k & 1)) k++;
+    return k;
+#endif
+}
+
 static inline uint64_t tk_load64(const void *p) {
     uint64_t v;
     memcpy(&v, p, 8);

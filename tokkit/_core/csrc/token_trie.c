@@ -29,7 +29,7 @@ typedef struct {
 /* A new node looks for room in this many of the last blocks: more makes it smaller, and building slower. */
 enum { OPEN_BLOCKS = 8, MANY_CHILDREN = 12, ALL_BYTES = 256 };
 
-/* Fewer entries than this are sorted by comparing them, as are those that share this many bytes: the stack is bounded. */
+/* Fewer entries than this are sorted by comparing them, and so are those that share this many bytes, for the stack. */
 enum { FEW_ENTRIES = 24, DEEP = 64 };
 static const size_t ROOT = SIZE_MAX;
 
@@ -86,16 +86,13 @@ static int add_block(builder *b) {
 /* A base in this block such that all children fall on free cells, or ALL_BYTES. */
 static size_t fit(const block *k, const uint8_t *labels, size_t n) {
     if (n > ALL_BYTES - k->n_taken) return ALL_BYTES;
-    for (size_t cell = 0; cell < ALL_BYTES; cell++) {
-        if (!~k->taken[cell >> 6]) {
-            cell |= 63;
-            continue;
+    for (size_t word = 0; word < ALL_BYTES / 64; word++)
+        for (uint64_t free_cells = ~k->taken[word]; free_cells; free_cells &= free_cells - 1) {
+            size_t base = (word * 64 + tk_lowest_bit(free_cells)) ^ labels[0], i = 1;
+            if (has(k->bases, base)) continue;
+            while (i < n && !has(k->taken, base ^ labels[i])) i++;
+            if (i == n) return base;
         }
-        size_t base = cell ^ labels[0], i = 1;
-        if (has(k->taken, cell) || has(k->bases, base)) continue;
-        while (i < n && !has(k->taken, base ^ labels[i])) i++;
-        if (i == n) return base;
-    }
     return ALL_BYTES;
 }
 
