@@ -90,7 +90,7 @@ def test_units_give_what_tokenizers_gives(seed: int, text: str) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_long_units_and_full_caches_change_nothing(seed: int) -> None:
-    """Units of 6 to 13 tokens take two lines of the cache, others one: they must not see one another's."""
+    """Units of 9 to 16 tokens take two lines of the cache, others one: they must not see one another's."""
     names, merges, options = drawn(seed)
     options |= {"dropout": None, "unk_token": "<unk>"}
     alone = made(names, merges, options, cache_units=0, cuts=False)

@@ -81,7 +81,7 @@ typedef struct {
 
 /* Units are gathered in batches, and where the cache may have one is fetched while the others are gathered: most of
    what finding one costs is to wait for memory. */
-enum { BATCH = 16, BATCH_TOKENS = BATCH * (TK_UNIT_TOKENS + TK_UNIT_MORE) };
+enum { BATCH = 16, BATCH_TOKENS = BATCH * TK_UNIT_TOKENS };
 
 typedef struct {
     size_t number, at;  /* the piece, and how far into it */
@@ -181,16 +181,14 @@ TK_INLINE void emit(sink *out, const tk_aligned *a, const tk_piece *piece, size_
 /* The tokens of a unit that the cache has; *behind is where those of its piece end so far, in bytes of the piece. */
 TK_INLINE void emit_known(sink *out, const tk_aligned *a, const unit *u, const tk_unit *known, size_t *behind) {
     const tk_piece *piece = a->pieces + u->number;
-    size_t from = *behind, count = known->count, more = count > TK_UNIT_TOKENS ? count - TK_UNIT_TOKENS : 0;
-    for (size_t k = 0; k < count - more; k++) {
-        emit(out, a, piece, u->number, known->ids[k], from + known->starts[k], from + known->ends[k]);
-        *behind = from + known->ends[k];
-    }
-    const tk_unit_rest *rest = tk_unit_rest_of(known);
-    for (size_t k = 0; k < more; k++) {
-        emit(out, a, piece, u->number, rest->ids[k], from + rest->starts[k], from + rest->ends[k]);
-        *behind = from + rest->ends[k];
-    }
+    size_t from = *behind, start = 0, end = 0, lines = tk_unit_is_long(known) ? 2 : 1;
+    for (; lines; lines--, known++)
+        for (size_t k = 0; k < TK_UNIT_LINE; k++) {
+            uint32_t id = tk_unit_next(known->tokens[k], &start, &end);
+            if (id == TK_NO_ID) break;
+            emit(out, a, piece, u->number, id, from + start, from + end);
+        }
+    *behind = from + end;
 }
 
 static TK_NOINLINE int encode_unit(const tk_model *m, tk_model_worker *w, const tk_aligned *a, const unit *u,

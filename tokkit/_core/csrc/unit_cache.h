@@ -1,8 +1,7 @@
 /* The bytes of a unit in, its tokens out: an exact cache of bounded size, keyed by all bytes, owned by one thread.
 
-   An entry is one cache line: up to 31 bytes and their number, up to 5 tokens. It may stand in one of two
-   neighbouring lines; a new one takes the place of one of them by turns. One of more tokens takes both: what does not
-   fit into the first stands in the second. */
+   An entry is one cache line: up to 31 bytes and their number, up to 8 tokens. It may stand in one of two
+   neighbouring lines; a new one takes the place of one of them by turns. One of more tokens takes both. */
 #ifndef TK_UNIT_CACHE_H
 #define TK_UNIT_CACHE_H
 #include "base.h"
@@ -12,20 +11,23 @@ typedef struct {
     uint32_t id, start, end;
 } tk_sub;
 
-enum { TK_UNIT_BYTES = 31, TK_UNIT_TOKENS = 5, TK_UNIT_MORE = 8 };
+enum {
+    TK_UNIT_BYTES = 31,
+    TK_UNIT_LINE = 8, /* tokens of a line, of which an entry has one or two */
+    TK_UNIT_TOKENS = 2 * TK_UNIT_LINE,
+    TK_UNIT_END_BITS = 5,
+    TK_UNIT_ID_BITS = 24
+};
+
+/* A token is where it ends, then its id + 1 (ids are below 2^23, see token_trie.h); 0 stands behind the last one. It
+   begins where the one before it ends, or, with TK_UNIT_SAME, where that begins. */
+#define TK_UNIT_SAME (UINT32_C(1) << 30)
+#define TK_UNIT_LONG (UINT32_C(1) << 31) /* of the first token: the second line is of this unit too */
 
 typedef struct {
-    uint64_t key[4]; /* the last byte is the number of bytes; 0 is a free entry */
-    uint32_t ids[TK_UNIT_TOKENS];
-    uint8_t count, spare, starts[TK_UNIT_TOKENS], ends[TK_UNIT_TOKENS];
+    uint64_t key[4]; /* the last byte is the number of bytes; 0 is a free entry, 255 the second line of another */
+    uint32_t tokens[TK_UNIT_LINE];
 } tk_unit;
-
-/* The second line of a unit: `key` stands where that of another would, and is none. */
-typedef struct {
-    uint8_t starts[TK_UNIT_MORE], ends[TK_UNIT_MORE];
-    uint64_t spare, key;
-    uint32_t ids[TK_UNIT_MORE];
-} tk_unit_rest;
 
 /* All zero is a cache that is off. */
 typedef struct {
@@ -78,39 +80,51 @@ TK_INLINE const tk_unit *tk_unit_find(tk_unit_cache *cache, const tk_unit_key *k
     return NULL;
 }
 
-/* The tokens of a unit that are more than TK_UNIT_TOKENS. */
-TK_INLINE const tk_unit_rest *tk_unit_rest_of(const tk_unit *unit) { return (const tk_unit_rest *)(unit + 1); }
+TK_INLINE int tk_unit_is_long(const tk_unit *unit) { return (unit->tokens[0] & TK_UNIT_LONG) != 0; }
 
-TK_INLINE int tk_unit_is_long(const tk_unit *unit) { return unit->key[3] && unit->count > TK_UNIT_TOKENS; }
+/* The token after those that end at *end: its id, or UINT32_MAX behind the last; *start and *end move to it. */
+TK_INLINE uint32_t tk_unit_next(uint32_t token, size_t *start, size_t *end) {
+    if (!token) return UINT32_MAX;
+    if (!(token & TK_UNIT_SAME)) *start = *end;
+    *end = token & ((UINT32_C(1) << TK_UNIT_END_BITS) - 1);
+    return (token >> TK_UNIT_END_BITS & ((UINT32_C(1) << TK_UNIT_ID_BITS) - 1)) - 1;
+}
 
+/* Whether the tokens fit into an entry; `tokens` gets them, and 0 behind them. */
+static inline int tk_unit_pack(uint32_t tokens[TK_UNIT_TOKENS], const tk_sub *subs, size_t count) {
+    size_t start = 0, end = 0;
+    if (count > TK_UNIT_TOKENS) return 0;
+    memset(tokens, 0, TK_UNIT_TOKENS * sizeof *tokens);
+    for (size_t i = 0; i < count; i++) {
+        int same = i && subs[i].start == start && subs[i].end == end;
+        if ((!same && subs[i].start != end) || subs[i].end > TK_UNIT_BYTES) return 0;
+        start = subs[i].start;
+        end = subs[i].end;
+        tokens[i] = (subs[i].id + 1) << TK_UNIT_END_BITS | (uint32_t)end | (same ? TK_UNIT_SAME : 0);
+    }
+    if (count > TK_UNIT_LINE) tokens[0] |= TK_UNIT_LONG;
+    return 1;
+}
+
+/* Make both lines free. */
 static inline void tk_unit_forget(tk_unit_cache *cache, tk_unit *even) {
     cache->n -= (even->key[3] != 0) + (even[1].key[3] && !tk_unit_is_long(even));
     even->key[3] = even[1].key[3] = 0;
+    even->tokens[0] = 0;
 }
 
 static inline void tk_unit_learn(tk_unit_cache *cache, const tk_unit_key *key, const tk_sub *subs, size_t count) {
-    if (count > TK_UNIT_TOKENS + TK_UNIT_MORE) return;
-    for (size_t i = 0; i < count; i++)
-        if (subs[i].end > UINT8_MAX) return;
+    uint32_t tokens[TK_UNIT_TOKENS];
     tk_unit *unit = cache->units + key->slot;
-    if (count > TK_UNIT_TOKENS || tk_unit_is_long(unit)) tk_unit_forget(cache, unit);
+    if (!tk_unit_pack(tokens, subs, count)) return;
+    if (count > TK_UNIT_LINE || tk_unit_is_long(unit)) tk_unit_forget(cache, unit);
     if (unit->key[3] && (!unit[1].key[3] || cache->turn++ & 1)) unit++;
     cache->n += !unit->key[3];
     memcpy(unit->key, key->words, sizeof unit->key);
-    unit->count = (uint8_t)count;
-    for (size_t i = 0; i < count && i < TK_UNIT_TOKENS; i++) {
-        unit->ids[i] = subs[i].id;
-        unit->starts[i] = (uint8_t)subs[i].start;
-        unit->ends[i] = (uint8_t)subs[i].end;
-    }
-    if (count <= TK_UNIT_TOKENS) return;
-    tk_unit_rest *rest = (tk_unit_rest *)(unit + 1);
-    rest->key = UINT64_MAX;
-    for (size_t i = TK_UNIT_TOKENS; i < count; i++) {
-        rest->ids[i - TK_UNIT_TOKENS] = subs[i].id;
-        rest->starts[i - TK_UNIT_TOKENS] = (uint8_t)subs[i].start;
-        rest->ends[i - TK_UNIT_TOKENS] = (uint8_t)subs[i].end;
-    }
+    memcpy(unit->tokens, tokens, sizeof unit->tokens);
+    if (count <= TK_UNIT_LINE) return;
+    unit[1].key[3] = UINT64_MAX;
+    memcpy(unit[1].tokens, tokens + TK_UNIT_LINE, sizeof unit->tokens);
 }
 
 #endif
