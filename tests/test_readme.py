@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
 import shutil
@@ -79,6 +80,11 @@ def test_every_python_example_in_the_readme_runs(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus.txt").write_text(bundled, encoding="utf-8")
     shutil.copy(shared / "vocabs" / "cl100k_base.tiktoken", tmp_path)
+    shutil.copytree(shared / "vocabs" / "bert-base-uncased", tmp_path / "bert-base-uncased")
+    pytest.importorskip("jinja2")
+    (tmp_path / "model").mkdir()
+    template = "{% for m in messages %}[CLS]{{ m.content }}[SEP]{% endfor %}"
+    (tmp_path / "model" / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
     names: dict[str, object] = {"text": bundled, "texts": bundled.splitlines()}
     examples = blocks(readme, "python", "pycon", "py")
     assert examples

@@ -24,6 +24,7 @@ from tokkit.formats import gguf_merges
 from tokkit.formats.gguf_vocabulary import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
 from tokkit.formats.model_json import pack
 from tokkit.formats.strict_json import brief
+from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
