@@ -12,9 +12,9 @@ import tokkit
 from strategies import adversarial, documents
 from tokkit.definition import AddedToken, Definition
 from tokkit.encoding import Encoding
-from tokkit.engine import Engine
+from tokkit.engine import Engine, engine_of
 from tokkit.formats import byte_symbols
-from tokkit.interpreter import Interpreter, engine_of
+from tokkit.interpreter import Interpreter
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.unicode import NFC
