@@ -31,11 +31,13 @@ SOURCES = {
     "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
     "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
     "models": ["token_trie.c", "merge_list.c", "model.c", *(f"model_{kind}.c" for kind in MODELS)],
+    "bert": [*TEXT, "special.c", "aligned.c", "char_kinds.c", "normalize_forms.c", "normalize_characters.c", "model.c"],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
 }
+SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {
     "language_level": 3,
