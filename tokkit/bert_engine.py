@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit.definition import AddedToken, Definition
 from tokkit.engine import CHARACTERS_A_THREAD, Special, may_overlap, together
+from tokkit.errors import OptionError
 from tokkit.interpreter import Interpreter
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as BertNormalizer
@@ -29,7 +31,7 @@ PART_TEXTS = 1 << 17
 
 
 def runs(definition: Definition) -> bool:
-    """Tell whether this engine runs a definition: its components are BERT's, and added tokens are found as they stand."""
+    """Tell whether this engine runs a definition: BERT's components, and added tokens that are found as they stand."""
     kinds = type(definition.normalizer), type(definition.pretokenizer), type(definition.model)
     if kinds != (BertNormalizer, BertPretokenizer, WordPiece):
         return False
@@ -40,15 +42,16 @@ def runs(definition: Definition) -> bool:
 
 
 class BertEngine(Interpreter):
-    """Runs one definition in the core; a text that its tables cannot decide goes through the components, which are equal.
+    """Runs one definition in the core. Safe to share between threads.
 
-    Safe to share between threads.
+    A text that its tables cannot decide goes through the components; both give equal results.
     """
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(definition)
         normalizer = definition.normalizer
-        assert isinstance(normalizer, BertNormalizer)
+        if not runs(definition) or not isinstance(normalizer, BertNormalizer):
+            raise OptionError("this engine is for the components of BERT and added tokens that are found as they stand")
         self._encoder = BertEncoder(
             self._model.core,
             clean=normalizer.clean_text,
@@ -106,7 +109,7 @@ class BertEngine(Interpreter):
         parts = [texts]
         if threads > 1:
             bounds = [0, *np.searchsorted(ends, np.arange(PART_TEXTS, size, PART_TEXTS)).tolist(), len(texts)]
-            parts = [texts[a:b] for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+            parts = [texts[a:b] for a, b in itertools.pairwise(bounds) if a < b]
         found: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [_NOTHING] * len(parts)
         waiting = list(range(len(parts)))[::-1]
 

@@ -4,7 +4,6 @@ from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
 
 from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.models cimport PieceEncoder, tk_model, tk_model_worker, tk_model_worker_shrink
@@ -192,7 +191,7 @@ cdef class BertEncoder:
             self.give_back(worker)
 
     def aligned(self, bytes text, SpecialMatcher matcher=None):
-        """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in bytes, int32 (n,) the number of the piece."""
+        """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in bytes, int32 (n,) numbers of pieces."""
         cdef Worker worker = self.take_worker()
         cdef tk_model_worker *o = &worker.state.model
         if len(text) > 0xFFFFFFF0:

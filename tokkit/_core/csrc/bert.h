@@ -54,7 +54,7 @@ typedef struct {
     uint8_t *text;         /* what is normalized so far, and for each byte the bytes of the original, if aligned */
     uint32_t *from, *to;
     size_t room, n;
-    uint32_t *starts, *ends, *places; /* of pieces in it: ends[k] is 0 where starts[k] is an id; its byte is at places */
+    uint32_t *starts, *ends, *places; /* of its pieces: ends[k] is 0 where starts[k] is an id, of the byte places[k] */
     size_t n_starts, n_ends;
     int open;              /* the last piece has no end yet */
     size_t word;           /* the number of the next piece */

@@ -98,7 +98,7 @@ TK_INLINE size_t split(const tk_bert *m, tk_bert_worker *w, const uint8_t *text,
                 if (!masks.other || at == n) continue;
             }
         }
-        /* What is not for blocks, up to the next that may be; a stretch of it is shorter than what there is room for. */
+        /* What is not for blocks, up to what may be, and no further than there is room for what it becomes. */
         size_t most = at + BLOCK / 4;
         do {
             unsigned length;
