@@ -219,6 +219,13 @@ def test_the_cache_is_bounded_and_changes_nothing() -> None:
     assert info["misses"] > 1000
 
 
+def test_memory_of_a_long_word_is_given_back_and_the_next_text_is_right() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    for text in ("é" * 12_000_000, "the é cat " * 5, "a" * 20_000_000 + " the"):
+        assert engine.aligned(text, "text")[1].tolist() == slow.aligned(text, "text")[1].tolist()
+        assert engine.encode(text) == slow.encode(text)
+
+
 def test_a_word_of_a_megabyte_costs_no_more_than_text() -> None:
     engine, _ = made(definition(BertNormalizer()))
     normal, long = "the unaffable cat. " * 52000, "a" * 1000000

@@ -3,10 +3,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 
 from tokkit._core.id_blocks cimport BlockPool
-from tokkit._core.models cimport PieceEncoder, tk_model, tk_model_worker, tk_model_worker_shrink
+from tokkit._core.models cimport PieceEncoder, tk_model, tk_model_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
     TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
@@ -38,6 +37,7 @@ cdef extern from "bert.h" nogil:
     void tk_bert_free(tk_bert *m)
     int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words)
     void tk_bert_worker_free(tk_bert_worker *w)
+    void tk_bert_worker_shrink(tk_bert_worker *w, size_t most)
     void tk_bert_begin(tk_bert_worker *w, int aligned)
     int tk_bert_encode(const tk_bert *m, tk_bert_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop)
     int tk_bert_append(tk_bert_worker *w, uint32_t id, size_t start, size_t end)
@@ -102,11 +102,7 @@ cdef class BertEncoder:
             return Worker(self.cache_words)
 
     cdef object give_back(self, Worker worker):
-        tk_model_worker_shrink(&worker.state.model, KEEP_BYTES)
-        if worker.state.utf8_capacity > KEEP_BYTES:
-            free(worker.state.utf8)
-            worker.state.utf8 = NULL
-            worker.state.utf8_capacity = 0
+        tk_bert_worker_shrink(&worker.state, KEEP_BYTES)
         self.idle.append(worker)
 
     cdef bint run(self, Worker worker, text, SpecialMatcher matcher, bint aligned) except -1:

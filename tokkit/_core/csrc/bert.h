@@ -72,6 +72,9 @@ uint32_t tk_bert_entry_of(const tk_bert *m, tk_model_worker *scratch, uint32_t c
 int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words);
 void tk_bert_worker_free(tk_bert_worker *w);
 
+/* Give back what is above `most` bytes, but for the cache; no tokens are there then. */
+void tk_bert_worker_shrink(tk_bert_worker *w, size_t most);
+
 /* Begin a text; `aligned` says whether spans and words are wanted too. */
 void tk_bert_begin(tk_bert_worker *w, int aligned);
 

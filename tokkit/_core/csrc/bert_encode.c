@@ -67,6 +67,15 @@ void tk_bert_begin(tk_bert_worker *w, int aligned) {
     w->open = 0;
 }
 
+void tk_bert_worker_shrink(tk_bert_worker *w, size_t most) {
+    tk_model_worker_shrink(&w->model, most);
+    if (w->room > most) free_stretch(w);
+    if (w->utf8_capacity <= most) return;
+    free(w->utf8);
+    w->utf8 = NULL;
+    w->utf8_capacity = 0;
+}
+
 /* ---- tokens */
 
 static int room_for(tk_bert_worker *w, size_t more) {
@@ -187,7 +196,7 @@ static tk_bert_split chosen_split(void) {
 
 int tk_bert_encode(const tk_bert *m, tk_bert_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop) {
     tk_bert_split split = chosen_split();
-    int status = make_room(w, w->room);
+    int status = make_room(w, w->room > ROOM ? w->room : ROOM);
     while (*at < n && *at < stop && status == TK_OK) {
         *at = split(m, w, text, n, *at, &status);
         if (*at == n && w->open) {
