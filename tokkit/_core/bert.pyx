@@ -1,6 +1,7 @@
 # A WordPiece model and the options of BERT's normalizer in, an encoder of raw text out: ids, or tokens with spans.
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -107,10 +108,6 @@ cdef class BertEncoder:
 
     cdef bint run(self, Worker worker, text, SpecialMatcher matcher, bint aligned) except -1:
         # Leaves the tokens of a text in the worker; returns whether they are there.
-        tk_bert_begin(&worker.state, aligned)
-        return self.run_more(worker, text, matcher)
-
-    cdef bint run_more(self, Worker worker, text, SpecialMatcher matcher) except -1:
         cdef TextView view
         cdef tk_bert_worker *w = &worker.state
         cdef const tk_special *specials = &matcher.special if matcher is not None else NULL
@@ -118,6 +115,7 @@ cdef class BertEncoder:
         cdef size_t n = 0, at = 0, start = 0
         cdef int status
         text = view_text(text, &view)  # keeps the memory alive until the tokens are there
+        tk_bert_begin(w, aligned)
         if view.length < GIL_FREE_BYTES:
             status = read_text(&view, w, &p, &n)
             if status == TK_OK:
@@ -171,19 +169,30 @@ cdef class BertEncoder:
 
     def encode_several(self, list texts, SpecialMatcher matcher=None):
         """Return (ids of all texts in one array, how many each has, int64)."""
-        cdef Worker worker = self.take_worker()
-        cdef size_t before = 0, k
-        counts = np.empty(len(texts), dtype=np.int64)
+        cdef Worker worker
+        cdef size_t n = len(texts), done = 0, k
+        cdef const tk_special *specials = &matcher.special if matcher is not None else NULL
+        cdef int status = TK_OK
+        cdef list owners = []  # they keep the memory of the views alive
+        counts = np.empty(n, dtype=np.int64)
         cdef int64_t[::1] out = counts
+        cdef TextView *views = <TextView *> PyMem_Malloc((n + 1) * sizeof(TextView))
+        if views is NULL:
+            raise MemoryError
+        worker = self.take_worker()
         try:
+            for k in range(n):
+                owners.append(view_text(texts[k], views + k))
             tk_bert_begin(&worker.state, False)
-            for k in range(<size_t> len(texts)):
-                if not self.run_more(worker, texts[k], matcher):
-                    return None
-                out[k] = worker.state.model.n - before
-                before = worker.state.model.n
-            return self.as_array(worker), counts
+            while done < n and status == TK_OK:
+                with nogil:
+                    status = encode_views(&self.state, &worker.state, specials, views, n, &done, &out[0])
+                PyErr_CheckSignals()
+            if status == TK_NO_MEMORY:
+                raise MemoryError("not enough memory to encode")
+            return (self.as_array(worker), counts) if status == TK_OK else None
         finally:
+            PyMem_Free(views)
             self.give_back(worker)
 
     def aligned(self, bytes text, SpecialMatcher matcher=None):
@@ -226,7 +235,7 @@ cdef object copy_tokens(tk_model_worker *o, int64_t[:, ::1] spans, int32_t[::1] 
         words[k] = o.words[k]
 
 
-cdef int read_text(TextView *view, tk_bert_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
+cdef int read_text(const TextView *view, tk_bert_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
     # Make the text UTF-8, in the worker's buffer unless it is already.
     cdef int surrogates = 0, status
     if view.width == 0:
@@ -269,3 +278,22 @@ cdef int encode_some(
             at[0] = end
             part[0] = end
     return TK_OK
+
+
+cdef int encode_views(
+    const tk_bert *m, tk_bert_worker *w, const tk_special *specials, const TextView *views, size_t n, size_t *done,
+    int64_t *counts
+) noexcept nogil:
+    # Texts from *done on, until they are n or have been SLICE_BYTES: *done is behind them.
+    cdef const uint8_t *p = NULL
+    cdef size_t length = 0, at, start, before, taken = 0
+    cdef int status = TK_OK
+    while done[0] < n and taken < SLICE_BYTES and status == TK_OK:
+        at, start, before = 0, 0, w.model.n
+        status = read_text(views + done[0], w, &p, &length)
+        if status == TK_OK:
+            status = encode_some(m, w, specials, p, length, &at, &start, length)
+        counts[done[0]] = <int64_t> (w.model.n - before)
+        taken += length
+        done[0] += 1
+    return status
