@@ -36,11 +36,16 @@ SOURCES = {
         *("token_trie.c", "token_index.c", "unit_cache.c", "merge_list.c", "model.c"),
         *(f"model_{part}.c" for part in MODELS),
     ],
+    "bert": [
+        *(*TEXT, "special.c", "aligned.c", "char_kinds.c", "normalize_forms.c", "normalize_characters.c"),
+        *("unit_cache.c", "model.c", "model_cuts.c"),
+    ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
 }
+SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {
     "language_level": 3,

@@ -84,7 +84,14 @@ def engine_of(definition: Definition) -> Engine | Interpreter:
     """Return the fastest engine that runs a definition exactly."""
     if isinstance(definition.model, BPE) and definition.normalizer is None and _found_as_they_stand(definition):
         return Engine(definition)
-    from tokkit.interpreter import Interpreter  # most tokenizers do without it
+    from tokkit.models.wordpiece import WordPiece  # most tokenizers do without what follows
+
+    if isinstance(definition.model, WordPiece):
+        from tokkit import bert_engine
+
+        if bert_engine.runs(definition):
+            return bert_engine.BertEngine(definition)
+    from tokkit.interpreter import Interpreter
 
     return Interpreter(definition)
 
@@ -95,10 +102,10 @@ def _found_as_they_stand(definition: Definition) -> bool:
     if any(token.single_word or token.lstrip or token.rstrip for token in added):
         return False
     first, second = ([t.content for t in added if t.normalized is flag] for flag in (False, True))
-    return not (_may_overlap(first, second) or _may_overlap(second, first))
+    return not (may_overlap(first, second) or may_overlap(second, first))
 
 
-def _may_overlap(some: list[str], others: list[str]) -> bool:
+def may_overlap(some: list[str], others: list[str]) -> bool:
     """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
     inside = {character for text in some for character in text[1:]}
     starts = {text[:n] for text in some for n in range(len(text) + 1)}

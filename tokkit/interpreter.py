@@ -46,7 +46,7 @@ class Interpreter:
             self._hidden = _spelt_out(definition)
             self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign | self._hidden)
 
-    def _encoder(self, special: Special) -> Any:
+    def _model_for(self, special: Special) -> Any:
         """Return the model: with "all", as tokenizers has it, which may make special tokens out of plain text."""
         return self._as_stated if special == "all" and self._bytes is None and self._hidden else self._model
 
@@ -124,7 +124,7 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.encode_array(prepared.original, "text", threads)
-        ids: NDArray[np.uint32] = self._encoder(special).encode(prepared)[0]
+        ids: NDArray[np.uint32] = self._model_for(special).encode(prepared)[0]
         return ids
 
     def count(self, text: Text, special: Special = "text") -> int:
@@ -156,7 +156,7 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.aligned(prepared.original, "text")
-        return prepared.original, *self._encoder(special).encode(prepared)
+        return prepared.original, *self._model_for(special).encode(prepared)
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the caches."""

@@ -333,8 +333,9 @@ class Tokenizer:
         return Tokenizer(self._definition.with_special_tokens(tokens))
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True) -> list[Path]:
-        """Write the tokenizer and return the files written: "tokenizer.json", "tiktoken" or "gpt2" (a folder).
+        """Write the tokenizer and return the files written.
 
+        `format` is "tokenizer.json", "tiktoken", "vocab.txt" or "gpt2" (a folder).
         The format follows from the file's name where it is not given. Files are replaced whole or not at all;
         with `overwrite=False` one that exists is FileExistsError.
         """
@@ -371,11 +372,13 @@ def load(
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
+    lowercase: bool | None = None,
 ) -> Tokenizer:
-    """Load a tokenizer from a tokenizer.json, .tiktoken, vocab.json + merges.txt, tekken.json, .gguf, or their folder.
+    """Load a tokenizer: a tokenizer.json, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf, a folder.
 
     The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a name
-    such as "cl100k", or a pattern), and so does a .gguf whose split has no known name. FormatError says what is
-    wrong with a file.
+    such as "cl100k", or a pattern), and so does a .gguf whose split has no known name. A vocab.txt is BERT's, in lower
+    case unless `lowercase`, or a tokenizer_config.json or tokenizer.json beside it, says otherwise. FormatError
+    says what is wrong with a file.
     """
-    return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens))
+    return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))

@@ -110,8 +110,6 @@ def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_pa
         ("spiece.model", b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02", "a sentencepiece model"),
         ("x", b"\n\x09\n\x05<unk>\x18\x02\n", "a sentencepiece model"),
         ("x.vocab", b"<unk>\t0\n<s>\t0\nthe\t-3.2\n", "the list of a sentencepiece model's pieces"),
-        ("x.txt", b"[PAD]\r\n[UNK]\r\nthe\r\n", "a WordPiece vocabulary"),
-        ("vocab.txt", b"the\n##s\n", "a WordPiece vocabulary"),
     ],
 )
 def test_a_tokenizer_of_another_kind_is_named(name: str, data: bytes, seen: str, tmp_path: Path) -> None:
@@ -126,8 +124,6 @@ def test_a_tokenizer_of_another_kind_is_named(name: str, data: bytes, seen: str,
         ("t5/spiece.model", "a sentencepiece model"),
         ("mistral-v1/tokenizer.model", "a sentencepiece model"),
         ("sentencepiece-test/test_ja_model.model", "a sentencepiece model"),
-        ("bert-base-chinese/vocab.txt", "a WordPiece vocabulary"),
-        ("bert-base-uncased/vocab.txt", "a WordPiece vocabulary"),
     ],
 )
 def test_real_tokenizers_of_another_kind_are_named(name: str, seen: str, shared: Path) -> None:

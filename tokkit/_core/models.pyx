@@ -16,23 +16,6 @@ cdef extern from "base.h":
 cdef extern from "model.h" nogil:
     int TK_UNKNOWN
     uint32_t TK_NO_ID
-    ctypedef struct tk_unit_cache:
-        size_t mask, n
-        uint64_t misses
-        void *units
-    ctypedef struct tk_model_worker:
-        tk_unit_cache cache
-        uint32_t *ids
-        int64_t *spans
-        int32_t *words
-        size_t n, failed
-        bint drops
-        uint64_t random
-    ctypedef struct tk_unit_cuts:
-        bint blanks
-        uint8_t *joined
-    ctypedef struct tk_model:
-        tk_unit_cuts cuts
     ctypedef struct tk_model_options:
         uint32_t unknown
         bint byte_fallback, whole_piece, fuses, drops_unknown, cuts
@@ -47,7 +30,6 @@ cdef extern from "model.h" nogil:
         size_t most_characters
     int tk_model_worker_init(tk_model_worker *w, size_t cache_units)
     void tk_model_worker_free(tk_model_worker *w)
-    void tk_model_worker_shrink(tk_model_worker *w, size_t most)
     int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_unigram_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_wordpiece_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
@@ -96,11 +78,6 @@ cdef class PieceEncoder:
     dropout, cuts, scores (float64), least_score, most_characters, cache_units.
     ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
     """
-
-    cdef tk_model model
-    cdef object owners, idle
-    cdef bint drops
-    cdef size_t cache_units
 
     def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, dict options):
         cdef tk_own_tokens own

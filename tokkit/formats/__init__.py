@@ -1,7 +1,7 @@
 """Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
 
-Formats: tokenizer.json (byte-level BPE), rank files (.tiktoken), and GPT-2's pair vocab.json + merges.txt, with
-added_tokens.json for special tokens; read only: tekken.json, and the vocabulary in a GGUF file (byte-level BPE).
+Formats: tokenizer.json, rank files (.tiktoken), GPT-2's pair vocab.json + merges.txt, with added_tokens.json for
+special tokens, and BERT's vocab.txt; read only: tekken.json, and the vocabulary in a GGUF file (byte-level BPE).
 """
 
 from __future__ import annotations
@@ -19,21 +19,27 @@ from tokkit.formats.files import show, write_atomically
 
 __all__ = ["FORMATS", "read", "write", "write_atomically"]
 
-FORMATS = ("tokenizer.json", "tiktoken", "gpt2")
+FORMATS = ("tokenizer.json", "tiktoken", "gpt2", "vocab.txt")
 """What `write(format=)` accepts."""
 
 SUPPORTED = (
     "tokenizer.json (byte-level BPE), a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, "
-    "tekken.json, a GGUF file (byte-level BPE), or a directory that holds one of these"
+    "vocab.txt of BERT, tekken.json, a GGUF file (byte-level BPE), or a directory that holds one of these"
 )
+BERT = "vocab.txt"
 VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
+_BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
 
 
 def read(
-    path: str | os.PathLike[str], *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    lowercase: bool | None = None,
 ) -> Definition:
     """Return the definition that a file, or a directory of files, holds.
 
@@ -41,14 +47,17 @@ def read(
     the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
     published ones or stands in an added_tokens.json beside the two. A tokenizer.json and a tekken.json state their
     pattern; a GGUF file names its, which `pattern` overrides; `special_tokens` are added to those of these three.
+    `lowercase` serves vocab.txt, in place of what a tokenizer_config.json or a tokenizer.json beside it says.
     FormatError names the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
     """
     path = Path(path)
     if pattern is not None and not isinstance(pattern, str):
         raise OptionError(f"pattern is a str, not {type(pattern).__name__}")
+    if lowercase is not None and not isinstance(lowercase, bool):
+        raise OptionError(f"lowercase is True, False or None, not {lowercase!r}")
     try:
         path = _in_directory(path) if path.is_dir() else path
-        return _read(path, pattern, special_tokens)
+        return _read(path, pattern, special_tokens, lowercase)
     except (FormatError, VocabError, OptionError) as error:
         raise _at(path, error) from None
 
@@ -58,9 +67,13 @@ def _at(path: Path, error: TokkitError) -> TokkitError:
     return type(error)(f"{show(path)}: {error}")
 
 
-def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None) -> Definition:
     # A format's module is imported where it is needed: each costs more to import than a small file to read.
     with files.open_regular(path) as file:
+        if path.name == BERT or _BERT_LINE.match(file.peek(16)):
+            return _read_bert(files.read_all(file), path, pattern, special, lowercase)
+        if lowercase is not None:
+            raise OptionError(f"lowercase= is for a {BERT}; what else can be read states its own")
         if path.suffix.lower() == ".gguf" or file.peek(4).startswith(b"GGUF"):
             from tokkit.formats import gguf
 
@@ -93,8 +106,19 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None) ->
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
     from tokkit.formats import unsupported
 
-    _refuse_foreign(unsupported.in_file(data, path.name))
+    _refuse_foreign(unsupported.in_file(data))
     raise FormatError(f"unknown format: {SUPPORTED} can be read; this is a file that starts {data[:24]!r}")
+
+
+def _read_bert(
+    data: bytes, path: Path, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None
+) -> Definition:
+    from tokkit.formats import bert_vocab
+
+    if pattern is not None:
+        raise OptionError(f"pattern= was given, but a {BERT} goes with BERT's pretokenizer")
+    definition = bert_vocab.read(data, path.parent, lowercase=lowercase)
+    return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
 
 def _refuse_foreign(what: str | None) -> None:
@@ -110,8 +134,9 @@ def _in_directory(path: Path) -> Path:
     vocab = next((name for name in VOCABS if name in names), None)
     if vocab and any(name in names for name in MERGES):
         return path / vocab
-    if "tekken.json" in names:
-        return path / "tekken.json"
+    for name in ("tekken.json", BERT):
+        if name in names:
+            return path / name
     for suffix in (".tiktoken", ".gguf"):
         found = [name for name in names if name.endswith(suffix)]
         if len(found) == 1:
@@ -146,7 +171,8 @@ def write(
     """Write a definition and return the files written, each replaced whole or not at all.
 
     `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
-    file, a directory vocab.json + merges.txt, and added_tokens.json where there are special tokens. FormatError where
+    file, a directory vocab.json + merges.txt, and added_tokens.json where there are special tokens; the name vocab.txt
+    is BERT's, with a tokenizer_config.json beside it where that has to say how text is normalized. FormatError where
     the format cannot hold the definition with equal ids: nothing is written then. `overwrite=False` raises
     FileExistsError where a file exists; pipes and devices are written to.
     """
@@ -176,6 +202,12 @@ def write(
             # One left from another tokenizer would give its special tokens to this one.
             if definition.special_tokens or os.path.lexists(directory / gpt2.ADDED):
                 contents[directory / gpt2.ADDED] = added
+        elif chosen == BERT:
+            from tokkit.formats import bert_vocab
+
+            target = path / BERT if path.is_dir() else path
+            vocab, config = bert_vocab.write(definition, target.parent)
+            contents = {target: vocab} if config is None else {target: vocab, target.parent / bert_vocab.CONFIG: config}
         else:
             raise OptionError(f"the format {chosen!r} is unknown; one of {', '.join(FORMATS)} can be written")
     except (FormatError, VocabError, OptionError) as error:
@@ -191,9 +223,11 @@ def write(
 def _format_of(path: Path) -> str:
     if path.is_dir():
         return "gpt2"
+    if path.name == BERT:
+        return BERT
     if path.suffix in (".json", ".tiktoken"):
         return "tokenizer.json" if path.suffix == ".json" else "tiktoken"
     raise OptionError(
-        f"{show(path)}: the name does not say the format; end it in .json or .tiktoken, name a directory, or give "
-        f"format=, one of {', '.join(FORMATS)}"
+        f"{show(path)}: the name does not say the format; end it in .json or .tiktoken, name it vocab.txt or a "
+        f"directory, or give format=, one of {', '.join(FORMATS)}"
     )

@@ -8,14 +8,13 @@ _STARTS = {b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a
 # A message of field 1 that begins with the piece, which is its own field 1; then a score (0x15) or a type (0x18).
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n([\x01-\x7f])")
 _PIECE_LIST = re.compile(rb"<(?:unk|pad|s)>\t-?[0-9]")
-_WORDPIECE = re.compile(rb"\[(?:PAD|UNK)\]\r?\n")
 
 
-def in_file(data: bytes, name: str) -> str | None:
-    r"""Return what a file is by its content, or by its name where that is as telling, or None.
+def in_file(data: bytes) -> str | None:
+    r"""Return what a file is by its content, or None.
 
-    >>> in_file(b"[PAD]\n[UNK]\nthe\n", "words.txt")
-    'a WordPiece vocabulary (vocab.txt of BERT)'
+    >>> in_file(b"<unk>\t0\n<s>\t0\n")
+    "the list of a sentencepiece model's pieces (.vocab)"
     """
     for start, what in _STARTS.items():
         if data.startswith(start):
@@ -25,6 +24,4 @@ def in_file(data: bytes, name: str) -> str | None:
         return "a sentencepiece model"
     if _PIECE_LIST.match(data):
         return "the list of a sentencepiece model's pieces (.vocab)"
-    if _WORDPIECE.match(data) or name == "vocab.txt":
-        return "a WordPiece vocabulary (vocab.txt of BERT)"
     return None

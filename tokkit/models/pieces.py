@@ -30,6 +30,11 @@ class PieceModel:
         self._kind = kind
         self._core = core
 
+    @property
+    def core(self) -> PieceEncoder:
+        """What encodes in the core."""
+        return self._core
+
     def encode(
         self, text: AlignedText, *, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:

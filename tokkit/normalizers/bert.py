@@ -32,9 +32,17 @@ class Bert(Normalizer):
         if self.strip_accents is not None:
             check_flag("strip_accents", self.strip_accents)
 
+    @property
+    def strips_accents(self) -> bool:
+        """Whether marks are dropped: as `strip_accents` says, or where it does not, as `lowercase`."""
+        return self.lowercase if self.strip_accents is None else self.strip_accents
+
     def normalize(self, text: AlignedText) -> None:
         """Normalize each piece."""
-        strip = self.lowercase if self.strip_accents is None else self.strip_accents
         normalize.bert(
-            text, clean=self.clean_text, chinese=self.handle_chinese_chars, strip=strip, lower=self.lowercase
+            text,
+            clean=self.clean_text,
+            chinese=self.handle_chinese_chars,
+            strip=self.strips_accents,
+            lower=self.lowercase,
         )

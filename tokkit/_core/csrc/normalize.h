@@ -57,6 +57,10 @@ int tk_normalize_nmt(tk_aligned *a);
 int tk_normalize_byte_level(tk_aligned *a);
 int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lower);
 
+/* What the last makes of one character, as a rule's `map` does; `clean` also of white space and controls. */
+unsigned tk_normalize_bert_character(int clean, int chinese, int strip, int lower, const uint8_t *p, unsigned length,
+                                     uint8_t *out);
+
 /* ---- changes of a piece */
 
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n);

@@ -1,0 +1,260 @@
+"""Texts in, the same tokens out: BERT's engine against the components run one by one, and against tokenizers."""
+
+from __future__ import annotations
+
+import random
+import time
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokkit
+from strategies import adversarial
+from tokkit._core import bert
+from tokkit._core.text import isas
+from tokkit.bert_engine import BertEngine
+from tokkit.definition import AddedToken, Definition
+from tokkit.errors import SpecialTokenError, VocabError
+from tokkit.interpreter import Interpreter
+from tokkit.models.wordpiece import WordPiece
+from tokkit.normalizers.bert import Bert as BertNormalizer
+from tokkit.pretokenizers.bert import Bert as BertPretokenizer
+from tokkit.vocab import Vocab
+
+LETTERS = [chr(c) for c in range(33, 127)] + list("éèàçßıſæø中国人語가나다가日本のカ一、。！।़﷽🦜½²µ")
+WORDS = ["the", "cat", "un", "aff", "able", "ab", "abc", "bc", "東京", "é́"]
+SPECIAL = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MARKS = "\u0301\u0327\u0345\u05b4\u0c55\u093c\u302e\u302f\u1dd1\U0001d165\U0001d16d\U00016ff0\u0f71\u3099\u0344"
+PLACES = (0, 1, 2, 15, 16, 17, 31, 62, 63, 64, 65, 66, 99, 100, 101, 127, 128, 129)
+
+
+def definition(normalizer: BertNormalizer, model: WordPiece | None = None, **more: Any) -> Definition:
+    plain = list(dict.fromkeys([*SPECIAL, *LETTERS, *WORDS]))
+    tokens = [*plain, *("##" + token for token in plain[len(SPECIAL) :])]
+    added = tuple(AddedToken(token, k, special=True) for k, token in enumerate(SPECIAL))
+    vocab = Vocab.from_list(token.encode() for token in tokens)
+    more = {"added_tokens": added, **more}
+    return Definition(vocab, model or WordPiece(), BertPretokenizer(), normalizer=normalizer, **more)
+
+
+def choices() -> Iterator[BertNormalizer]:
+    for clean in (True, False):
+        for chinese in (True, False):
+            for strip in (None, True, False):
+                for lower in (True, False):
+                    yield BertNormalizer(clean, chinese, strip, lower)
+
+
+def at_places() -> Iterator[str]:
+    """What a block, a key or a limit may cut, at the places where it may."""
+    for n in PLACES:
+        for middle in (
+            "é",
+            ".",
+            " ",
+            "\x00",
+            "\x7f",
+            "\t",
+            "中",
+            "[MASK]",
+            "가",
+            "\u0301",
+            "..é..",
+            "\u2028",
+            "A",
+            "\u302e",
+        ):
+            yield "a" * n + middle + "b" * n
+            yield "cat " * (n // 4) + middle + " the."
+
+
+def texts() -> Iterator[str]:
+    yield from ("", " ", "\x00", "a", "[CLS][SEP] [cls]x[MASK]y[MASK", "\ufffd\u200b\xad", "a\ud800b\udc00")
+    yield from at_places()
+    rng = random.Random(5)
+    for seed in range(40):
+        yield adversarial(seed, 700)
+        yield "".join(rng.choices([*MARKS, *"aeAÉ .", "中", *SPECIAL], k=300))
+        yield "".join(rng.choices("aB1 .\n", k=rng.randrange(200)))
+    yield "x" * 30000 + " " + "é" * 20000 + "\x00 the"
+
+
+def check(engine: BertEngine, slow: Interpreter, text: str, special: str) -> None:
+    utf8, ids, spans, words = slow.aligned(text, special)
+    found = engine.aligned(text, special)
+    assert found[0] == utf8
+    assert found[1].tolist() == ids.tolist(), text
+    assert found[2].tolist() == spans.tolist(), text
+    assert found[3].tolist() == words.tolist(), text
+    assert engine.encode(text, special) == ids.tolist(), text
+    assert engine.encode_array(text, special).tolist() == ids.tolist(), text
+    assert engine.count(text, special) == len(ids)
+
+
+def made(given: Definition) -> tuple[BertEngine, Interpreter]:
+    engine = tokkit.Tokenizer(given)._engine
+    assert isinstance(engine, BertEngine)
+    return engine, Interpreter(given)
+
+
+@pytest.fixture(params=[name for name in isas() if name != "neon"])
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    bert.use_isa(request.param)
+    yield request.param
+    bert.use_isa(None)
+
+
+def test_every_instruction_set_gives_the_tokens_of_the_components(isa: str) -> None:
+    for normalizer in (BertNormalizer(), BertNormalizer(lowercase=False), BertNormalizer(clean_text=False)):
+        engine, slow = made(definition(normalizer))
+        for text in texts():
+            check(engine, slow, text, "text")
+            check(engine, slow, text, "all")
+
+
+@pytest.mark.parametrize("normalizer", list(choices()), ids=str)
+def test_every_code_point_becomes_what_the_components_make_of_it(normalizer: BertNormalizer) -> None:
+    engine, slow = made(definition(normalizer))
+    strange = []
+    for start in range(0, 0x110000, 64):
+        if start >= 0x30000 and start % 0x1000:
+            continue  # planes of nothing
+        points = [chr(c) for c in range(start, start + 64) if not 0xD800 <= c < 0xE000]
+        text = "".join(f"x{c}y {c}{c} " for c in points)
+        if engine._encoder.encode(text) is None:
+            strange += [c for c in points if engine._encoder.encode(c) is None]
+            points = [c for c in points if c not in strange]
+            text = "".join(f"x{c}y {c}{c} " for c in points)
+            assert engine._encoder.encode(text) is not None
+        check(engine, slow, text, "text")
+    # What the table leaves to the components: marks that stay, whose order others decide.
+    assert all(unicodedata.category(c[0]) in ("Mn", "Mc", "Me", "Cn") for c in map(end_of, strange)), strange
+    assert len(strange) < 300
+
+
+def end_of(character: str) -> str:
+    return unicodedata.normalize("NFD", character)[-1]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 100, 200, 1 << 40])
+def test_the_limit_of_a_word_is_in_characters(most: int) -> None:
+    engine, slow = made(definition(BertNormalizer(), WordPiece(max_input_chars_per_word=most)))
+    for text in texts():
+        check(engine, slow, text, "text")
+
+
+def test_a_piece_without_tokens_is_an_error_where_nothing_stands_for_unknown_ones() -> None:
+    engine, slow = made(definition(BertNormalizer(), WordPiece(unk_token="<none>")))
+    check(engine, slow, "the cat", "text")
+    for text in ("the Ж cat", "the 丸 cat", "a" * 101):
+        with pytest.raises(VocabError, match="has no unknown token"):
+            engine.encode(text)
+
+
+def test_special_tokens_are_read_as_asked() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    text = "the [MASK] cat[SEP]"
+    for special in ("text", "all", {"[MASK]"}, set()):
+        assert engine.encode(text, special) == slow.encode(text, special)
+        assert engine.encode_batch([text, ""], special, 1)[0].tolist() == slow.encode(text, special)
+    for call in (engine.encode, engine.encode_array, engine.count, engine.aligned):
+        with pytest.raises(SpecialTokenError, match=r"\[MASK\]"):
+            call(text, "raise")  # type: ignore[operator]
+    with pytest.raises(SpecialTokenError):
+        engine.encode_batch(["the", text], "raise", 1)
+    assert engine.encode("the", "raise") == slow.encode("the")
+
+
+def test_added_tokens_that_are_not_found_as_they_stand_are_left_to_the_components() -> None:
+    the = definition(BertNormalizer()).vocab["the"]
+    for token in (
+        AddedToken("the", the, single_word=True),
+        AddedToken("the", the, lstrip=True),
+        AddedToken("the", the),
+    ):
+        assert type(tokkit.Tokenizer(definition(BertNormalizer(), added_tokens=(token,)))._engine) is Interpreter
+    un, cat = (definition(BertNormalizer()).vocab[token] for token in ("un", "cat"))
+    tokens = AddedToken("un", un, normalized=False), AddedToken("cat", cat, special=True)
+    engine, slow = made(definition(BertNormalizer(), added_tokens=tokens))
+    for text in ("xunx UN un", "uncatun cat aff unaff"):
+        check(engine, slow, text, "text")
+        check(engine, slow, text, "all")
+
+
+def test_a_batch_is_its_texts_one_by_one_for_any_number_of_threads() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    batch = [*texts(), *("the cat " * 20000 for _ in range(40))]
+    one = [slow.encode_array(text) for text in batch]
+    for threads in (1, 2, 5):
+        ids, offsets = engine.encode_batch(batch, "text", threads)
+        assert offsets.tolist() == [0, *np.cumsum([len(array) for array in one]).tolist()]
+        assert ids.tolist() == np.concatenate(one).tolist()
+    assert [len(part) for part in engine.encode_batch([], "text", 3)] == [0, 1]
+    with pytest.raises(TypeError, match="text 1 of the batch is int"):
+        engine.encode_batch(["a", 5], "text", 1)  # type: ignore[list-item]
+
+
+def test_bytes_are_utf8() -> None:
+    engine, _ = made(definition(BertNormalizer()))
+    assert engine.encode("É the".encode()) == engine.encode(bytearray("É the".encode())) == engine.encode("É the")
+    with pytest.raises(ValueError, match="not UTF-8 at offset 1"):
+        engine.encode(b"a\xff")
+    with pytest.raises(TypeError, match="text is str or bytes, not int"):
+        engine.encode(5)  # type: ignore[arg-type]
+
+
+def test_the_cache_is_bounded_and_changes_nothing() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    small = bert.BertEncoder(engine._model.core, clean=True, chinese=True, strip=True, lower=True, cache_words=8)
+    rng = random.Random(3)
+    for _ in range(30):
+        text = " ".join("".join(rng.choices("abcABC", k=rng.randrange(1, 17))) for _ in range(300))
+        assert small.encode(text) == slow.encode(text)
+    info = small.cache_info()
+    assert info["words"] <= info["most_words"] == 8
+    assert info["misses"] > 1000
+
+
+def test_memory_of_a_long_word_is_given_back_and_the_next_text_is_right() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    for text in ("é" * 12_000_000, "the é cat " * 5, "a" * 20_000_000 + " the"):
+        assert engine.aligned(text, "text")[1].tolist() == slow.aligned(text, "text")[1].tolist()
+        assert engine.encode(text) == slow.encode(text)
+
+
+def test_a_word_of_a_megabyte_costs_no_more_than_text() -> None:
+    engine, _ = made(definition(BertNormalizer()))
+    normal, long = "the unaffable cat. " * 52000, "a" * 1000000
+
+    def best(text: str) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            engine.encode_array(text)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert best(long) / len(long) <= 5 * best(normal) / len(normal)
+    assert engine.encode(long) == [0]
+    assert engine.aligned(long, "text")[2].tolist() == [[0, 1000000]]
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "bert-base-chinese", "bert-base-multilingual-cased"])
+def test_real_vocabularies_give_the_encodings_of_tokenizers(name: str, shared: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    path = str(shared / "vocabs" / name / "tokenizer.json")
+    ours, theirs = tokkit.load(path), tokenizers.Tokenizer.from_file(path)
+    assert isinstance(ours._engine, BertEngine)
+    documents = [adversarial(seed, 900) for seed in range(25)]
+    for corpus in sorted((shared / "corpora").glob("*.txt")):
+        text = corpus.read_text(encoding="utf-8")
+        documents += [text[i * 2000 : (i + 1) * 2000] for i in range(6)]
+    for text in documents:
+        a, b = ours(text, special="all", add_special=False), theirs.encode(text, add_special_tokens=False)
+        assert list(a.ids) == b.ids
+        assert [tuple(span) for span in a.offsets] == b.offsets
+        assert list(a.word_ids) == b.word_ids

@@ -1,0 +1,30 @@
+# Declarations for other extensions of the core: a model of tokenizer.json, its worker, and the encoder that owns both.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "model.h" nogil:
+    ctypedef struct tk_unit_cache:
+        size_t mask, n
+        uint64_t misses
+        void *units
+    ctypedef struct tk_model_worker:
+        tk_unit_cache cache
+        uint32_t *ids
+        int64_t *spans
+        int32_t *words
+        size_t n, ids_capacity, failed
+        bint drops
+        uint64_t random
+    ctypedef struct tk_unit_cuts:
+        bint blanks
+        uint8_t *joined
+    ctypedef struct tk_model:
+        tk_unit_cuts cuts
+    void tk_model_worker_shrink(tk_model_worker *w, size_t most)
+
+
+cdef class PieceEncoder:
+    cdef tk_model model
+    cdef object owners, idle
+    cdef bint drops
+    cdef size_t cache_units

@@ -1,0 +1,183 @@
+"""The bytes of BERT's vocab.txt in, a definition out, and back: a token a line, whose number is its id.
+
+What a file like that does not say is as transformers' BertTokenizer has it: lower case, words up to 100 characters,
+[PAD] [UNK] [CLS] [SEP] [MASK] as special tokens where they stand, and [CLS] … [SEP] around a text. A
+tokenizer_config.json, or else a tokenizer.json, beside it says how text is normalized.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tokkit.decoders.wordpiece import WordPiece as WordPieceDecoder
+from tokkit.definition import AddedToken, Definition
+from tokkit.errors import FormatError
+from tokkit.formats import components, files, strict_json
+from tokkit.models.wordpiece import WordPiece
+from tokkit.normalizers.bert import Bert as BertNormalizer
+from tokkit.postprocessors.bert import Bert as BertPostprocessor
+from tokkit.postprocessors.template import Template
+from tokkit.pretokenizers.bert import Bert as BertPretokenizer
+from tokkit.vocab import MAX_ID, Vocab
+
+NAME = "vocab.txt"
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CONFIG, TOKENIZER = "tokenizer_config.json", "tokenizer.json"
+_SETTINGS = (
+    ("do_lower_case", "lowercase", (bool,)),
+    ("strip_accents", "strip_accents", (bool, type(None))),
+    ("tokenize_chinese_chars", "handle_chinese_chars", (bool,)),
+)
+"""Of tokenizer_config.json, with the normalizer's fields that they are."""
+
+
+def read(data: bytes, folder: Path | None = None, *, lowercase: bool | None = None) -> Definition:
+    """Return the definition of a vocab.txt; `folder` is where other files may stand beside it.
+
+    Lines end in LF, CR LF or CR. As in transformers, an empty line uses up an id that no token has then, and of two
+    lines alike the last one counts. FormatError names the line of a byte-order mark, which transformers takes for a
+    part of the first token, and of what is not UTF-8; it also says where [UNK] is missing.
+    """
+    if data.startswith(codecs.BOM_UTF8):
+        raise FormatError(
+            "line 1: the file begins with a byte-order mark, which BERT's tokenizers take for a part of the first "
+            "token; save it as UTF-8 without one"
+        )
+    lines = files.decode(data).replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    if len(lines) > MAX_ID + 1:
+        raise FormatError(f"line {MAX_ID + 2}: ids run up to {MAX_ID}")
+    ids = {token: number for number, token in enumerate(lines) if token}
+    if "[UNK]" not in ids:
+        raise FormatError("no line is [UNK], the token of words that no others make up")
+    vocab = Vocab.from_list(token.encode() if ids.get(token) == number else b"" for number, token in enumerate(lines))
+    return Definition(
+        vocab,
+        WordPiece(),
+        BertPretokenizer(),
+        normalizer=_normalizer(folder, lowercase),
+        postprocessor=_template(ids),
+        decoder=WordPieceDecoder(),
+        added_tokens=tuple(AddedToken(token, ids[token], special=True) for token in SPECIAL if token in ids),
+    )
+
+
+def _template(ids: dict[str, int]) -> Template | None:
+    """Return what puts [CLS] and [SEP] around texts, where the vocabulary has both."""
+    if "[CLS]" not in ids or "[SEP]" not in ids:
+        return None
+    named = {token: ids[token] for token in ("[CLS]", "[SEP]")}
+    return Template.parse("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", named)
+
+
+def _normalizer(folder: Path | None, lowercase: bool | None) -> BertNormalizer:
+    """Return the normalizer that the files in a folder ask for; `lowercase` goes before what they say of that."""
+    found = _stated(folder) if folder is not None else None
+    made = found or BertNormalizer()
+    return made if lowercase is None else replace(made, lowercase=lowercase)
+
+
+def _stated(folder: Path) -> BertNormalizer | None:
+    """Return the normalizer of the first file in a folder that says whether text is lower-cased."""
+    config = _beside(folder, CONFIG)
+    if "do_lower_case" in config:
+        try:
+            return BertNormalizer(
+                **{
+                    ours: strict_json.typed(config[theirs], theirs, *types)
+                    for theirs, ours, types in _SETTINGS
+                    if theirs in config
+                }
+            )
+        except FormatError as error:
+            raise FormatError(f"{CONFIG}: {error}") from None
+    given = _beside(folder, TOKENIZER).get("normalizer")
+    if isinstance(given, dict) and given.get("type") == "BertNormalizer":
+        try:
+            made = components.read(given, "normalizer", components.STAGES["normalizer"])
+        except FormatError as error:
+            raise FormatError(f"{TOKENIZER}: {error}") from None
+        return made if isinstance(made, BertNormalizer) else None
+    return None
+
+
+def _beside(folder: Path, name: str) -> dict[str, Any]:
+    """Return the object in a file of a folder; an empty one where there is no such file."""
+    path = folder / name
+    if not path.is_file():
+        return {}
+    try:
+        value = strict_json.loads(files.read_bytes(path))
+    except FormatError as error:
+        raise FormatError(f"{name}: {error}") from None
+    if not isinstance(value, dict):
+        raise FormatError(f"{name}: an object is needed, not {strict_json.kind(value)}")
+    return value
+
+
+# ---- writing
+
+
+def write(definition: Definition, folder: Path) -> tuple[bytes, bytes | None]:
+    """Return vocab.txt, and the tokenizer_config.json without which it would be read otherwise in its folder, or None.
+
+    FormatError where a vocab.txt cannot hold the definition with equal ids.
+    """
+    normalizer = definition.normalizer
+    expected: Iterable[tuple[str, object, object]] = (
+        ("model", definition.model, WordPiece()),
+        ("pretokenizer", definition.pretokenizer, BertPretokenizer()),
+        ("decoder", definition.decoder, WordPieceDecoder()),
+    )
+    for stage, has, wants in expected:
+        if has != wants:
+            raise FormatError(f"a {NAME} is for the {stage} {wants}, and this tokenizer has {has}")
+    if not isinstance(normalizer, BertNormalizer) or not normalizer.clean_text:
+        raise FormatError(f"a {NAME} is for BERT's normalizer, which cleans text; this tokenizer has {normalizer}")
+    lines = _lines(definition)
+    ids = {line: number for number, line in enumerate(lines) if line}
+    _check_special(definition, ids)
+    stated = _stated(folder) if folder.is_dir() else None
+    config = None
+    if (stated or BertNormalizer()) != normalizer:
+        values = {theirs: getattr(normalizer, ours) for theirs, ours, _ in _SETTINGS}
+        config = json.dumps({**_beside(folder, CONFIG), **values}, ensure_ascii=False, indent=2).encode() + b"\n"
+    return "\n".join([*lines, ""]).encode(), config
+
+
+def _lines(definition: Definition) -> list[str]:
+    vocab, lines = definition.vocab, []
+    for id_ in range(vocab.n_ids):
+        try:
+            lines.append(vocab[id_].decode() if id_ in vocab else "")
+        except UnicodeDecodeError:
+            raise FormatError(f"the token {vocab[id_]!r} is not UTF-8, as the lines of a {NAME} are") from None
+        if "\n" in lines[-1] or "\r" in lines[-1]:
+            raise FormatError(f"the token {lines[-1]!r} has a line end, and in a {NAME} a token is a line")
+    if lines and lines[0].startswith("\ufeff"):
+        raise FormatError(f"the first token, {lines[0]!r}, would be read as a byte-order mark")
+    return lines
+
+
+def _check_special(definition: Definition, ids: dict[str, int]) -> None:
+    if "[UNK]" not in ids:
+        raise FormatError(f"a {NAME} has the token [UNK], and this tokenizer has none")
+    wanted = {AddedToken(token, ids[token], special=True) for token in SPECIAL if token in ids}
+    if other := set(definition.added_tokens) ^ wanted:
+        text = min(token.content for token in other)
+        raise FormatError(f"the added tokens of a {NAME} are {' '.join(SPECIAL)}, as special ones; {text!r} differs")
+    if definition.foreign:
+        raise FormatError(f"all tokens of a {NAME} are the model's, and here some ids are of added tokens alone")
+    template, has = _template(ids), definition.postprocessor
+    same = has == template
+    if template is not None and isinstance(has, Template):
+        same = has.single == template.single and has.pair == template.pair
+        same &= set(has.special_tokens) == set(template.special_tokens)
+    if template is not None and isinstance(has, BertPostprocessor):
+        same = has == BertPostprocessor(sep=("[SEP]", ids["[SEP]"]), cls=("[CLS]", ids["[CLS]"]))
+    if not same:
+        raise FormatError(f"a {NAME} puts [CLS] and [SEP] around texts where it has them; this tokenizer has {has}")
