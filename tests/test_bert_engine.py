@@ -178,7 +178,11 @@ def test_added_tokens_that_are_not_found_as_they_stand_are_left_to_the_component
     ):
         assert type(tokkit.Tokenizer(definition(BertNormalizer(), added_tokens=(token,)))._engine) is Interpreter
     un, cat = (definition(BertNormalizer()).vocab[token] for token in ("un", "cat"))
-    tokens = AddedToken("un", un, normalized=False), AddedToken("cat", cat, special=True)
+    words = AddedToken("un", un, normalized=False), AddedToken("cat", cat, special=True)
+    plain = tokkit.Tokenizer(definition(BertNormalizer(), added_tokens=words))
+    assert type(plain._engine) is Interpreter
+    assert cat not in plain.encode("cat")  # text, for all that the vocabulary has it
+    tokens = AddedToken("un", un, normalized=False), AddedToken("cat", cat, normalized=False)
     engine, slow = made(definition(BertNormalizer(), added_tokens=tokens))
     for text in ("xunx UN un", "uncatun cat aff unaff"):
         check(engine, slow, text, "text")
