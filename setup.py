@@ -34,7 +34,8 @@ SOURCES = {
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],
-    "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
+    "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
+    "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
 }
 
 DIRECTIVES = {
