@@ -57,6 +57,10 @@ class Training(Protocol):
     as_text: bool
     """Whether words must be text, and not any bytes."""
 
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """The special tokens, in the order of their ids."""
+
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
 

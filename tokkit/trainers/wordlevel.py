@@ -111,7 +111,7 @@ class CharacterTraining:
     """
 
     level: str = "characters"
-    special_tokens: Sequence[str] | None = None
+    special_tokens: Sequence[str] = None  # type: ignore[assignment]
     unk_token: str | None = None
     min_frequency: int | None = None
 
