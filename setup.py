@@ -35,6 +35,7 @@ SOURCES = {
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
+    "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
 }
 

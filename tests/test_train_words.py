@@ -34,7 +34,10 @@ def test_words_stand_between_white_space_and_punctuation() -> None:
     assert made.encode("The dog.") == [made.vocab["The"], 0, made.vocab["."]]
 
 
-@pytest.mark.parametrize("pattern", ["whitespace", "punctuation", r"[\p{L}\p{M}\p{Nd}\p{Pc}]+", r"[A-Za-z]+|\d", r"(?<=t)h|\p{L}+"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["whitespace", "punctuation", r"[\p{L}\p{M}\p{Nd}\p{Pc}]+", r"[A-Za-z]+|\d", r"(?<=t)h|\p{L}+"],
+)
 def test_words_are_those_that_the_pattern_names(pattern: str, tmp_path: Path, bundled: str) -> None:
     made = tokkit.train(iter(bundled.splitlines(True)), model="word", vocab_size=50_000, pattern=pattern)
     if pattern == "whitespace":

@@ -1,11 +1,10 @@
-# Declarations for the trainers: counted words, and how they are spelt.
+# Declarations for the trainers: counted words.
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "word_cells.h" nogil:
     int TK_OK, TK_TOO_LARGE, TK_CODE_POINTS
-    ctypedef uint32_t tk_token
     ctypedef struct tk_counted_word:
         uint64_t offset
         int64_t count
@@ -13,12 +12,9 @@ cdef extern from "word_cells.h" nogil:
         uint32_t tag
     ctypedef struct tk_word_counts:
         uint8_t *bytes
+        size_t n_bytes
         tk_counted_word *words
         size_t n_words
-    ctypedef struct tk_spelling:
-        const tk_token *bytes
-        const tk_token *first
-        const tk_token *rest
 
 
 cdef int check(int status) except -1  # OverflowError or MemoryError for what the core returned
@@ -33,10 +29,3 @@ cdef class WordCounts:
     cdef void release(self) noexcept
     cdef void seal(self) noexcept nogil  # no more counting; the words can be read still
     cdef void empty(self) noexcept nogil
-
-
-cdef class Spelling:
-    cdef tk_spelling table
-    cdef tk_token *ids
-    cdef readonly bytes prefix
-    cdef readonly size_t n_ids  # ids are below

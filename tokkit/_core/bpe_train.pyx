@@ -8,9 +8,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from tokkit._core.aligned cimport TK_NO_TOKEN, AlignedText, tk_aligned
+from tokkit._core.aligned cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_aligned_span
 from tokkit._core.pattern cimport split_of
+from tokkit._core.spelling cimport Spelling, tk_spelling
 from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
+
+from tokkit._core.spelling import check_tokens
 
 cdef extern from "utf8.h" nogil:
     uint32_t tk_utf8_decode(const uint8_t *, unsigned *)
@@ -156,21 +159,62 @@ cdef class WordCounts:
         self.release()
         check(status)
 
-    def add_pieces(self, AlignedText text not None):
-        """Count the pieces of a text that are no added tokens."""
+    def add_pieces(self, AlignedText text not None, bytes ends=None, bytes counts=None):
+        """Count the pieces of a text that are no added tokens, each once.
+
+        With `ends` and `counts` (packed int64, as of `packed`) the original is words that occur so often each, and a
+        piece as often as the word that it comes from.
+        """
         cdef tk_aligned *a = &text.state
-        cdef size_t i
+        cdef const int64_t *end = NULL
+        cdef const int64_t *times = NULL
+        cdef size_t i, start, stop, word = 0, n = 0
         cdef int status = TK_OK
+        if ends is not None and counts is not None:
+            end, times = <const int64_t *> <const char *> ends, <const int64_t *> <const char *> counts
+            n = len(ends) // sizeof(int64_t)
+            if len(counts) != len(ends) or n == 0 or end[n - 1] < <int64_t> len(text.original):
+                raise ValueError("there must be an end and a count of each word")
         self.claim_open()
         with nogil:
             for i in range(a.n_pieces):
-                if a.pieces[i].id == TK_NO_TOKEN and a.pieces[i].end > a.pieces[i].start and status == TK_OK:
-                    status = tk_word_counts_add(
-                        &self.table, a.text + a.pieces[i].start, a.pieces[i].end - a.pieces[i].start, 1
-                    )
+                start, stop = a.pieces[i].start, a.pieces[i].end
+                if a.pieces[i].id != TK_NO_TOKEN or stop <= start or status != TK_OK:
+                    continue
+                while word + 1 < n and end[word] <= <int64_t> tk_aligned_span(a, start, stop).start:
+                    word += 1
+                status = tk_word_counts_add(&self.table, a.text + start, stop - start, times[word] if n else 1)
         self.release()
         check(status)
         PyErr_CheckSignals()
+
+    @property
+    def n_bytes(self):
+        """Bytes of all words, each once."""
+        self.claim()
+        cdef size_t n = self.table.n_bytes
+        self.release()
+        return n
+
+    def packed(self):
+        """Return the words joined, the end of each, and how often it occurs, both as packed int64."""
+        cdef size_t i, n
+        cdef int64_t *ends
+        cdef int64_t *counts
+        self.claim()
+        try:
+            n = self.table.n_words
+            packed = bytearray(2 * n * sizeof(int64_t))
+            ends = <int64_t *> <char *> packed
+            counts = ends + n
+            for i in range(n):
+                ends[i] = self.table.words[i].offset + self.table.words[i].length
+                counts[i] = self.table.words[i].count
+            half = n * sizeof(int64_t)
+            blob = PyBytes_FromStringAndSize(<char *> self.table.bytes, self.table.n_bytes) if n else b""
+            return blob, bytes(packed[:half]), bytes(packed[half:])
+        finally:
+            self.release()
 
     def characters(self):
         """Return (code point, how often it occurs, places in distinct words but for their first) of each character.
@@ -230,54 +274,6 @@ cdef class WordCounts:
             self.release()
         found.sort()
         return found
-
-
-cdef class Spelling:
-    """Words as characters: (character, id where it begins a word, id where it does not, or None) of each that is kept.
-
-    The tokens with the second kind of id must begin with `prefix`, and those of the first be the character alone.
-    """
-
-    def __cinit__(self, list characters not None, bytes prefix not None):
-        cdef size_t c, id_
-        self.ids = <tk_token *> calloc(2 * <size_t> TK_CODE_POINTS, sizeof(tk_token))
-        if self.ids is NULL:
-            raise MemoryError()
-        self.table.first, self.table.rest = self.ids, self.ids + TK_CODE_POINTS
-        self.prefix = prefix
-        for character, first, rest in characters:
-            c = ord(character)
-            for place, given in ((c, first), (TK_CODE_POINTS + c, rest)):
-                if given is not None:
-                    id_ = given
-                    self.n_ids = max(self.n_ids, id_ + 1)
-                    self.ids[<size_t> place] = <tk_token> (id_ + 1)
-
-    def __dealloc__(self):
-        free(self.ids)
-
-
-def check_tokens(list tokens not None, Spelling spelling, size_t vocab_size):
-    """ValueError unless tokens and spelling go together, so that training may trust them."""
-    for token, _ in tokens:
-        if not isinstance(token, bytes) or not token:
-            raise ValueError("a token is bytes, at least one")
-    if vocab_size >= <size_t> 1 << 31 or len(tokens) > vocab_size:
-        raise ValueError("vocab_size is out of range")
-    if spelling is None:
-        if sorted(token for token, _ in tokens[max(0, len(tokens) - 256):]) != [bytes([b]) for b in range(256)]:
-            raise ValueError("the last 256 tokens must be the single bytes")
-        return
-    if spelling.n_ids > <size_t> len(tokens):
-        raise ValueError("a character has an id that is no token's")
-    cdef size_t c
-    for c in range(<size_t> TK_CODE_POINTS):
-        if spelling.ids[c] and tokens[spelling.ids[c] - 1] != (chr(c).encode(), 1):
-            raise ValueError("a character that begins a word is a token of its own, of one symbol")
-        if spelling.ids[TK_CODE_POINTS + c] and (
-            tokens[spelling.ids[TK_CODE_POINTS + c] - 1] != (spelling.prefix + chr(c).encode(), 1)
-        ):
-            raise ValueError("a character that does not begin a word is a token with the prefix, of one symbol")
 
 
 cdef class BPETrainer:

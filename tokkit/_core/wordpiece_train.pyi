@@ -1,6 +1,7 @@
 """Types of `wordpiece_train.pyx`."""
 
-from tokkit._core.bpe_train import Spelling, WordCounts
+from tokkit._core.bpe_train import WordCounts
+from tokkit._core.spelling import Spelling
 
 class WordPieceTrainer:
     def __init__(

@@ -8,13 +8,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokkit._core.bpe_train cimport (
     TK_OK,
-    Spelling,
     WordCounts,
     check,
-    tk_spelling,
     tk_word_counts,
 )
-from tokkit._core.bpe_train import check_tokens
+from tokkit._core.spelling cimport Spelling, tk_spelling
+
+from tokkit._core.spelling import check_tokens
 
 cdef extern from "wordpiece_train.h" nogil:
     ctypedef struct tk_scored_merge:

@@ -6,6 +6,7 @@ import operator
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +19,25 @@ from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 
 Progress = Callable[[str, int, int], object]
-Counter = Callable[[WordCounts, Block, str], None]
-"""Adds the words of a block to a table; the str says what to do with what is not UTF-8."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
+
+    `errors` says what to do with what is not UTF-8.
+    """
+
+    add: Callable[[WordCounts, Block, str], None]
+    finish: Callable[[WordCounts], None] | None = None
+
 
 MAX_TOTAL = 1 << 62
 """Greatest sum of counts times lengths: pairs are counted in int64."""
+
+
+MOST_RAW_BYTES = 16 << 20
+"""Of distinct words between white space, before they go through components: lines, where a script has no spaces."""
 
 
 class Reporter:
@@ -59,8 +74,8 @@ class _Shared:
             yield block
 
 
-def count_words(corpus: Corpus, count: Counter, *, threads: int, report: Reporter) -> WordCounts:
-    """Count the words that `count` finds in the documents.
+def count_words(corpus: Corpus, counter: Counter, *, threads: int, report: Reporter) -> WordCounts:
+    """Count the words that `counter` finds in the documents.
 
     Each thread counts into a table of its own, outside the GIL where it can; the sums are the same whatever the number
     of threads. Raises CorpusError for text that cannot be read or a corpus without any.
@@ -71,9 +86,11 @@ def count_words(corpus: Corpus, count: Counter, *, threads: int, report: Reporte
     def work(table: WordCounts) -> None:
         try:
             for block in blocks:
-                count(table, block, corpus.errors)
+                counter.add(table, block, corpus.errors)
                 if table is tables[0]:
                     report("count", corpus.done, corpus.total)
+            if counter.finish is not None:
+                counter.finish(table)
         except BaseException as error:
             blocks.error = blocks.error or error
             for other in tables:
@@ -116,7 +133,7 @@ def by_pattern(pattern: str | None) -> Counter:
             block = block.validated(errors)
             table.add_text(block.data, split, block.packed_ends())
 
-    return count
+    return Counter(count)
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
@@ -137,7 +154,40 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
         pretokenizer.pretokenize(text)
         table.add_pieces(text)
 
-    return count
+    return Counter(count)
+
+
+def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
+    """Return what counts as `by_components` does, for components that let nothing cross white space.
+
+    What stands between white space is counted first, and goes through the components once for all its occurrences.
+    """
+    split = choose(r"[^ \t\n\r]+", keep_unmatched=False).split
+    own = threading.local()
+
+    def count(table: WordCounts, block: Block, errors: str) -> None:
+        if table.cancelled or split is None:
+            return
+        raw = own.__dict__.setdefault("raw", WordCounts())
+        if raw.add_text(block.data, split, block.packed_ends()) >= 0:
+            block = block.validated(errors)
+            raw.add_text(block.data, split, block.packed_ends())
+        if raw.n_bytes > MOST_RAW_BYTES:
+            finish(table)
+
+    def finish(table: WordCounts) -> None:
+        raw = own.__dict__.pop("raw", None)
+        if raw is None or not len(raw) or table.cancelled:
+            return
+        words, ends, counts = raw.packed()
+        text = AlignedText(words)
+        text.cut_at(ends)
+        if normalizer is not None:
+            normalizer.normalize(text)
+        pretokenizer.pretokenize(text)
+        table.add_pieces(text, ends, counts)
+
+    return Counter(count, finish)
 
 
 def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:

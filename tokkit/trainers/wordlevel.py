@@ -20,7 +20,7 @@ from tokkit.pretokenizers.fixed_length import FixedLength
 from tokkit.pretokenizers.split import Split as SplitComponent
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.trainers.bpe import ALPHABET, check_special_tokens
-from tokkit.trainers.counts import Counter, Reporter, by_components
+from tokkit.trainers.counts import Counter, Reporter, by_components, by_words
 from tokkit.trainers.options import checked_list, choice, flag, integer, text, with_unknown
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -86,7 +86,8 @@ class WordTraining:
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_components(Lowercase() if self.lowercase else None, self.pretokenizer())
+        by = by_words if self.pattern in SPLITS else by_components
+        return by(Lowercase() if self.lowercase else None, self.pretokenizer())
 
     def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
         """Take the words that occur most, and return a definition of each size."""

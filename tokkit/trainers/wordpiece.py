@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import BPETrainer, Spelling, WordCounts
+from tokkit._core.bpe_train import BPETrainer, WordCounts
+from tokkit._core.spelling import Spelling
 from tokkit._core.wordpiece_train import WordPieceTrainer
 from tokkit.decoders.wordpiece import WordPiece as Decoder
 from tokkit.definition import Definition
@@ -19,7 +20,7 @@ from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as Normalizer
 from tokkit.postprocessors.template import Template
 from tokkit.pretokenizers.bert import Bert as Pretokenizer
-from tokkit.trainers.counts import Counter, Reporter, by_components
+from tokkit.trainers.counts import Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.vocab import Vocab
 
@@ -113,7 +114,7 @@ class WordPieceTraining:
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_components(self.normalizer(), Pretokenizer())
+        return by_words(self.normalizer(), Pretokenizer())
 
     def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
         """Train, and return a definition of each size."""
