@@ -43,7 +43,9 @@ SOURCES = {
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "detokenize": [],
     "rank_file": [],
-    "bpe_train": [*TEXT, "word_counts.c", "bpe_train.c"],
+    "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
+    "spelling": [],
+    "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 

@@ -20,7 +20,7 @@ from tokkit.errors import CorpusError, OptionError, PatternError
 from tokkit.trainers.bpe import ALPHABET
 
 TEXT = "low lower lowest"
-BYTES = [(byte, True) for byte in ALPHABET]
+BYTES = [(byte, 1) for byte in ALPHABET]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_the_core_refuses_what_would_not_be_sound() -> None:
         (BYTES[1:], 300, 9),
         (BYTES, 255, 9),
         (BYTES, 300, 1),
-        ([(b"", True), *BYTES], 300, 9),
+        ([(b"", 1), *BYTES], 300, 9),
     ):
         with pytest.raises(ValueError, match=r"bytes|range|at least one"):
             BPETrainer(WordCounts(), tokens, size, 0, longest)

@@ -10,7 +10,7 @@ import pytest
 
 from tokkit._core.bpe_train import BPETrainer, WordCounts
 
-BYTES = [(bytes([byte]), True) for byte in range(256)]
+BYTES = [(bytes([byte]), 1) for byte in range(256)]
 TEXT = b"a few words and a few more, over and over\n" * 400_000
 PACKED = b"".join(b"%06d" % number for number in range(150_000))
 ENDS = b"".join(end.to_bytes(8, sys.byteorder) for end in range(6, len(PACKED) + 1, 6))

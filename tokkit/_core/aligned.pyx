@@ -109,6 +109,28 @@ cdef class AlignedText:
             out[i, 1] = span.end
         return found
 
+    def cut_at(self, bytes ends not None):
+        """Cut a text that is still in one piece at places of its bytes: packed int64, rising, the last its length."""
+        cdef const int64_t *at = <const int64_t *> <const char *> ends
+        cdef size_t i, start = 0, n = len(ends) // sizeof(int64_t)
+        cdef tk_cut cut
+        if self.state.n_pieces > 1:
+            raise ValueError("the text is cut already")
+        for i in range(n):
+            if not <int64_t> start <= at[i] <= <int64_t> self.state.n:
+                raise ValueError(f"a piece cannot end at {at[i]}, behind {start} in {self.state.n} bytes")
+            if <size_t> at[i] < self.state.n and self.state.text[at[i]] & 0xC0 == 0x80:
+                raise ValueError(f"byte {at[i]} is inside a character")
+            start = at[i]
+        tk_cut_begin(&cut, &self.state)
+        if tk_cut_next(&cut, 0) < self.state.n_pieces:
+            start = 0
+            for i in range(n):
+                tk_cut_add(&cut, start, at[i], TK_NO_TOKEN)
+                start = at[i]
+            tk_cut_next(&cut, 1)
+        check_stage(tk_cut_end(&cut, &self.state))
+
     def rewrite(self, function):
         """Put in the place of each piece what `function(piece)` returns: (character, change) for each character.
 

@@ -1,27 +1,24 @@
-# Text or counted words in, merges and tokens out: the training of byte-level BPE, without the GIL.
-"""Word counting and byte-level BPE training; options and files are the business of `tokkit.trainers`."""
+# Text or counted words in, merges and tokens out: the training of BPE, without the GIL.
+"""Word counting and BPE training; options and files are the business of `tokkit.trainers`."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from tokkit._core.aligned cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_aligned_span
 from tokkit._core.pattern cimport split_of
+from tokkit._core.spelling cimport Spelling, tk_spelling
 from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
 
+from tokkit._core.spelling import check_tokens
+
+cdef extern from "utf8.h" nogil:
+    uint32_t tk_utf8_decode(const uint8_t *, unsigned *)
+
 cdef extern from "word_counts.h" nogil:
-    int TK_OK, TK_TOO_LARGE
-    ctypedef struct tk_counted_word:
-        uint64_t offset
-        int64_t count
-        uint32_t length
-        uint32_t tag
-    ctypedef struct tk_word_counts:
-        uint8_t *bytes
-        tk_counted_word *words
-        size_t n_words
     ctypedef struct tk_documents:
         const uint8_t *text
         size_t n
@@ -43,12 +40,13 @@ cdef extern from "bpe_train.h" nogil:
         size_t vocab_size
         int64_t min_frequency
         size_t max_length
+        size_t n_prefix
     tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits)
     void tk_bpe_trainer_free(tk_bpe_trainer *)
-    int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, int mergeable)
-    int tk_bpe_trainer_words(tk_bpe_trainer *, const tk_word_counts *)
+    int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, uint32_t width, int mergeable)
+    int tk_bpe_trainer_words(tk_bpe_trainer *, const tk_word_counts *, const tk_spelling *)
     int tk_bpe_trainer_run(tk_bpe_trainer *, size_t budget, int *done)
-    const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n)
+    const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n, const int64_t **counts)
     const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *, const uint64_t **ends, size_t *n)
 
 tk_isa_use(chosen_isa())
@@ -70,10 +68,6 @@ cdef class WordCounts:
 
     It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
     """
-
-    cdef tk_word_counts table
-    cdef bint busy, sealed
-    cdef public bint cancelled
 
     def __cinit__(self):
         memset(&self.table, 0, sizeof(self.table))
@@ -99,6 +93,13 @@ cdef class WordCounts:
     cdef void release(self) noexcept:
         with cython.critical_section(self):
             self.busy = False
+
+    cdef void seal(self) noexcept nogil:
+        self.sealed = True
+        tk_word_counts_seal(&self.table)
+
+    cdef void empty(self) noexcept nogil:
+        tk_word_counts_free(&self.table)
 
     def __len__(self):
         self.claim()
@@ -158,6 +159,94 @@ cdef class WordCounts:
         self.release()
         check(status)
 
+    def add_pieces(self, AlignedText text not None, bytes ends=None, bytes counts=None):
+        """Count the pieces of a text that are no added tokens, each once.
+
+        With `ends` and `counts` (packed int64, as of `packed`) the original is words that occur so often each, and a
+        piece as often as the word that it comes from.
+        """
+        cdef tk_aligned *a = &text.state
+        cdef const int64_t *end = NULL
+        cdef const int64_t *times = NULL
+        cdef size_t i, start, stop, word = 0, n = 0
+        cdef int status = TK_OK
+        if ends is not None and counts is not None:
+            end, times = <const int64_t *> <const char *> ends, <const int64_t *> <const char *> counts
+            n = len(ends) // sizeof(int64_t)
+            if len(counts) != len(ends) or n == 0 or end[n - 1] < <int64_t> len(text.original):
+                raise ValueError("there must be an end and a count of each word")
+        self.claim_open()
+        with nogil:
+            for i in range(a.n_pieces):
+                start, stop = a.pieces[i].start, a.pieces[i].end
+                if a.pieces[i].id != TK_NO_TOKEN or stop <= start or status != TK_OK:
+                    continue
+                while word + 1 < n and end[word] <= <int64_t> tk_aligned_span(a, start, stop).start:
+                    word += 1
+                status = tk_word_counts_add(&self.table, a.text + start, stop - start, times[word] if n else 1)
+        self.release()
+        check(status)
+        PyErr_CheckSignals()
+
+    @property
+    def n_bytes(self):
+        """Bytes of all words, each once."""
+        self.claim()
+        cdef size_t n = self.table.n_bytes
+        self.release()
+        return n
+
+    def packed(self):
+        """Return the words joined, the end of each, and how often it occurs, both as packed int64."""
+        cdef size_t i, n
+        cdef int64_t *ends
+        cdef int64_t *counts
+        self.claim()
+        try:
+            n = self.table.n_words
+            packed = bytearray(2 * n * sizeof(int64_t))
+            ends = <int64_t *> <char *> packed
+            counts = ends + n
+            for i in range(n):
+                ends[i] = self.table.words[i].offset + self.table.words[i].length
+                counts[i] = self.table.words[i].count
+            half = n * sizeof(int64_t)
+            blob = PyBytes_FromStringAndSize(<char *> self.table.bytes, self.table.n_bytes) if n else b""
+            return blob, bytes(packed[:half]), bytes(packed[half:])
+        finally:
+            self.release()
+
+    def characters(self):
+        """Return (code point, how often it occurs, places in distinct words but for their first) of each character.
+
+        The words must be valid UTF-8.
+        """
+        cdef int64_t *counts = <int64_t *> calloc(2 * <size_t> TK_CODE_POINTS, sizeof(int64_t))
+        cdef int64_t *inside = counts + TK_CODE_POINTS
+        cdef tk_counted_word *w
+        cdef const uint8_t *p
+        cdef unsigned length
+        cdef size_t i, k, c
+        if counts is NULL:
+            raise MemoryError()
+        try:
+            self.claim()
+            with nogil:
+                for i in range(self.table.n_words):
+                    w = &self.table.words[i]
+                    p = self.table.bytes + w.offset
+                    k = 0
+                    while k < w.length:
+                        c = tk_utf8_decode(p + k, &length)
+                        counts[c] += w.count
+                        if k:
+                            inside[c] += 1
+                        k += length
+            self.release()
+            return [(c, counts[c], inside[c]) for c in range(<size_t> TK_CODE_POINTS) if counts[c]]
+        finally:
+            free(counts)
+
     def merge(self, WordCounts other not None):
         """Add all counts of `other`."""
         cdef int status
@@ -190,9 +279,9 @@ cdef class WordCounts:
 cdef class BPETrainer:
     """Training in slices, so that the caller can report progress and be interrupted between them.
 
-    `tokens` are (bytes, mergeable) of the special tokens and then of the 256 single bytes, in the order of
-    their ids; a merge whose bytes are a mergeable token's takes its id. `counts` is closed by this. A training
-    is one thread's at a time too.
+    `tokens` are (bytes, symbols) in the order of their ids; a merge whose bytes are a token's takes its id if it joins
+    that many symbols, which 0 never are. With a `spelling` symbols are its characters; otherwise they are bytes, and
+    the last 256 tokens are these. `counts` is closed by this. A training is one thread's at a time too.
     """
 
     cdef tk_bpe_trainer *trainer
@@ -200,29 +289,29 @@ cdef class BPETrainer:
     cdef int done
 
     def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  size_t max_length):
+                  size_t max_length, Spelling spelling=None):
         cdef tk_bpe_limits limits
+        cdef const tk_spelling *spelt = NULL
         cdef const char *p
         cdef int status
-        if len(tokens) < 256 or not 256 <= vocab_size < <size_t> 1 << 31 or max_length < 2:
-            raise ValueError("vocab_size or max_length is out of range")
-        if sorted(token for token, _ in tokens[len(tokens) - 256:]) != [bytes([b]) for b in range(256)]:
-            raise ValueError("the last 256 tokens must be the single bytes")
+        if max_length < 2:
+            raise ValueError("max_length is out of range")
+        check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
+        limits.n_prefix = 0
+        if spelling is not None:
+            limits.n_prefix, spelt = len(spelling.prefix), &spelling.table
         self.trainer = tk_bpe_trainer_new(limits)
         if self.trainer is NULL:
             raise MemoryError()
-        for token, mergeable in tokens:
-            if not isinstance(token, bytes) or not token:
-                raise ValueError("a token is bytes, at least one")
+        for token, width in tokens:
             p = <const char *> (<bytes> token)
-            check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), bool(mergeable)))
+            check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), width, width > 0))
         counts.claim_open()
-        counts.sealed = True
         with nogil:
-            tk_word_counts_seal(&counts.table)
-            status = tk_bpe_trainer_words(self.trainer, &counts.table)
-            tk_word_counts_free(&counts.table)
+            counts.seal()
+            status = tk_bpe_trainer_words(self.trainer, &counts.table, spelt)
+            counts.empty()
         counts.release()
         check(status)
 
@@ -267,11 +356,23 @@ cdef class BPETrainer:
     def merges(self):
         """Return (left, right, result) of all merges as packed uint32; a pair may occur more than once."""
         cdef const tk_trained_merge *merges
+        cdef const int64_t *counts
         cdef size_t n
         self.claim()
         try:
-            merges = tk_bpe_trainer_merges(self.trainer, &n)
+            merges = tk_bpe_trainer_merges(self.trainer, &n, &counts)
             return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_trained_merge)) if n else b""
+        finally:
+            self.release()
+
+    def merge_counts(self):
+        """Return how often each pair of `merges` occurred when it merged, as packed int64."""
+        cdef const int64_t *counts
+        cdef size_t n
+        self.claim()
+        try:
+            tk_bpe_trainer_merges(self.trainer, &n, &counts)
+            return PyBytes_FromStringAndSize(<const char *> counts, n * sizeof(int64_t)) if n else b""
         finally:
             self.release()
 

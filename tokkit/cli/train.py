@@ -6,10 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tokkit.cli import options
 
-MODELS = ("bbpe",)
+MODELS = ("bbpe", "wordpiece", "word", "char")
+BELONGS = {
+    "pattern": ("bbpe", "word"),
+    "max_token_length": ("bbpe",),
+    "score": ("wordpiece",),
+    "limit_alphabet": ("wordpiece",),
+    "initial_alphabet": ("wordpiece",),
+    "prefix": ("wordpiece",),
+    "lowercase": ("wordpiece", "word"),
+    "strip_accents": ("wordpiece",),
+    "handle_chinese_chars": ("wordpiece",),
+    "max_input_chars_per_word": ("wordpiece",),
+    "explain": ("wordpiece",),
+    "unk_token": ("wordpiece", "word", "char"),
+    "level": ("char",),
+}
+"""Option → the models that it is for; those that stand in no line are for all."""
 
 
 def _sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
@@ -30,10 +47,30 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     return [path for value in values for path in value.split(",") if path]
 
 
+def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given; UsageError for one that is not the model's."""
+    given = dict(chosen)
+    for name, models in BELONGS.items():
+        if chosen[name] is None or ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            del given[name]
+        elif chosen["model"] not in models:
+            flag = next(p.opts[0] for p in ctx.command.params if p.name == name)
+            raise click.UsageError(f"{flag} is for --model {' or '.join(models)}, not for {chosen['model']}")
+    return given
+
+
 @options.command("train", short_help="Learn a vocabulary from text.")
 @click.argument("inputs", nargs=-1, type=options.FILE, metavar="[INPUT]...")
 @click.option("-o", "--output", "output", type=options.FILE, metavar="FILE", help="Where to write; - is stdout.")
-@click.option("--model", "--model_type", "model", default="bbpe", callback=_known_model, help="The model: bbpe.")
+@click.option(
+    "--model",
+    "--model_type",
+    "model",
+    default="bbpe",
+    callback=_known_model,
+    metavar="MODEL",
+    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words) or char (characters, or bytes).",
+)
 @click.option(
     "--vocab-size",
     "--vocab_size",
@@ -41,25 +78,95 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
     multiple=True,
     callback=_sizes,
     metavar="N[,N...]",
-    show_default="32000; 2000 for the bundled corpus",
-    help="Tokens to learn, special tokens and the 256 bytes counted. Several sizes (1000,4000, or the option again) "
-    "take one training, and give files with the size in their names.",
+    show_default="32000; for the bundled corpus 2000, of wordpiece 4000",
+    help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
+    "the option again) take one training, and give files with the size in their names.",
 )
 @click.option(
     "--pattern",
     "--split",
     "pattern",
-    default="gpt2",
     callback=options.not_empty,
     metavar="NAME|REGEX",
-    help="What cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own.",
+    default="gpt2",
+    help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
+    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word: punctuation (the default there: words stand "
+    "between white space, and each punctuation character is one), whitespace, or a pattern whose matches are the "
+    "words.",
 )
 @click.option(
-    "--special-token", "special_token", multiple=True, metavar="TEXT", help="A special token; repeat for more."
+    "--special-token",
+    "special_token",
+    multiple=True,
+    metavar="TEXT",
+    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word and char [UNK]",
+    help="A special token; repeat for more.",
 )
-@click.option("--min-frequency", type=click.IntRange(min=0), default=0, help="Merge only pairs that occur as often.")
-@click.option("--max-token-length", type=click.IntRange(min=2), metavar="BYTES", help="Make no token longer than this.")
+@click.option(
+    "--min-frequency",
+    type=click.IntRange(min=0),
+    show_default="0; of wordpiece by likelihood 2; of word and char 1",
+    help="Merge only pairs, or keep only words or characters, that occur as often.",
+)
+@click.option(
+    "--max-token-length", type=click.IntRange(min=2), metavar="BYTES", help="bbpe: make no token longer than this."
+)
+@click.option(
+    "--score",
+    type=click.Choice(["likelihood", "frequency"]),
+    show_default="likelihood",
+    help="wordpiece: what pairs are merged by: mutual information, as in the papers, or frequency, as in tokenizers.",
+)
+@click.option(
+    "--limit-alphabet",
+    type=click.IntRange(min=0),
+    metavar="N",
+    show_default="no limit",
+    help="wordpiece: keep the N most frequent characters; words with others are unknown.",
+)
+@click.option(
+    "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are tokens whatever the text and limit."
+)
+@click.option(
+    "--prefix", metavar="TEXT", show_default="##", help="wordpiece: what tokens that do not begin a word begin with."
+)
+@click.option(
+    "--lowercase/--no-lowercase",
+    default=None,
+    show_default="wordpiece: lowercase; word: no-lowercase",
+    help="wordpiece, word: take all letters as lower case.",
+)
+@click.option(
+    "--strip-accents/--no-strip-accents",
+    default=None,
+    show_default="as --lowercase",
+    help="wordpiece: leave accents out.",
+)
+@click.option(
+    "--chinese-chars/--no-chinese-chars",
+    "handle_chinese_chars",
+    default=None,
+    show_default="chinese-chars",
+    help="wordpiece: make each Chinese character a word.",
+)
+@click.option(
+    "--max-word-length",
+    "max_input_chars_per_word",
+    type=click.IntRange(min=0),
+    metavar="CHARACTERS",
+    show_default="100",
+    help="wordpiece: longer words are unknown when text is encoded.",
+)
+@click.option("--explain", is_flag=True, help="wordpiece: show the first merges with their scores and counts.")
+@click.option(
+    "--unk-token", metavar="TEXT", show_default="[UNK]", help="wordpiece, word, char: the token of what is unknown."
+)
+@click.option(
+    "--level",
+    type=click.Choice(["characters", "bytes"]),
+    show_default="characters",
+    help="char: what a token is; bytes are all 256, without an unknown token.",
+)
 @click.option(
     "--unit",
     type=click.Choice(["line", "paragraph", "file"]),
@@ -87,8 +194,11 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
 @options.force
 @options.progress
 @options.as_json
-def command(inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
     """Train a tokenizer on text files (.txt, .jsonl, plain or as .gz, .bz2, .xz), globs, or - for stdin.
+
+    An option that begins with the names of models is for these alone, and an error with another.
 
     Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json. Of
     sentencepiece's options, --input, --model_prefix, --vocab_size, --model_type and --num_threads are understood.
@@ -97,7 +207,7 @@ def command(inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any
     from tokkit.cli.progress import Progress
 
     paths = [*inputs, *input]
-    job = training.plan(paths, chosen)
+    job = training.plan(paths, _fitting(ctx, chosen))
     with Progress(chosen["progress"]) as progress:
         result = training.run(job, progress)
     training.report(job, result, as_json=json)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +18,20 @@ import click
 from tokkit.cli import output
 from tokkit.cli.ending import note
 from tokkit.cli.inputs import STDIN, shown, stdin
+from tokkit.cli.train import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:
     from tokkit.cli.progress import Progress
     from tokkit.tokenizer import Tokenizer
+    from tokkit.trainers.options import Step
 
+EXPLAINED = 20
 DEMO_FILE = "tokkit-demo.json"
-DEMO_SIZE = 2000
+DEMO_SIZE = {"wordpiece": 4000}
+"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix."""
 DEFAULT_SIZE = 32000
+DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation"}
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 
@@ -42,6 +47,12 @@ class Job:
     format: str | None = None
     force: bool = False
     demo: bool = False
+    explain: bool = False
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether all 256 bytes are tokens."""
+        return self.options["model"] == "bbpe" or self.options.get("level") == "bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,8 @@ class Result:
 
     tokenizers: list[Tokenizer]
     seconds: float
+    steps: list[Step] = field(default_factory=list)
+    """The first merges of WordPiece."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
@@ -57,14 +70,20 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
     demo = not inputs and chosen["counts"] is None
     if inputs and chosen["counts"] is not None:
         raise click.UsageError("give INPUT or --counts, not both")
-    sizes = chosen["vocab_size"] or (DEMO_SIZE if demo else DEFAULT_SIZE,)
+    sizes = chosen["vocab_size"] or (DEMO_SIZE.get(chosen["model"], 2000) if demo else DEFAULT_SIZE,)
     prefix, target = chosen["model_prefix"], chosen["output"]
     target = target or (f"{prefix}.json" if prefix else DEMO_FILE if demo else None)
     if target is None:
         raise click.UsageError("Missing option '-o': name the file to write, as in -o tok.json")
-    names = ("pattern", "min_frequency", "max_token_length", "unit", "field", "input_errors", "model")
-    options = {name: chosen[name] for name in names}
-    options |= {"special_tokens": chosen["special_token"], "threads": chosen["threads"] or chosen["num_threads"]}
+    options = {name: chosen[name] for name in ("unit", "field", "input_errors", "model")}
+    options |= {name: chosen[name] for name in BELONGS if name in chosen and name != "explain"}
+    if chosen["model"] in DEFAULT_PATTERN:
+        options.setdefault("pattern", DEFAULT_PATTERN[chosen["model"]])
+    if chosen["min_frequency"] is not None:
+        options["min_frequency"] = chosen["min_frequency"]
+    if chosen["special_token"]:
+        options["special_tokens"] = chosen["special_token"]
+    options["threads"] = chosen["threads"] or chosen["num_threads"]
     job = Job(
         inputs=list(inputs),
         sizes=sizes,
@@ -74,6 +93,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         format=chosen["format"],
         force=chosen["force"] or (demo and target == DEMO_FILE),
         demo=demo,
+        explain="explain" in chosen,
     )
     _check_files(job)
     if demo:
@@ -118,16 +138,20 @@ def run(job: Job, progress: Progress) -> Result:
         rehearse(job)
         started = time.perf_counter()
         source = job.inputs if job.counts is None else read_counts(job.counts)
+        steps: list[Step] = []
+        options = dict(job.options)
+        if options["model"] == "wordpiece":
+            options["explain"] = lambda step: steps.append(step) if len(steps) < EXPLAINED else None
         if len(job.sizes) == 1:
-            made = [train(source, vocab_size=job.sizes[0], progress=progress, **job.options)]
+            made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
         else:
-            made = train(source, vocab_size=list(job.sizes), progress=progress, **job.options)
+            made = train(source, vocab_size=list(job.sizes), progress=progress, **options)
         seconds = time.perf_counter() - started
     finally:
         logging.getLogger("tokkit").removeHandler(handler)
     for tok, path in zip(made, job.files, strict=True):
         save(tok, path, job.format, force=job.force)
-    return Result(made, seconds)
+    return Result(made, seconds, steps)
 
 
 def rehearse(job: Job) -> None:
@@ -137,16 +161,21 @@ def rehearse(job: Job) -> None:
     """
     from tokkit.formats.files import show
     from tokkit.tokenizer import load
-    from tokkit.trainers import train
+    from tokkit.trainers import options_of, train
 
-    options = {**job.options, "threads": 1}
-    least = 256 + len(options["special_tokens"])
-    small = train({"a": 1}, vocab_size=least, **options)
+    general = ("model", "unit", "field", "input_errors", "threads")
+    training = options_of(job.options["model"], {k: v for k, v in job.options.items() if k not in general})
+    training.check_sizes(job.sizes, job.sizes[0] if len(job.sizes) == 1 else list(job.sizes))
+    n_special = len(training.special_tokens)
+    # The least that can be trained: what decides how many tokens there are is left out.
+    by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
+    options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
+    small = train({"a": 1}, vocab_size=n_special + (256 if job.in_bytes else 1), **options)
     target = job.files[0]
     written = _format_of(target, job.format)
     by_hand: dict[str, Any] = {}
     if written == "tiktoken":
-        by_hand = {"pattern": options["pattern"], "special_tokens": dict(small.special_tokens)}
+        by_hand = {"pattern": options.get("pattern", "none"), "special_tokens": dict(small.special_tokens)}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, {"gpt2": "tokenizer", "tiktoken": "t.tiktoken"}.get(written, "tokenizer.json"))
         try:
@@ -160,7 +189,7 @@ def rehearse(job: Job) -> None:
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
             raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
     if written == "tiktoken":
-        what = "its split pattern" + (" and special tokens" if options["special_tokens"] else "")
+        what = "its split pattern" + (" and special tokens" if n_special else "")
         note(f"a .tiktoken file does not hold {what}: who loads it has to give them")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from tokkit.cli.training import Job, Result
     from tokkit.tokenizer import Tokenizer
 
+NAMES = {"bbpe": "byte-level BPE", "wordpiece": "WordPiece", "word": "whole words", "char": "single characters"}
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000
 """How much of the training text the compression is measured on: enough for three digits, a tenth of a second."""
@@ -27,7 +30,7 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
     size = sum(len(text.encode()) for text in measured)
     about: dict[str, Any] = {
         "model": job.options["model"],
-        "pattern": job.options["pattern"],
+        "pattern": job.options.get("pattern"),
         "inputs": len(job.inputs) or 1,
         "demo": job.demo,
         "seconds": round(result.seconds, 3),
@@ -46,13 +49,21 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
                 "special_tokens": len(tok.special_tokens),
                 "tokens": tokens,
                 "bytes_per_token": round(size / tokens, 3) if tokens else None,
-                "first_merges": merges(tok, FIRST_MERGES),
+                "first_merges": _first_merges(tok, result),
                 "fingerprint": tok.fingerprint(),
             }
         )
+    if job.explain:
+        about["explained"] = [asdict(step) for step in result.steps]
     if job.demo:
         about["sample"] = _sample(result.tokenizers[-1])
     return about
+
+
+def _first_merges(tok: Tokenizer, result: Result) -> list[str]:
+    if tok.definition.over_bytes is not None:
+        return merges(tok, FIRST_MERGES)
+    return [f"{readable(s.left.encode())}+{readable(s.right.encode())}" for s in result.steps[:FIRST_MERGES]]
 
 
 def _measured_text(job: Job) -> tuple[list[str], bool]:
@@ -92,13 +103,15 @@ def show(job: Job, about: dict[str, Any]) -> None:
     """Print the report."""
     what = counted(about["inputs"], "file")
     source = f"the bundled corpus ({what}, {counted(about['measured_bytes'], 'byte')})" if job.demo else what
-    say(f"Trained byte-level BPE on {source} in {about['seconds']:.2f} s.")
+    say(f"Trained {NAMES[about['model']]} on {source} in {about['seconds']:.2f} s.")
     if len(about["tokenizers"]) > 1:
         rows = [(t["vocab_size"], t["bytes_per_token"] or "-", t["file"]) for t in about["tokenizers"]]
         table([("tokens", "bytes/token", "file"), *rows], left=(2,), margin="  ")
-        say(f"  first merges  {_on_one_line(about['tokenizers'][-1]['first_merges'])}")
+        _show_merges(about["tokenizers"][-1])
     else:
         _show_one(about["tokenizers"][0], about, job)
+    if job.explain:
+        _show_explained(about["explained"])
     if job.demo:
         _show_sample(about["sample"])
         _show_next(about["tokenizers"][-1]["file"])
@@ -106,7 +119,8 @@ def show(job: Job, about: dict[str, Any]) -> None:
 
 def _show_one(made: dict[str, Any], about: dict[str, Any], job: Job) -> None:
     special = made["special_tokens"]
-    learnt = f"256 bytes, {made['vocab_size'] - 256 - special:,} learnt"
+    own = made["vocab_size"] - special
+    learnt = f"256 bytes, {own - 256:,} learnt" if job.in_bytes else f"{own:,} learnt"
     say(f"  vocabulary    {made['vocab_size']:,} tokens: {learnt}{f', {special} special' if special else ''}")
     if made["bytes_per_token"]:
         whole, size = about["measured_all"], about["measured_bytes"]
@@ -115,8 +129,33 @@ def _show_one(made: dict[str, Any], about: dict[str, Any], job: Job) -> None:
             f"  compression   {made['bytes_per_token']:.2f} bytes per token: {where} "
             f"{counted(made['tokens'], 'token')}, as raw bytes {size:,}"
         )
-    say(f"  first merges  {_on_one_line(made['first_merges'])}")
+    _show_merges(made)
     say(f"  file          {made['file']}")
+
+
+def _show_merges(made: dict[str, Any]) -> None:
+    if made["first_merges"]:
+        say(f"  first merges  {_on_one_line(made['first_merges'])}")
+
+
+def _show_explained(steps: list[dict[str, Any]]) -> None:
+    """Print why the first pairs were merged: log of the score, which is the pair's mutual information, and counts."""
+    say("")
+    say("Why these pairs were merged first:")
+    names = [shortened(readable(step["token"].encode()), 20) for step in steps]
+    pairs = [f"{readable(step['left'].encode())} {readable(step['right'].encode())}" for step in steps]
+    if steps and steps[0]["total"] is None:
+        rows = [(pair, name, step["count"]) for pair, name, step in zip(pairs, names, steps, strict=True)]
+        table([("pair", "token", "count(xy)"), *rows], left=(0, 1), margin="  ")
+        return
+    counts = ("count", "left_count", "right_count", "total")
+    rows_ = [
+        (pair, name, f"{step['score']:,.3f}", f"{math.log(step['score']):.3f}", *(f"{step[key]:,}" for key in counts))
+        for pair, name, step in zip(pairs, names, steps, strict=True)
+    ]
+    head = ("pair", "token", "score", "log", "count(xy)", "count(x)", "count(y)", "N")
+    table([head, *rows_], left=(0, 1), margin="  ")
+    say("  score = count(xy) · N / (count(x) · count(y))")
 
 
 def _on_one_line(pieces: list[str]) -> str:

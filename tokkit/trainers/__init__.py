@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import operator
+import importlib
 from collections.abc import Mapping, Sequence
-from typing import overload
+from dataclasses import fields
+from typing import Any, Unpack, overload
 
+from tokkit._core.bpe_train import WordCounts
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.engine import thread_count
 from tokkit.errors import CorpusError, OptionError
-from tokkit.pretokenizers import patterns
-from tokkit.pretokenizers.choice import choose
 from tokkit.tokenizer import Tokenizer
-from tokkit.trainers.bpe import check_special_tokens, train_bpe
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
+from tokkit.trainers.options import Options, Step, Training, integer
 
-MODELS = ("bbpe",)
+__all__ = ["MODELS", "Step", "options_of", "train"]
+
+_TRAININGS = {
+    "bbpe": "bpe:ByteBPE",
+    "wordpiece": "wordpiece:WordPieceTraining",
+    "word": "wordlevel:WordTraining",
+    "char": "wordlevel:CharacterTraining",
+}
+MODELS = tuple(_TRAININGS)
 
 
 @overload
@@ -24,15 +32,12 @@ def train(
     *,
     model: str = ...,
     vocab_size: int = ...,
-    pattern: str | None = ...,
-    special_tokens: Sequence[str] = ...,
-    min_frequency: int = ...,
-    max_token_length: int | None = ...,
     unit: Unit = ...,
     field: str = ...,
     threads: int | None = ...,
     progress: Progress | None = ...,
     input_errors: InputErrors = ...,
+    **options: Unpack[Options],
 ) -> Tokenizer: ...
 @overload
 def train(
@@ -40,91 +45,103 @@ def train(
     *,
     model: str = ...,
     vocab_size: Sequence[int],
-    pattern: str | None = ...,
-    special_tokens: Sequence[str] = ...,
-    min_frequency: int = ...,
-    max_token_length: int | None = ...,
     unit: Unit = ...,
     field: str = ...,
     threads: int | None = ...,
     progress: Progress | None = ...,
     input_errors: InputErrors = ...,
+    **options: Unpack[Options],
 ) -> list[Tokenizer]: ...
 def train(
     source: object,
     *,
     model: str = "bbpe",
     vocab_size: int | Sequence[int] = 32000,
-    pattern: str | None = "gpt2",
-    special_tokens: Sequence[str] = (),
-    min_frequency: int = 0,
-    max_token_length: int | None = None,
     unit: Unit = "line",
     field: str = "text",
     threads: int | None = None,
     progress: Progress | None = None,
     input_errors: InputErrors = "strict",
+    **options: Unpack[Options],
 ) -> Tokenizer | list[Tokenizer]:
     """Train a tokenizer; the same text gives the same tokenizer for any order of files and number of threads.
 
     `source` is a path, a list of paths (`tokkit.corpus.readers.Corpus` says which files), an iterator of texts, each
-    a document of its own, or a mapping word → count (words as the pattern would cut them). In files, documents are
-    lines with their ends, or as `unit` says; `field` is what .jsonl holds them in.
+    a document of its own, or a mapping word → count (words as the model's normalizer and splits would leave them). In
+    files, documents are lines with their ends, or as `unit` says; `field` is what .jsonl holds them in.
 
-    `vocab_size` counts the special tokens and the 256 bytes; a list of sizes trains once and returns a tokenizer of
-    each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit". `pattern` names a split
-    pattern or is one in the syntax of `regex`; None does not split. `threads=None` uses all CPUs of this process, or
-    TOKKIT_NUM_THREADS. `progress(stage, done, total)` is called for the stages "count" (bytes of files, 0 where
-    unknown) and "merge" (tokens). Raises OptionError, PatternError, and CorpusError for text that cannot be used.
+    `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
+    each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
+    others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
+    called for the stages "count" (bytes of files, 0 where unknown) and "merge" (tokens). Raises OptionError,
+    PatternError, and CorpusError for text that cannot be used.
+
+    The other options depend on the model, and are errors with another:
+
+    - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
+      split), special_tokens=(), min_frequency=0, max_token_length=None.
+    - "wordpiece", as BERT's: score="likelihood" or "frequency", special_tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]",
+      "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
+      initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
+      max_input_chars_per_word=100, explain=None (a function that is told of each merge, a `Step`).
+    - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words),
+      special_tokens=("[UNK]",), unk_token="[UNK]", min_frequency=1, lowercase=False.
+    - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
+      min_frequency=1 (characters).
+
+    Their classes in `tokkit.trainers` say in which order ids are given.
 
     >>> tok = train(iter(["low lower lowest", "low low"]), vocab_size=258)
     >>> [tok.vocab[id_] for id_ in (256, 257)]
     [b'lo', b'low']
+    >>> train({"hug": 10, "pug": 5, "hugs": 5}, model="word").encode("hug pug bug")
+    [1, 3, 0]
     """
-    if model not in MODELS:
-        raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
+    training = options_of(model, dict(options))
     given = vocab_size if isinstance(vocab_size, Sequence) and not isinstance(vocab_size, str) else None
-    sizes = [_integer("vocab_size", size) for size in ([vocab_size] if given is None else given)]
-    specials = check_special_tokens(special_tokens)
-    least = 256 + len(specials)
-    if not sizes or min(sizes) < least:
-        raise OptionError(
-            f"vocab_size is {vocab_size}; it must be at least {least}: 256 bytes and {len(specials)} special tokens"
-        )
-    if (least_count := _integer("min_frequency", min_frequency)) < 0:
-        raise OptionError(f"min_frequency is {least_count}; it must be at least 0")
-    longest = None if max_token_length is None else _integer("max_token_length", max_token_length)
-    if pattern is not None and not isinstance(pattern, str):
-        raise OptionError(f"pattern is {type(pattern).__name__}; it must be str or None")
-    split = patterns.resolve(pattern)
-    choose(split, keep_unmatched=True)  # PatternError comes before anything is read
+    sizes = [integer("vocab_size", size) for size in ([vocab_size] if given is None else given)]
+    training.check_sizes(sizes, vocab_size)
     workers, report = thread_count(threads), Reporter(progress)
+    count = training.counter()
     if isinstance(source, Mapping):
-        counts = words_of(source)
+        counts = words_of(source, as_text=training.as_text)
+        if model == "char":
+            counts = words_of(_characters(counts), as_text=True)
     else:
         corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
         try:
-            counts = count_words(corpus, split, threads=workers, report=report)
+            counts = WordCounts() if count is None else count_words(corpus, count, threads=workers, report=report)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    definitions = train_bpe(
-        counts,
-        sizes,
-        pattern=split,
-        special_tokens=specials,
-        min_frequency=least_count,
-        max_token_length=longest,
-        report=report,
-    )
-    made = [Tokenizer(definition) for definition in definitions]
+    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report)]
     return made[0] if given is None else made
 
 
-def _integer(name: str, value: object) -> int:
-    """Return an option that must be an int (or numpy's) as one."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise OptionError(f"{name} is {value!r}; it must be an int") from None
+def _class_of(model: str) -> Any:
+    module, name = _TRAININGS[model].split(":")
+    return getattr(importlib.import_module(f"tokkit.trainers.{module}"), name)
+
+
+def options_of(model: object, options: Mapping[str, Any]) -> Training:
+    """Return the options of a model, checked, its defaults where there is none; OptionError for one of another model.
+
+    >>> options_of("word", {"score": "likelihood"})
+    Traceback (most recent call last):
+        ...
+    tokkit.errors.OptionError: score is no option of the model word, but of wordpiece
+    """
+    if not isinstance(model, str) or model not in _TRAININGS:
+        raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
+    names = {other: {field.name for field in fields(_class_of(other))} for other in MODELS}
+    for name in options:
+        if name not in names[model]:
+            others = [other for other in MODELS if name in names[other]]
+            if not others:
+                raise TypeError(f"train() got an unexpected keyword argument {name!r}")
+            raise OptionError(f"{name} is no option of the model {model}, but of {', '.join(others)}")
+    training: Training = _class_of(model)(**options)
+    return training
+
+
+def _characters(counts: WordCounts) -> dict[str | bytes, int]:
+    return {chr(code): times for code, times, _ in counts.characters()}

@@ -6,6 +6,7 @@ import codecs
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 from tokkit._core.bpe_train import BPETrainer, WordCounts
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
-from tokkit.trainers.counts import Reporter
+from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.choice import choose
+from tokkit.trainers.counts import Counter, Reporter, by_pattern
+from tokkit.trainers.options import checked_list, integer
 from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
@@ -32,6 +36,53 @@ def _byte_characters() -> list[str]:
 BYTE_CHARACTERS = _byte_characters()
 ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem__)]
 """The 256 bytes in the order of their ids: by the code points of their characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteBPE:
+    """The options of byte-level BPE; `pattern` names what cuts text, or is it."""
+
+    pattern: str | None = "gpt2"
+    special_tokens: Sequence[str] = ()
+    min_frequency: int = 0
+    max_token_length: int | None = None
+
+    as_text = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
+        if self.max_token_length is not None:
+            object.__setattr__(self, "max_token_length", integer("max_token_length", self.max_token_length))
+        if self.pattern is not None and not isinstance(self.pattern, str):
+            raise OptionError(f"pattern is {type(self.pattern).__name__}; it must be str or None")
+        object.__setattr__(self, "pattern", patterns.resolve(self.pattern))
+        choose(self.pattern, keep_unmatched=True)  # PatternError comes before anything is read
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        least = 256 + len(self.special_tokens)
+        if not sizes or min(sizes) < least:
+            raise OptionError(
+                f"vocab_size is {given}; it must be at least {least}: 256 bytes and "
+                f"{len(self.special_tokens)} special tokens"
+            )
+
+    def counter(self) -> Counter:
+        """Return what counts the pieces of a corpus."""
+        return by_pattern(self.pattern)
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Train, and return a definition of each size."""
+        return train_bpe(
+            counts,
+            sizes,
+            pattern=self.pattern,
+            special_tokens=self.special_tokens,
+            min_frequency=self.min_frequency,
+            max_token_length=self.max_token_length,
+            report=report,
+        )
 
 
 def train_bpe(
@@ -65,7 +116,8 @@ def train_bpe(
     if max_token_length is not None and max_token_length < 2:
         raise OptionError(f"max_token_length is {max_token_length}; a merge makes at least 2 bytes")
     largest = max(vocab_sizes)
-    tokens = [(text.encode(), _is_ascii_graph(text)) for text in specials] + [(byte, True) for byte in ALPHABET]
+    tokens = [(text.encode(), len(text) * _is_ascii_graph(text)) for text in specials]
+    tokens += [(byte, 1) for byte in ALPHABET]
     longest = min(max_token_length or sys.maxsize, sys.maxsize)
     try:
         trainer = BPETrainer(counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
@@ -109,23 +161,12 @@ def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArr
 
 def check_special_tokens(tokens: Sequence[str]) -> list[str]:
     """Return the special tokens as a list; OptionError for any that cannot be one beside the bytes and merges."""
-    if isinstance(tokens, (str, bytes)):
-        raise OptionError(f"special_tokens is {tokens!r}; it must be a list of str")
-    found: list[str] = []
-    for token in tokens:
-        if not isinstance(token, str):
-            raise OptionError(f"the special token {token!r} is {type(token).__name__}, not str")
-        if not token:
-            raise OptionError("a special token is empty; give it at least one character")
-        if token in found:
-            raise OptionError(f"the special token {token!r} is given twice")
+    found = checked_list("special_tokens", "special token", tokens)
+    for token in found:
         if token in BYTE_CHARACTERS or (len(token) == 1 and token.isascii()):
             raise OptionError(f"the special token {token!r} is also the symbol of a single byte; make it longer")
-        if any("\ud800" <= c <= "\udfff" for c in token):
-            raise OptionError(f"the special token {token!r} has a lone surrogate, which UTF-8 lacks")
         if _is_written_token(token):
             raise OptionError(f"the special token {token!r} is how other text is written in files; choose another")
-        found.append(token)
     return found
 
 

@@ -6,17 +6,38 @@ import operator
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
+import numpy as np
+
+from tokkit._core.aligned import AlignedText
 from tokkit._core.bpe_train import WordCounts
 from tokkit.corpus.readers import Block, Corpus
+from tokkit.definition import Normalizer, Pretokenizer
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 
 Progress = Callable[[str, int, int], object]
 
+
+@dataclass(frozen=True)
+class Counter:
+    """What counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
+
+    `errors` says what to do with what is not UTF-8.
+    """
+
+    add: Callable[[WordCounts, Block, str], None]
+    finish: Callable[[WordCounts], None] | None = None
+
+
 MAX_TOTAL = 1 << 62
 """Greatest sum of counts times lengths: pairs are counted in int64."""
+
+
+MOST_RAW_BYTES = 16 << 20
+"""Of distinct words between white space, before they go through components: lines, where a script has no spaces."""
 
 
 class Reporter:
@@ -53,11 +74,11 @@ class _Shared:
             yield block
 
 
-def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Reporter) -> WordCounts:
-    """Count the pieces that `pattern` cuts the documents into; the text between its matches is pieces too.
+def count_words(corpus: Corpus, counter: Counter, *, threads: int, report: Reporter) -> WordCounts:
+    """Count the words that `counter` finds in the documents.
 
-    Each thread counts into a table of its own, outside the GIL unless the `regex` package has to cut; the sums are the
-    same whatever the number of threads. Raises CorpusError for text that cannot be read or a corpus without any.
+    Each thread counts into a table of its own, outside the GIL where it can; the sums are the same whatever the number
+    of threads. Raises CorpusError for text that cannot be read or a corpus without any.
     """
     blocks = _Shared(iter(corpus))
     tables = [WordCounts() for _ in range(threads)]
@@ -65,9 +86,11 @@ def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Re
     def work(table: WordCounts) -> None:
         try:
             for block in blocks:
-                count_block(table, block, pattern, corpus.errors)
+                counter.add(table, block, corpus.errors)
                 if table is tables[0]:
                     report("count", corpus.done, corpus.total)
+            if counter.finish is not None:
+                counter.finish(table)
         except BaseException as error:
             blocks.error = blocks.error or error
             for other in tables:
@@ -92,25 +115,86 @@ def count_words(corpus: Corpus, pattern: str | None, *, threads: int, report: Re
     return tables[0]
 
 
-def count_block(table: WordCounts, block: Block, pattern: str | None, errors: str = "strict") -> None:
-    """Add the pieces of one block to `table`."""
+def by_pattern(pattern: str | None) -> Counter:
+    """Return what counts the pieces that `pattern` cuts; the text between its matches is pieces too."""
     split = choose(pattern, keep_unmatched=True).split
-    if split is None:
-        for text in block.documents(errors):
-            if table.cancelled:
-                return
-            pieces, ends = regex_split.split(pattern or "", text, keep_unmatched=True)
-            if pieces:
-                table.add_text(pieces, patterns.WHOLE, ends.tobytes())
-        return
-    # Counting validates on its way; a block with errors is cleaned, which is rare, and counted then.
-    if table.add_text(block.data, split, block.packed_ends()) >= 0:
+
+    def count(table: WordCounts, block: Block, errors: str) -> None:
+        if split is None:
+            for text in block.documents(errors):
+                if table.cancelled:
+                    return
+                pieces, ends = regex_split.split(pattern or "", text, keep_unmatched=True)
+                if pieces:
+                    table.add_text(pieces, patterns.WHOLE, ends.tobytes())
+            return
+        # Counting validates on its way; a block with errors is cleaned, which is rare, and counted then.
+        if table.add_text(block.data, split, block.packed_ends()) >= 0:
+            block = block.validated(errors)
+            table.add_text(block.data, split, block.packed_ends())
+
+    return Counter(count)
+
+
+def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
+    """Return what counts the pieces that components make of the documents, those of a block in one call."""
+
+    def count(table: WordCounts, block: Block, errors: str) -> None:
+        if table.cancelled:
+            return
         block = block.validated(errors)
-        table.add_text(block.data, split, block.packed_ends())
+        text = AlignedText(block.data)
+        ends = block.packed_ends()
+        if ends is None:
+            lines = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == ord("\n")) + 1
+            ends = np.append(lines, len(block.data)).astype(np.int64).tobytes()
+        text.cut_at(ends)
+        if normalizer is not None:
+            normalizer.normalize(text)
+        pretokenizer.pretokenize(text)
+        table.add_pieces(text)
+
+    return Counter(count)
 
 
-def words_of(counts: Mapping[str | bytes, int]) -> WordCounts:
-    """Take counts as they were given: word → how often, the word as text (" the", not "Ġthe") or as bytes."""
+def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
+    """Return what counts as `by_components` does, for components that let nothing cross white space.
+
+    What stands between white space is counted first, and goes through the components once for all its occurrences.
+    """
+    split = choose(r"[^ \t\n\r]+", keep_unmatched=False).split
+    own = threading.local()
+
+    def count(table: WordCounts, block: Block, errors: str) -> None:
+        if table.cancelled or split is None:
+            return
+        raw = own.__dict__.setdefault("raw", WordCounts())
+        if raw.add_text(block.data, split, block.packed_ends()) >= 0:
+            block = block.validated(errors)
+            raw.add_text(block.data, split, block.packed_ends())
+        if raw.n_bytes > MOST_RAW_BYTES:
+            finish(table)
+
+    def finish(table: WordCounts) -> None:
+        raw = own.__dict__.pop("raw", None)
+        if raw is None or not len(raw) or table.cancelled:
+            return
+        words, ends, counts = raw.packed()
+        text = AlignedText(words)
+        text.cut_at(ends)
+        if normalizer is not None:
+            normalizer.normalize(text)
+        pretokenizer.pretokenize(text)
+        table.add_pieces(text, ends, counts)
+
+    return Counter(count, finish)
+
+
+def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:
+    """Take counts as they were given: word → how often, the word as text (" the", not "Ġthe") or as bytes.
+
+    With `as_text` bytes must be UTF-8.
+    """
     table = WordCounts()
     total = 0
     for word, times in counts.items():
@@ -120,6 +204,10 @@ def words_of(counts: Mapping[str | bytes, int]) -> WordCounts:
             raise TypeError(f"the count of {word!r:.80} is a bool, not an int")
         try:
             utf8, number = word.encode() if isinstance(word, str) else word, operator.index(times)
+            if as_text:
+                utf8.decode()
+        except UnicodeDecodeError:
+            raise CorpusError(f"the word {word!r:.80} is not UTF-8") from None
         except UnicodeEncodeError:
             raise CorpusError(f"the word {word!r:.80} has a lone surrogate, which UTF-8 lacks") from None
         except TypeError:

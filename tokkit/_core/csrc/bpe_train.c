@@ -1,17 +1,14 @@
 /* The merge loop over a flat arena of symbols: see bpe_train.h, and bpe_train_queue.h for pair counts and queue.
 
-   Each word is a row of cells, one a byte, closed by a BORDER cell. A token of n bytes covers n cells: the first
-   and the last hold its id, so that both neighbours of a token are one step away without links, and a merge costs
-   the same in a word of ten bytes and of a gigabyte. Cells where a token once began or ended are VOID, so an old
-   position that no longer starts the token of its pair is told from one that does by its cell alone. */
+   Words lie in word_cells.h's rows; `widths` has how many cells a token covers. */
 #include "bpe_train.h"
 
 #include "bpe_train_queue.h"
 #include "token_table.h"
 
-enum { BLOCK_BITS = 7, COMMON_COUNTS = 4096, LOOK_AHEAD = 12 };
-#define BORDER UINT32_MAX
-#define VOID (UINT32_MAX - 1)
+enum { LOOK_AHEAD = 12 };
+#define BORDER TK_BORDER
+#define VOID TK_VOID
 
 /* What the merge at hand adds to one pair. */
 typedef struct {
@@ -35,19 +32,18 @@ typedef struct {
 
 struct tk_bpe_trainer {
     tk_bpe_limits limits;
-    uint32_t *cells;
-    size_t n_cells;
-    uint32_t *run_of_block; /* cell >> BLOCK_BITS → the first run that has a cell there */
-    uint32_t *run_ends;     /* words lie in the order of their counts; words of one count are a run */
-    int64_t *run_counts;
-    size_t n_runs;
+    tk_word_cells words;
     tk_pair_table pairs, repeated; /* repeated: pairs that got a second entry */
     tk_queue queue;
     uint32_t *first_positions; /* of the pairs of single bytes */
     tk_chunks chunks;
     tk_trained_merge *merges;
     size_t n_merges, merges_capacity;
+    int64_t *merge_counts; /* of each merge's pair, when it merged */
+    size_t merge_counts_capacity;
     tk_token_table tokens;
+    uint32_t *widths; /* by id */
+    size_t widths_capacity;
     tk_neighbour *around; /* by id */
     size_t around_capacity;
     uint32_t *touched;
@@ -70,17 +66,20 @@ void tk_bpe_trainer_free(tk_bpe_trainer *t) {
     tk_queue_free(&t->queue);
     tk_chunks_free(&t->chunks);
     tk_token_table_free(&t->tokens);
-    void *blocks[] = {t->cells,  t->run_of_block, t->run_ends, t->run_counts, t->first_positions,
-                      t->merges, t->around,       t->touched,  t->records};
+    tk_word_cells_free(&t->words);
+    void *blocks[] = {t->first_positions, t->merges,  t->merge_counts, t->widths,
+                      t->around,          t->touched, t->records};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     free(t);
 }
 
 /* ---- tokens ---- */
 
-int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, int mergeable) {
+int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, uint32_t width, int mergeable) {
     if (n == 0 || n > UINT32_MAX) return TK_BAD_INPUT;
     if (tk_token_room(&t->tokens, n)) return TK_NO_MEMORY;
+    if (tk_reserve(&t->widths, &t->widths_capacity, t->tokens.n_ids + 1, sizeof *t->widths)) return TK_NO_MEMORY;
+    t->widths[t->tokens.n_ids] = width;
     memcpy(t->tokens.bytes + t->tokens.n_bytes, bytes, n);
     if (n == 1) t->byte_ids[*bytes] = (tk_token)t->tokens.n_ids;
     size_t slot = tk_token_slot(&t->tokens, bytes, n);
@@ -88,112 +87,77 @@ int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, int 
     return TK_OK;
 }
 
-/* Set m->result to the token that has the bytes of left and right, a new one where none has. */
+/* Set m->result to the token that has the bytes of left and right, a new one where none has: TK_OK, TK_NO_MEMORY, or
+   1 where the one that has them covers another number of cells, and so is another word's part that looks alike. */
 static int join(tk_bpe_trainer *t, tk_trained_merge *m) {
-    size_t a = t->tokens.lengths[m->left], b = t->tokens.lengths[m->right], old = t->around_capacity;
+    size_t a = t->tokens.lengths[m->left], b = t->tokens.lengths[m->right] - t->limits.n_prefix;
+    size_t old = t->around_capacity;
+    uint32_t width = t->widths[m->left] + t->widths[m->right];
     if (tk_token_room(&t->tokens, a + b)) return TK_NO_MEMORY;
+    if (tk_reserve(&t->widths, &t->widths_capacity, t->tokens.n_ids + 1, sizeof *t->widths)) return TK_NO_MEMORY;
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     memcpy(bytes, tk_token_bytes(&t->tokens, m->left), a);
-    memcpy(bytes + a, tk_token_bytes(&t->tokens, m->right), b);
+    memcpy(bytes + a, tk_token_bytes(&t->tokens, m->right) + t->limits.n_prefix, b);
     size_t slot = tk_token_slot(&t->tokens, bytes, a + b);
-    if (!t->tokens.index[slot]) tk_token_commit(&t->tokens, a + b, &slot);
+    if (!t->tokens.index[slot]) {
+        t->widths[t->tokens.n_ids] = width;
+        tk_token_commit(&t->tokens, a + b, &slot);
+    }
     m->result = t->tokens.index[slot] - 1;
     if (tk_reserve(&t->around, &t->around_capacity, t->tokens.n_ids, sizeof *t->around)) return TK_NO_MEMORY;
     memset(t->around + old, 0, (t->around_capacity - old) * sizeof *t->around);
-    return TK_OK;
+    return t->widths[m->result] != width;
 }
 
 /* ---- words ---- */
 
-static int more_often(const void *a, const void *b) {
-    int64_t x = ((const tk_counted_word *)a)->count, y = ((const tk_counted_word *)b)->count;
-    return (x < y) - (x > y);
-}
-
-/* Words of at least two bytes and one occurrence, the most frequent first. Order among equals cannot matter:
-   what a merge changes is a sum over words. Rare words are most, and a counting sort orders them in one pass. */
-static tk_counted_word *sorted_words(const tk_word_counts *words, size_t *n, size_t *n_cells) {
-    size_t starts[COMMON_COUNTS + 1] = {0}, n_common = 0;
-    *n = 0, *n_cells = 1;
-    for (size_t w = 0; w < words->n_words; w++) {
-        const tk_counted_word *word = &words->words[w];
-        if (word->length < 2 || word->count < 1) continue;
-        ++*n;
-        *n_cells += (size_t)word->length + 1;
-        if (word->count < COMMON_COUNTS) starts[word->count]++;
-        else n_common++;
-    }
-    tk_counted_word *sorted = tk_alloc(*n, sizeof *sorted);
-    if (!sorted) return NULL;
-    size_t at = n_common, common = 0;
-    for (size_t c = COMMON_COUNTS; c-- > 1;) {
-        size_t same = starts[c];
-        starts[c] = at;
-        at += same;
-    }
-    for (size_t w = 0; w < words->n_words; w++) {
-        const tk_counted_word *word = &words->words[w];
-        if (word->length < 2 || word->count < 1) continue;
-        sorted[word->count < COMMON_COUNTS ? starts[word->count]++ : common++] = *word;
-    }
-    qsort(sorted, n_common, sizeof *sorted, more_often);
-    return sorted;
-}
-
-static int lay_out(tk_bpe_trainer *t, const tk_word_counts *words, const tk_counted_word *sorted, size_t n) {
-    size_t n_runs = 0;
-    for (size_t w = 0; w < n; w++) n_runs += w == 0 || sorted[w].count != sorted[w - 1].count;
-    t->cells = tk_alloc(t->n_cells, sizeof *t->cells);
-    t->run_of_block = tk_calloc((t->n_cells >> BLOCK_BITS) + 1, sizeof *t->run_of_block);
-    t->run_ends = tk_alloc(n_runs, sizeof *t->run_ends);
-    t->run_counts = tk_alloc(n_runs, sizeof *t->run_counts);
-    if (!t->cells || !t->run_of_block || !t->run_ends || !t->run_counts) return TK_NO_MEMORY;
-    size_t at = 0, block = 0;
-    t->cells[at++] = BORDER;
-    for (size_t w = 0; w < n; w++) {
-        if (w == 0 || sorted[w].count != sorted[w - 1].count) t->run_counts[t->n_runs++] = sorted[w].count;
-        const uint8_t *bytes = words->bytes + sorted[w].offset;
-        for (size_t k = 0; k < sorted[w].length; k++) t->cells[at++] = t->byte_ids[bytes[k]];
-        t->cells[at++] = BORDER;
-        t->run_ends[t->n_runs - 1] = (uint32_t)at;
-        /* The blocks that begin in this word; the run's end is exclusive. */
-        for (; block << BLOCK_BITS < at; block++) t->run_of_block[block] = (uint32_t)(t->n_runs - 1);
+/* Which of all pairs stand in the words, numbered from 0 in `count`. */
+static int number_pairs(const tk_word_cells *w, tk_pair_table *numbers) {
+    for (size_t i = 1; i + 1 < w->n_cells; i++) {
+        size_t slot;
+        int known;
+        if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
+        uint64_t key = (uint64_t)w->cells[i] << 32 | w->cells[i + 1];
+        if (tk_pair_table_slot(numbers, key, &slot, &known)) return TK_NO_MEMORY;
+        if (!known) numbers->slots[slot].count = (int64_t)numbers->n_used - 1;
     }
     return TK_OK;
 }
 
-static size_t run_at(const tk_bpe_trainer *t, uint32_t position) {
-    size_t run = t->run_of_block[position >> BLOCK_BITS];
-    while (t->run_ends[run] <= position) run++;
-    return run;
+/* The number of a pair of cells: of 2^16 where symbols are bytes, whose ids begin with `base`. */
+TK_INLINE size_t pair_number(const tk_pair_table *numbers, tk_token base, const uint32_t *cells) {
+    if (!numbers->n_slots) return (size_t)(cells[0] - base) << 8 | (cells[1] - base);
+    return (size_t)numbers->slots[tk_pair_table_probe(numbers, (uint64_t)cells[0] << 32 | cells[1])].count;
 }
 
-/* Count the pairs of bytes and queue each with its positions, through a table of all 2^16. */
-static int first_pairs(tk_bpe_trainer *t) {
+/* Count the first pairs and queue each with its positions. */
+static int first_pairs(tk_bpe_trainer *t, const tk_pair_table *numbers) {
+    const tk_word_cells *w = &t->words;
     tk_token base = t->byte_ids[0];
     for (int b = 1; b < 256; b++) base = t->byte_ids[b] < base ? t->byte_ids[b] : base;
-    int64_t *counts = tk_calloc(1 << 16, sizeof *counts);
-    size_t *starts = tk_calloc((1 << 16) + 1, sizeof *starts), run = 0, n = 0;
+    size_t n_pairs = numbers->n_slots ? numbers->n_used : 1 << 16, run = 0, n = 0;
+    int64_t *counts = tk_calloc(n_pairs, sizeof *counts);
+    size_t *starts = tk_calloc(n_pairs + 1, sizeof *starts);
     int status = counts && starts ? TK_OK : TK_NO_MEMORY;
-    for (size_t i = 1; !status && i + 1 < t->n_cells; i++) {
-        if (t->cells[i] == BORDER || t->cells[i + 1] == BORDER) continue;
-        while (t->run_ends[run] <= i) run++;
-        size_t pair = (size_t)(t->cells[i] - base) << 8 | (t->cells[i + 1] - base);
-        counts[pair] += t->run_counts[run];
+    for (size_t i = 1; !status && i + 1 < w->n_cells; i++) {
+        if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
+        while (w->run_ends[run] <= i) run++;
+        size_t pair = pair_number(numbers, base, w->cells + i);
+        counts[pair] += w->run_counts[run];
         starts[pair + 1]++;
         n++;
     }
     t->first_positions = tk_alloc(n, sizeof *t->first_positions);
     if (!t->first_positions) status = TK_NO_MEMORY;
-    for (size_t pair = 0; !status && pair < 1 << 16; pair++) starts[pair + 1] += starts[pair];
-    for (size_t i = 1; !status && i + 1 < t->n_cells; i++) {
-        if (t->cells[i] == BORDER || t->cells[i + 1] == BORDER) continue;
-        size_t pair = (size_t)(t->cells[i] - base) << 8 | (t->cells[i + 1] - base);
-        t->first_positions[starts[pair]++] = (uint32_t)i;
+    for (size_t pair = 0; !status && pair < n_pairs; pair++) starts[pair + 1] += starts[pair];
+    for (size_t i = 1; !status && i + 1 < w->n_cells; i++) {
+        if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
+        t->first_positions[starts[pair_number(numbers, base, w->cells + i)]++] = (uint32_t)i;
     }
-    for (size_t pair = 0, start = 0; !status && pair < 1 << 16; start = starts[pair++]) { /* starts are ends now */
+    for (size_t pair = 0, start = 0; !status && pair < n_pairs; start = starts[pair++]) { /* starts are ends now */
         if (!counts[pair]) continue;
-        uint64_t key = (uint64_t)(base + (pair >> 8)) << 32 | (base + (pair & 255));
+        const uint32_t *at = w->cells + t->first_positions[start];
+        uint64_t key = (uint64_t)at[0] << 32 | at[1];
         tk_entry entry = {counts[pair], key, {.many = t->first_positions + start}, (uint32_t)(starts[pair] - start)};
         if (entry.n == 1) entry.at.one = t->first_positions[start];
         int known;
@@ -207,13 +171,15 @@ static int first_pairs(tk_bpe_trainer *t) {
     return status;
 }
 
-int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words) {
-    size_t n;
-    tk_counted_word *sorted = sorted_words(words, &n, &t->n_cells);
-    if (!sorted) return TK_NO_MEMORY;
-    int status = t->n_cells >= VOID ? TK_TOO_LARGE : lay_out(t, words, sorted, n);
-    free(sorted);
-    return status ? status : first_pairs(t);
+int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words, const tk_spelling *spelling) {
+    tk_spelling in_bytes = {t->byte_ids, NULL, NULL};
+    tk_pair_table numbers = {0};
+    int status = tk_word_cells_lay_out(&t->words, words, spelling ? spelling : &in_bytes, 2, VOID - 1);
+    if (!status && spelling) status = tk_pair_table_reserve(&numbers, 1);
+    if (!status && spelling) status = number_pairs(&t->words, &numbers);
+    if (!status) status = first_pairs(t, &numbers);
+    tk_pair_table_free(&numbers);
+    return status;
 }
 
 /* ---- merging ---- */
@@ -238,7 +204,7 @@ static int gain(tk_bpe_trainer *t, tk_token y, int after, int64_t count, uint32_
 
 /* Merge the pair at `p`, where it stands, and note what changes. */
 static int merge_at(tk_bpe_trainer *t, tk_trained_merge m, uint32_t p, int64_t count) {
-    uint32_t *cells = t->cells, a = t->tokens.lengths[m.left], n = a + t->tokens.lengths[m.right];
+    uint32_t *cells = t->words.cells, a = t->widths[m.left], n = a + t->widths[m.right];
     size_t room = t->limits.max_length - n; /* of a neighbour; the pair itself fits */
     tk_token previous = cells[p - 1], next = cells[p + n];
     if (a > 1) cells[p + a - 1] = VOID;
@@ -247,25 +213,25 @@ static int merge_at(tk_bpe_trainer *t, tk_trained_merge m, uint32_t p, int64_t c
     if (previous != BORDER) {
         if (touch(t, previous)) return TK_NO_MEMORY;
         t->around[previous].lost_before += count;
-        if (t->tokens.lengths[previous] <= room &&
-            gain(t, previous, previous == m.result, count, p - t->tokens.lengths[previous]))
+        if (t->widths[previous] <= room &&
+            gain(t, previous, previous == m.result, count, p - t->widths[previous]))
             return TK_NO_MEMORY;
     }
     if (next != BORDER) {
         if (touch(t, next)) return TK_NO_MEMORY;
         t->around[next].lost_after += count;
-        if (t->tokens.lengths[next] <= room && gain(t, next, 1, count, p)) return TK_NO_MEMORY;
+        if (t->widths[next] <= room && gain(t, next, 1, count, p)) return TK_NO_MEMORY;
     }
     return TK_OK;
 }
 
 static int merge_listed(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *positions, size_t n) {
-    const uint32_t *cells = t->cells, a = t->tokens.lengths[m.left];
+    const uint32_t *cells = t->words.cells, a = t->widths[m.left];
     for (size_t i = 0; i < n; i++) {
         if (i + LOOK_AHEAD < n) TK_PREFETCH(&cells[positions[i + LOOK_AHEAD]]);
         uint32_t p = positions[i];
         if (cells[p] != m.left || cells[p + a] != m.right) continue;
-        int status = merge_at(t, m, p, t->run_counts[run_at(t, p)]);
+        int status = merge_at(t, m, p, t->words.run_counts[tk_word_cells_run(&t->words, p)]);
         if (TK_UNLIKELY(status)) return status;
     }
     return TK_OK;
@@ -273,15 +239,15 @@ static int merge_listed(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *p
 
 /* The same for a pair with several entries: its occurrences in these words may be listed in another entry. */
 static int merge_words(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *positions, size_t n, size_t *visited) {
-    const uint32_t *cells = t->cells;
+    const uint32_t *cells = t->words.cells;
     size_t behind = 0; /* the word done last */
     for (size_t i = 0; i < n; i++) {
         if (positions[i] < behind) continue;
         size_t p = positions[i];
         while (cells[p - 1] != BORDER) p--;
-        int64_t count = t->run_counts[run_at(t, (uint32_t)p)];
-        for (; cells[p] != BORDER; p += t->tokens.lengths[cells[p]], ++*visited) {
-            if (cells[p] != m.left || cells[p + t->tokens.lengths[m.left]] != m.right) continue;
+        int64_t count = t->words.run_counts[tk_word_cells_run(&t->words, (uint32_t)p)];
+        for (; cells[p] != BORDER; p += t->widths[cells[p]], ++*visited) {
+            if (cells[p] != m.left || cells[p + t->widths[m.left]] != m.right) continue;
             int status = merge_at(t, m, (uint32_t)p, count);
             if (status) return status;
         }
@@ -352,8 +318,11 @@ static int merge_entry(tk_bpe_trainer *t, const tk_entry *entry, size_t *visited
     tk_trained_merge m = {(tk_token)(entry->key >> 32), (tk_token)entry->key, 0};
     int status;
     size_t slot;
-    if (join(t, &m)) return TK_NO_MEMORY;
-    if (tk_reserve(&t->merges, &t->merges_capacity, t->n_merges + 1, sizeof *t->merges)) return TK_NO_MEMORY;
+    if ((status = join(t, &m))) return status < 0 ? status : TK_OK;
+    if (tk_reserve(&t->merges, &t->merges_capacity, t->n_merges + 1, sizeof *t->merges) ||
+        tk_reserve(&t->merge_counts, &t->merge_counts_capacity, t->n_merges + 1, sizeof *t->merge_counts))
+        return TK_NO_MEMORY;
+    t->merge_counts[t->n_merges] = entry->count;
     t->merges[t->n_merges++] = m;
     const uint32_t *positions = entry->n == 1 ? &entry->at.one : entry->at.many;
     *visited += entry->n;
@@ -387,8 +356,9 @@ int tk_bpe_trainer_run(tk_bpe_trainer *t, size_t budget, int *done) {
     return TK_OK;
 }
 
-const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n) {
+const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *t, size_t *n, const int64_t **counts) {
     *n = t->n_merges;
+    *counts = t->merge_counts;
     return t->merges;
 }
 

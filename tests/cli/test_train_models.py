@@ -1,0 +1,105 @@
+"""Text in; tokenizers of pieces, words and characters out by `tokkit train --model`, and reports of them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import tokkit
+
+TEXT = "low lower lowest newer newest wider, the quick brown fox jumps over a lazy dog\n" * 50
+
+
+@pytest.fixture
+def corpus(run) -> str:
+    Path("corpus.txt").write_text(TEXT)
+    return "corpus.txt"
+
+
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        (["wordpiece"], {}),
+        (["wordpiece", "--score", "frequency", "--min-frequency", "3"], {"score": "frequency", "min_frequency": 3}),
+        (
+            ["wordpiece", "--no-lowercase", "--prefix", "@@", "--limit-alphabet", "20", "--initial-alphabet", "xyz"],
+            {"lowercase": False, "prefix": "@@", "limit_alphabet": 20, "initial_alphabet": "xyz"},
+        ),
+        (
+            ["wordpiece", "--no-strip-accents", "--no-chinese-chars", "--max-word-length", "7"],
+            {"strip_accents": False, "handle_chinese_chars": False, "max_input_chars_per_word": 7},
+        ),
+        (["word"], {}),
+        (["word", "--pattern", "whitespace", "--lowercase"], {"pattern": "whitespace", "lowercase": True}),
+        (
+            ["word", "--unk-token", "<unk>", "--special-token", "<pad>", "--special-token", "<unk>"],
+            {"unk_token": "<unk>", "special_tokens": ["<pad>", "<unk>"]},
+        ),
+        (["char", "--min-frequency", "60"], {"min_frequency": 60}),
+        (["char", "--level", "bytes"], {"level": "bytes"}),
+    ],
+)
+def test_the_file_is_the_tokenizer_that_the_library_trains(run, corpus, args, options) -> None:
+    out = run("train", corpus, "-o", "tok.json", "--vocab-size", "300", "--model", *args)
+    assert out.exit_code == 0, out.stderr
+    same = tokkit.train([corpus], model=args[0], vocab_size=300, **options)
+    assert tokkit.load("tok.json").fingerprint() == same.fingerprint()
+    assert "round trip" not in out.stdout
+    assert f"{len(same.vocab):,} tokens" in out.stdout
+
+
+def test_explain_shows_pairs_scores_and_counts_of_the_first_merges(run, corpus) -> None:
+    out = run("train", corpus, "-o", "a.json", "--model", "wordpiece", "--vocab-size", "100", "--explain")
+    for said in ("count(xy)", "count(x)", "log", "score = count(xy) · N / (count(x) · count(y))"):
+        assert said in out.stdout
+    args = ("--model", "wordpiece", "--vocab-size", "100", "--explain", "--json", "--force")
+    about = json.loads(run("train", corpus, "-o", "a.json", *args).stdout)
+    steps: list[object] = []
+    tokkit.train([corpus], model="wordpiece", vocab_size=100, explain=steps.append)
+    assert about["model"] == "wordpiece"
+    assert [step["token"] for step in about["explained"]] == [step.token for step in steps[:20]]
+    assert about["explained"][0]["count"] * about["explained"][0]["total"] > 0
+    out = run("train", corpus, "-o", "b.json", "--model", "wordpiece", "--score", "frequency", "--explain")
+    assert "count(xy)" in out.stdout
+    assert "score =" not in out.stdout
+
+
+@pytest.mark.parametrize("model", ["wordpiece", "word", "char"])
+def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run, model) -> None:
+    out = run("train", "--model", model)
+    assert out.exit_code == 0, out.stderr
+    assert "tokkit-demo.json" in out.stdout
+    assert run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.").exit_code == 0
+    ids = run("encode", "tokkit-demo.json", input="hello\n").stdout
+    assert run("decode", "tokkit-demo.json", input=ids).exit_code == 0
+
+
+def test_sizes_counts_and_stdout_work_as_with_bytes(run, corpus) -> None:
+    assert run("train", corpus, "-o", "t.json", "--model", "wordpiece", "--vocab-size", "60,70").exit_code == 0
+    assert [len(tokkit.load(f"t-{size}.json").vocab) for size in (60, 70)] == [60, 70]
+    Path("c.json").write_text(json.dumps({"low": 5, "lower": 2}))
+    out = run("train", "--counts", "c.json", "-o", "-", "--model", "word")
+    Path("w.json").write_bytes(out.stdout_bytes)
+    assert list(tokkit.load("w.json").vocab) == [b"[UNK]", b"low", b"lower"]
+
+
+def test_the_help_says_which_option_is_for_which_model(run) -> None:
+    from tokkit.cli import train as module
+    from tokkit.trainers import MODELS, _class_of
+
+    text = " ".join(run("train", "--help").stdout.split())
+    assert module.MODELS == MODELS
+    for model in MODELS:
+        names = {field.name for field in fields(_class_of(model))}
+        common = {"special_tokens", "min_frequency"}
+        assert {name for name, models in module.BELONGS.items() if model in models} == names - common
+    params = {p.name: p for p in module.command.params}
+    for name, models in module.BELONGS.items():
+        said = (params[name].help or "").split(":")[0]
+        assert set(said.split(", ")) <= set(models), name
+    assert "wordpiece: what pairs are merged by" in text
+    assert inspect.getdoc(module)

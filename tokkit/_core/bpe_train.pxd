@@ -1,0 +1,31 @@
+# Declarations for the trainers: counted words.
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "word_cells.h" nogil:
+    int TK_OK, TK_TOO_LARGE, TK_CODE_POINTS
+    ctypedef struct tk_counted_word:
+        uint64_t offset
+        int64_t count
+        uint32_t length
+        uint32_t tag
+    ctypedef struct tk_word_counts:
+        uint8_t *bytes
+        size_t n_bytes
+        tk_counted_word *words
+        size_t n_words
+
+
+cdef int check(int status) except -1  # OverflowError or MemoryError for what the core returned
+
+
+cdef class WordCounts:
+    cdef tk_word_counts table
+    cdef bint busy, sealed
+    cdef public bint cancelled
+    cdef int claim(self) except -1
+    cdef int claim_open(self) except -1
+    cdef void release(self) noexcept
+    cdef void seal(self) noexcept nogil  # no more counting; the words can be read still
+    cdef void empty(self) noexcept nogil

@@ -1,0 +1,134 @@
+"""The options of a training in, checked out: what all trainers ask of theirs, and the names of all."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypedDict
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit.definition import Definition, is_text
+from tokkit.errors import OptionError
+from tokkit.trainers.counts import Counter, Reporter
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One merge of a WordPiece training, and why it was chosen.
+
+    Counts are those of that step, `total` that of all tokens; `score` is count · total / (left_count · right_count)
+    by likelihood, and the count by frequency, where the other counts are None.
+    """
+
+    left: str
+    right: str
+    token: str
+    score: float
+    count: int
+    left_count: int | None
+    right_count: int | None
+    total: int | None
+
+
+class Options(TypedDict, total=False):
+    """All options that depend on the model; `train` says which belong to which."""
+
+    pattern: str | None
+    special_tokens: Sequence[str]
+    unk_token: str
+    min_frequency: int | None
+    max_token_length: int | None
+    score: Literal["likelihood", "frequency"]
+    limit_alphabet: int | None
+    initial_alphabet: Sequence[str]
+    prefix: str
+    lowercase: bool
+    strip_accents: bool | None
+    handle_chinese_chars: bool
+    max_input_chars_per_word: int
+    explain: Callable[[Step], object] | None
+    level: Literal["characters", "bytes"]
+
+
+class Training(Protocol):
+    """The options of one model, checked, and how it is trained with them."""
+
+    as_text: bool
+    """Whether words must be text, and not any bytes."""
+
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """The special tokens, in the order of their ids."""
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+
+    def counter(self) -> Counter | None:
+        """Return what counts the words of a corpus; None where nothing has to be counted."""
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Train, and return a definition of each size."""
+
+
+def integer(name: str, value: object, *, least: int | None = None) -> int:
+    """Return an option that must be an int (or numpy's), of at least `least`, as one."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise OptionError(f"{name} is {value!r}; it must be an int") from None
+    if least is not None and number < least:
+        raise OptionError(f"{name} is {number}; it must be at least {least}")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """Return an option that must be True or False."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} is {value!r}; it must be True or False")
+    return value
+
+
+def choice(name: str, value: object, *choices: str) -> str:
+    """Return an option that must be one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise OptionError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
+    return value
+
+
+def text(name: str, value: object) -> str:
+    """Return an option that must be text which UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise OptionError(f"{name} is {value!r}; it must be str")
+    if not is_text(value):
+        raise OptionError(f"{name} is {value!r}; it has a lone surrogate, which UTF-8 lacks")
+    return value
+
+
+def checked_list(name: str, what: str, tokens: object) -> list[str]:
+    """Return a list of texts, each of at least one character and once in it; `what` each of them is called."""
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
+        raise OptionError(f"{name} is {tokens!r}; it must be a list of str")
+    found: list[str] = []
+    for token in tokens:
+        if not isinstance(token, str):
+            raise OptionError(f"the {what} {token!r} is {type(token).__name__}, not str")
+        if not token:
+            raise OptionError(f"a {what} is empty; give it at least one character")
+        if token in found:
+            raise OptionError(f"the {what} {token!r} is given twice")
+        if not is_text(token):
+            raise OptionError(f"the {what} {token!r} has a lone surrogate, which UTF-8 lacks")
+        found.append(token)
+    return found
+
+
+def with_unknown(tokens: Sequence[str], unk_token: str) -> None:
+    """Raise OptionError unless the unknown token is one of the special tokens."""
+    if unk_token not in tokens:
+        raise OptionError(
+            f"the unknown token {unk_token!r} is not among the special tokens ({', '.join(tokens) or 'none'}); "
+            "add it there, or name another as unk_token"
+        )

@@ -1,0 +1,174 @@
+"""Word counts in, definitions out: tokenizers of whole words, and of single characters or bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit.decoders.fuse import Fuse
+from tokkit.definition import BPE, Definition, Split
+from tokkit.errors import OptionError
+from tokkit.models.wordlevel import WordLevel
+from tokkit.normalizers.lowercase import Lowercase
+from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.bert import Bert
+from tokkit.pretokenizers.fixed_length import FixedLength
+from tokkit.pretokenizers.split import Split as SplitComponent
+from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
+from tokkit.trainers.bpe import ALPHABET, check_special_tokens
+from tokkit.trainers.counts import Counter, Reporter, by_components, by_words
+from tokkit.trainers.options import checked_list, choice, flag, integer, text, with_unknown
+from tokkit.vocab import MAX_ID, Vocab
+
+SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
+"""What `pattern` may name: white space with each punctuation character a word of its own, or white space alone."""
+
+
+def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, least: int) -> Vocab:
+    """Return the special tokens and the words that occur most, `size` in all; of words as frequent the lesser text."""
+    tokens = [token.encode() for token in special_tokens]
+    special = set(tokens)
+    # Items are sorted by their bytes, and so by code points; sorting keeps that order among equals.
+    by_count = sorted(counts.items(), key=lambda item: -item[1])
+    words = [word for word, count in by_count if count >= least and word not in special]
+    return Vocab.from_list(tokens + words[: size - len(tokens)])
+
+
+def check_sizes(sizes: Sequence[int], given: object, n_special: int) -> None:
+    """Raise OptionError for sizes that have no room for a word, or that no vocabulary has."""
+    if not sizes or min(sizes) <= n_special or max(sizes) > MAX_ID + 1:
+        raise OptionError(
+            f"vocab_size is {given}; it must be at least {n_special + 1}, for {n_special} special tokens and one more, "
+            f"and at most {MAX_ID + 1}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordTraining:
+    """The options of a vocabulary of words.
+
+    `pattern` is "punctuation" (words stand between white space, and each punctuation character is one), "whitespace",
+    or a pattern whose matches are the words. Ids: special tokens, then the words that occur most, at least
+    `min_frequency` times, of words as frequent the lesser text: as tokenizers' WordLevelTrainer.
+    """
+
+    pattern: str | None = "punctuation"
+    special_tokens: Sequence[str] = ("[UNK]",)
+    unk_token: str = "[UNK]"
+    min_frequency: int = 1
+    lowercase: bool = False
+
+    as_text = True
+
+    def __post_init__(self) -> None:
+        tokens = checked_list("special_tokens", "special token", self.special_tokens)
+        with_unknown(tokens, text("unk_token", self.unk_token))
+        object.__setattr__(self, "special_tokens", tuple(tokens))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
+        flag("lowercase", self.lowercase)
+        self.pretokenizer()  # PatternError comes before anything is read
+
+    def pretokenizer(self) -> Any:
+        """Return what cuts text into words."""
+        if not isinstance(self.pattern, str) or patterns.resolve(self.pattern) is None:
+            raise OptionError(f'pattern is {self.pattern!r}; it must be "punctuation", "whitespace" or a pattern')
+        if self.pattern in SPLITS:
+            return SPLITS[self.pattern]()
+        return SplitComponent({"Regex": patterns.resolve(self.pattern) or ""}, "Removed", invert=True)
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes without room for a word; `given` is what the user wrote."""
+        check_sizes(sizes, given, len(self.special_tokens))
+
+    def counter(self) -> Counter:
+        """Return what counts the words of a corpus."""
+        by = by_words if self.pattern in SPLITS else by_components
+        return by(Lowercase() if self.lowercase else None, self.pretokenizer())
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Take the words that occur most, and return a definition of each size."""
+        return [
+            Definition(
+                vocab=most_frequent(counts, self.special_tokens, size, self.min_frequency),
+                model=WordLevel(unk_token=self.unk_token),
+                normalizer=Lowercase() if self.lowercase else None,
+                pretokenizer=self.pretokenizer(),
+                special_tokens={token: id_ for id_, token in enumerate(self.special_tokens)},
+            )
+            for size in sizes
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CharacterTraining:
+    """The options of a vocabulary of characters (code points), or of bytes.
+
+    Ids of characters are given as those of words are (`WordTraining`). Of bytes all 256 are tokens, whatever the
+    corpus has, in the order of byte-level BPE; they need no unknown token, and are not counted.
+    """
+
+    level: str = "characters"
+    special_tokens: Sequence[str] = None  # type: ignore[assignment]
+    unk_token: str | None = None
+    min_frequency: int | None = None
+
+    as_text = True
+
+    def __post_init__(self) -> None:
+        choice("level", self.level, "characters", "bytes")
+        if self.level == "bytes":
+            for name in ("unk_token", "min_frequency"):
+                if getattr(self, name) is not None:
+                    given = getattr(self, name)
+                    raise OptionError(f'{name} is {given!r}, but with level="bytes" every byte is a token')
+            object.__setattr__(self, "special_tokens", tuple(check_special_tokens(self.special_tokens or ())))
+            return
+        unknown = text("unk_token", "[UNK]" if self.unk_token is None else self.unk_token)
+        given = [unknown] if self.special_tokens is None else self.special_tokens
+        tokens = checked_list("special_tokens", "special token", given)
+        with_unknown(tokens, unknown)
+        least = 1 if self.min_frequency is None else self.min_frequency
+        object.__setattr__(self, "unk_token", unknown)
+        object.__setattr__(self, "special_tokens", tuple(tokens))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", least, least=0))
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes without room for a character, or for all bytes; `given` is what was asked."""
+        n_special = len(self.special_tokens or ())
+        if self.level == "characters":
+            check_sizes(sizes, given, n_special)
+        elif not sizes or min(sizes) < 256 + n_special:
+            raise OptionError(
+                f"vocab_size is {given}; it must be at least {256 + n_special}: 256 bytes and {n_special} special "
+                "tokens"
+            )
+
+    def counter(self) -> Counter | None:
+        """Return what counts the characters of a corpus; nothing has to count bytes."""
+        return by_components(None, FixedLength(1)) if self.level == "characters" else None
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Take the characters that occur most, or all bytes, and return a definition of each size."""
+        special = {token: id_ for id_, token in enumerate(self.special_tokens or ())}
+        if self.level == "bytes":
+            made = Definition(
+                vocab=Vocab.from_list([*(token.encode() for token in special), *ALPHABET]),
+                model=BPE(merges=np.empty((0, 3), dtype=np.uint32), whole_piece=False),
+                pretokenizer=Split(None, keep_unmatched=True),
+                special_tokens=special,
+            )
+            return [made for _ in sizes]
+        return [
+            Definition(
+                vocab=most_frequent(counts, list(special), size, self.min_frequency or 0),
+                model=WordLevel(unk_token=self.unk_token or ""),
+                pretokenizer=FixedLength(1),
+                decoder=Fuse(),
+                special_tokens=special,
+            )
+            for size in sizes
+        ]
