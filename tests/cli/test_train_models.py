@@ -41,12 +41,20 @@ def corpus(run) -> str:
         ),
         (["char", "--min-frequency", "60"], {"min_frequency": 60}),
         (["char", "--level", "bytes"], {"level": "bytes"}),
+        (["hybrid"], {}),
+        (["hybrid", "--limit-alphabet", "9", "--prefix", "@@"], {"limit_alphabet": 9, "prefix": "@@"}),
+        (
+            ["hybrid", "--fallback", "byte", "--vocab-size", "530", "--pattern", "whitespace", "--lowercase"],
+            {"fallback": "byte", "vocab_size": 530, "pattern": "whitespace", "lowercase": True},
+        ),
     ],
 )
 def test_the_file_is_the_tokenizer_that_the_library_trains(run, corpus, args, options) -> None:
-    out = run("train", corpus, "-o", "tok.json", "--vocab-size", "300", "--model", *args)
+    size = options.pop("vocab_size", 300)
+    given = [] if "--vocab-size" in args else ["--vocab-size", size]
+    out = run("train", corpus, "-o", "tok.json", *given, "--model", *args)
     assert out.exit_code == 0, out.stderr
-    same = tokkit.train([corpus], model=args[0], vocab_size=300, **options)
+    same = tokkit.train([corpus], model=args[0], vocab_size=size, **options)
     assert tokkit.load("tok.json").fingerprint() == same.fingerprint()
     assert "round trip" not in out.stdout
     assert f"{len(same.vocab):,} tokens" in out.stdout
@@ -68,7 +76,7 @@ def test_explain_shows_pairs_scores_and_counts_of_the_first_merges(run, corpus) 
     assert "score =" not in out.stdout
 
 
-@pytest.mark.parametrize("model", ["wordpiece", "word", "char"])
+@pytest.mark.parametrize("model", ["wordpiece", "word", "char", "hybrid"])
 def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run, model) -> None:
     out = run("train", "--model", model)
     assert out.exit_code == 0, out.stderr

@@ -68,6 +68,10 @@ class WordTraining:
         tokens = checked_list("special_tokens", "special token", self.special_tokens)
         with_unknown(tokens, text("unk_token", self.unk_token))
         object.__setattr__(self, "special_tokens", tuple(tokens))
+        self.check_words()
+
+    def check_words(self) -> None:
+        """Check the options that say what a word is, and how often it occurs."""
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
         flag("lowercase", self.lowercase)
         self.pretokenizer()  # PatternError comes before anything is read

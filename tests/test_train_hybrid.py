@@ -1,0 +1,190 @@
+"""Corpora in; out words that fall back to characters or bytes, which their twin and tokenizers run alike."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokkit
+from reference.hybrid import SYMBOLS, hybrid
+from strategies import NOT_WHITE_SPACE, adversarial
+from tokkit._core.aligned import AlignedText
+from tokkit.errors import OptionError, PatternError
+from tokkit.trainers.hybrid import HybridTraining
+
+COUNTS = {"low": 5, "lower": 2, "new": 3, "wéb": 1, ".": 4}
+PATTERNS = ("punctuation", "whitespace", r"[\p{L}\p{M}]+|\d")
+
+
+@pytest.fixture(scope="module", params=[(fallback, p) for fallback in ("char", "byte") for p in PATTERNS], ids=str)
+def trained(request: pytest.FixtureRequest, bundled: str) -> tuple[tokkit.Tokenizer, str, str]:
+    """A tokenizer, what it falls back to and its pattern; its alphabet lacks what the second half of the text has."""
+    fallback, pattern = request.param
+    lines = bundled[: len(bundled) // 2].splitlines(True)
+    made = tokkit.train(iter(lines), model="hybrid", fallback=fallback, pattern=pattern, vocab_size=6000)
+    return made, fallback, pattern
+
+
+def tokens_of(made: tokkit.Tokenizer, text: str) -> list[str]:
+    return [made.vocab[id_].decode() for id_ in made.encode(text)]
+
+
+def texts_of(bundled: str) -> list[str]:
+    lines = bundled.splitlines(True)
+    return lines[:: len(lines) // 200] + [adversarial(seed, 400) for seed in range(40)] + ["", " ", "##", "## ##a b##c"]
+
+
+def test_a_known_word_is_one_token_and_another_its_characters() -> None:
+    made = tokkit.train(COUNTS, model="hybrid", vocab_size=30)
+    assert tokens_of(made, "low wolé xe.") == ["low", "w", "##o", "##l", "##é", "[UNK]", "##e", "."]
+    assert made.decode(made.encode("low wolé.")) == "low wolé."
+    alphabet = sorted(set("".join(COUNTS)))
+    words = ["low", "new", "lower", "wéb"]
+    assert [t.decode() for t in made.vocab] == ["[UNK]", *alphabet, *("##" + c for c in alphabet), *words]
+
+
+def test_an_unknown_word_is_its_bytes_and_nothing_is_unknown() -> None:
+    made = tokkit.train(COUNTS, model="hybrid", fallback="byte", vocab_size=515)
+    assert len(made.vocab) == 515
+    assert tokens_of(made, "low wé🦜") == ["low", "w", *("##" + SYMBOLS[byte] for byte in "é🦜".encode())]
+    assert not made.special_tokens
+    for text in ("low wé🦜", "naïve, 東京!", "lower"):
+        assert made.decode(made.encode(text)) == text
+    assert made("é low").offsets == [(0, 1), (0, 1), (2, 5)]
+    assert made("é low").word_ids == [0, 0, 1]
+
+
+def test_ids_are_those_of_the_twin(trained: tuple[tokkit.Tokenizer, str, str], bundled: str) -> None:
+    made, fallback, pattern = trained
+    tokens = {token.decode() for token in made.vocab}
+    cut = HybridTraining(fallback=fallback, pattern=pattern).pretokenizer()
+    for text in texts_of(bundled):
+        words = AlignedText(text)
+        cut.pretokenize(words)
+        expected = [token for word in words.pieces for token in hybrid(word, tokens, fallback, "[UNK]", "##")]
+        assert tokens_of(made, text) == expected, text
+
+
+def test_a_file_loads_again_and_gives_the_same_in_tokenizers(
+    trained: tuple[tokkit.Tokenizer, str, str], bundled: str, tmp_path: Path
+) -> None:
+    made, *_ = trained
+    made.save(tmp_path / "tok.json")
+    again = tokkit.load(tmp_path / "tok.json")
+    assert again.fingerprint() == made.fingerprint()
+    assert pickle.loads(pickle.dumps(made)).fingerprint() == made.fingerprint()
+    rival = pytest.importorskip("tokenizers").Tokenizer.from_file(str(tmp_path / "tok.json"))
+    for text in texts_of(bundled):
+        text = text.replace("[UNK]", "")
+        if any(0xD800 <= ord(c) < 0xE000 for c in text):
+            continue
+        ours, theirs = again(text), rival.encode(text)
+        assert (ours.ids, ours.offsets, ours.word_ids) == (theirs.ids, theirs.offsets, theirs.word_ids), text
+        assert again.decode(ours.ids) == rival.decode(theirs.ids, skip_special_tokens=False), text
+
+
+def test_batches_streams_and_arrays_are_those_of_single_texts(
+    trained: tuple[tokkit.Tokenizer, str, str], bundled: str
+) -> None:
+    made, *_ = trained
+    texts = texts_of(bundled)
+    ids, ends = made.encode_batch(texts, threads=3)
+    for i, text in enumerate(texts):
+        own = made.encode(text)
+        assert ids[ends[i] : ends[i + 1]].tolist() == own == made.encode_to_numpy(text).tolist()
+        stream = made.decode_stream()
+        assert "".join(map(stream.step, own)) + stream.flush() == made.decode(own)
+    rows = made.encode_padded(texts)
+    assert [row[mask == 1].tolist() for row, mask in zip(rows.ids, rows.attention_mask, strict=True)] == [
+        made.encode(text) for text in texts
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=40))
+def test_words_come_back_with_one_space_between_them(text: str) -> None:
+    for fallback in ("char", "byte"):
+        made = _TRAINED[fallback]
+        ids = made.encode(text)
+        if made.special_tokens.get("[UNK]") not in ids:
+            again = made.decode(ids)
+            assert made.encode(again) == ids
+            assert made(again).word_ids == made(text).word_ids
+            assert again.replace(" ", "") == "".join(c for c in text if not c.isspace() or c in NOT_WHITE_SPACE)
+
+
+_LETTERS = {chr(code): 1 for code in (*range(33, 127), *range(161, 768))}
+_TRAINED = {
+    fallback: tokkit.train(_LETTERS | COUNTS, model="hybrid", fallback=fallback, vocab_size=3000)
+    for fallback in ("char", "byte")
+}
+
+
+def test_of_many_characters_the_most_frequent_are_kept() -> None:
+    made = tokkit.train({"aab": 3, "ca": 1, "d": 1}, model="hybrid", vocab_size=8, limit_alphabet=2)
+    assert [t.decode() for t in made.vocab] == ["[UNK]", "a", "b", "##a", "##b", "aab", "ca", "d"]
+    assert tokens_of(made, "ba cb") == ["b", "##a", "[UNK]", "##b"]
+
+
+def test_rare_words_fall_back_and_lower_case_is_taken_alike() -> None:
+    made = tokkit.train(iter(["Low low new"]), model="hybrid", vocab_size=20, min_frequency=2, lowercase=True)
+    assert tokens_of(made, "LOW New") == ["low", "n", "##e", "##w"]
+
+
+def test_no_word_is_taken_for_a_part_of_one() -> None:
+    made = tokkit.train(iter(["##a ## #a ##ab b"] * 3), model="hybrid", vocab_size=50, pattern="whitespace")
+    assert {token.decode() for token in made.vocab} == {"[UNK]", "#", "a", "b", "###", "##a", "##b", "#a"}
+    for text in ("b ##ab #a ##", "## b", "#a b"):
+        assert made.decode(made.encode(text)) == text
+    assert made.decode(made.encode("b ##a")) == "ba", "the exception that the documents state"
+
+
+def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> None:
+    made = tokkit.train(COUNTS, model="hybrid", fallback="byte", vocab_size=520, special_tokens=["<pad>", "<s>"])
+    ids = made.encode("<s>low wow", special="all")
+    assert ids[:2] == [1, made.vocab["low"]]
+    assert made.decode(ids) == "<s> low wow"
+    assert made.decode(ids, skip_special=True) == "low wow"
+    assert 1 not in made.encode("<s>low")
+    made.save(tmp_path / "tok.json")
+    assert dict(tokkit.load(tmp_path / "tok.json").special_tokens) == {"<pad>": 0, "<s>": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fallback": "bytes"}, "char, byte"),
+        ({"fallback": "byte", "unk_token": "[UNK]"}, "nothing is unknown"),
+        ({"fallback": "byte", "limit_alphabet": 9}, "nothing is unknown"),
+        ({"fallback": "byte", "vocab_size": 511}, "at least 512"),
+        ({"fallback": "byte", "special_tokens": ["<é>"]}, "printable ASCII"),
+        ({"special_tokens": ["[PAD]"]}, "unknown token"),
+        ({"special_tokens": ["[UNK]", "##x"]}, "begins with the prefix"),
+        ({"prefix": "#"}, "two characters"),
+        ({"vocab_size": 6}, "at least 7: 1 special tokens, and its characters"),
+        ({"vocab_size": 1}, "at least 2"),
+        ({"pattern": None}, "pattern is None"),
+        ({"limit_alphabet": -1}, "at least 0"),
+        ({"level": "bytes"}, "no option of the model hybrid, but of char"),
+    ],
+)
+def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        tokkit.train({"abc": 3, "bca": 2}, model="hybrid", **options)
+    with pytest.raises(PatternError):
+        tokkit.train(iter([None]), model="hybrid", pattern="(")
+
+
+def test_sizes_and_threads_change_nothing(bundled: str) -> None:
+    lines = bundled.splitlines(True)
+    for fallback in ("char", "byte"):
+        sizes = [5500, 6000]
+        small, large = tokkit.train(iter(lines), model="hybrid", fallback=fallback, vocab_size=sizes, threads=1)
+        assert list(large.vocab)[:5500] == list(small.vocab)
+        again = tokkit.train(iter(lines[::-1]), model="hybrid", fallback=fallback, vocab_size=6000, threads=3)
+        assert again.fingerprint() == large.fingerprint()

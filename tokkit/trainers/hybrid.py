@@ -1,0 +1,151 @@
+"""Word counts in, definitions out: whole words, and the characters or bytes of those that are out of vocabulary.
+
+The model is BPE without merges, which takes a piece that is a token as it stands (`ignore_merges`) and leaves any other
+in its characters, those behind the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
+from tokkit.decoders.replace import Replace
+from tokkit.decoders.sequence import Sequence as Decoders
+from tokkit.decoders.wordpiece import WordPiece as Decoder
+from tokkit.definition import Definition
+from tokkit.errors import OptionError
+from tokkit.models.char_bpe import CharBPE
+from tokkit.normalizers.lowercase import Lowercase
+from tokkit.pretokenizers.byte_level import ByteLevel
+from tokkit.pretokenizers.sequence import Sequence as Pretokenizers
+from tokkit.trainers.bpe import ALPHABET, BYTE_CHARACTERS, check_special_tokens
+from tokkit.trainers.counts import Reporter
+from tokkit.trainers.options import checked_list, choice, integer, text, with_unknown
+from tokkit.trainers.wordlevel import WordTraining, check_sizes
+from tokkit.vocab import Vocab
+
+FALLBACKS = ("char", "byte")
+_SYMBOLS = dict(enumerate(BYTE_CHARACTERS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridTraining(WordTraining):
+    """The options of a vocabulary of words that falls back to characters, or to bytes.
+
+    A word that is no token is its characters, or the bytes of its UTF-8 as byte-level BPE writes them: the first as it
+    is, the others with `prefix`. A character that is no token is `unk_token`; with bytes nothing is unknown, and there
+    is no such token. Ids: special tokens; the characters, by code point, or the 256 bytes, in the order of byte-level
+    BPE; the same with the prefix; then words as `WordTraining` takes them, without those that begin with the prefix.
+    Of more characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of characters as
+    frequent the smaller code points.
+
+    Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
+    of other kinds is lost, and so is what the pattern drops. Encoding the decoded text gives the same ids again where
+    none was unknown. A word of the text that is the prefix and one character more is read as such a character.
+    """
+
+    fallback: str = "char"
+    special_tokens: Sequence[str] = None  # type: ignore[assignment]
+    unk_token: str | None = None  # type: ignore[assignment]
+    limit_alphabet: int | None = None
+    prefix: str = "##"
+
+    def __post_init__(self) -> None:
+        choice("fallback", self.fallback, *FALLBACKS)
+        if len(text("prefix", self.prefix)) < 2:
+            raise OptionError(f"prefix is {self.prefix!r}; it must have two characters at least, or be taken for one")
+        if self.in_bytes:
+            for name in ("unk_token", "limit_alphabet"):
+                if (given := getattr(self, name)) is not None:
+                    raise OptionError(f'{name} is {given!r}, but with fallback="byte" nothing is unknown')
+            special = self._tokens_beside_bytes()
+        else:
+            unknown = text("unk_token", "[UNK]" if self.unk_token is None else self.unk_token)
+            given = [unknown] if self.special_tokens is None else self.special_tokens
+            special = checked_list("special_tokens", "special token", given)
+            with_unknown(special, unknown)
+            object.__setattr__(self, "unk_token", unknown)
+            if self.limit_alphabet is not None:
+                limit = integer("limit_alphabet", self.limit_alphabet, least=0)
+                object.__setattr__(self, "limit_alphabet", limit)
+        if prefixed := [token for token in special if token.startswith(self.prefix)]:
+            raise OptionError(f"the special token {prefixed[0]!r} begins with the prefix {self.prefix!r}; change one")
+        object.__setattr__(self, "special_tokens", tuple(special))
+        self.check_words()
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether it is bytes that unknown words become."""
+        return self.fallback == "byte"
+
+    def _tokens_beside_bytes(self) -> list[str]:
+        special = check_special_tokens(self.special_tokens or ())
+        for token in special:
+            # Decoding takes tokens for the symbols of bytes: any other character would stand there as it is written.
+            if not all("!" <= c <= "~" for c in token):
+                raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
+        return special
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        n_special = len(self.special_tokens)
+        if not self.in_bytes:
+            check_sizes(sizes, given, n_special)
+        elif not sizes or min(sizes) < 512 + n_special:
+            raise OptionError(
+                f"vocab_size is {given}; it must be at least {512 + n_special}: 256 bytes with and without "
+                f"{self.prefix!r}, and {n_special} special tokens"
+            )
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Take the words that occur most besides the characters, and return a definition of each size."""
+        tokens, words = self._tokens(counts)
+        if min(sizes) < len(tokens):
+            raise OptionError(
+                f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
+                f"special tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet "
+                "would make fewer"
+            )
+        return [self._definition(tokens + words[: size - len(tokens)]) for size in sizes]
+
+    def _tokens(self, counts: WordCounts) -> tuple[list[str], list[str]]:
+        """Return the tokens that a vocabulary of any size has, and the words, those that occur most first."""
+        alphabet = [BYTE_CHARACTERS[byte[0]] for byte in ALPHABET] if self.in_bytes else self._alphabet(counts)
+        tokens = [*self.special_tokens, *alphabet, *(self.prefix + c for c in alphabet)]
+        tokens = list(dict.fromkeys(tokens))  # a special token may be a character
+        known, words = set(tokens), []
+        # Items are sorted by their bytes; sorting keeps that order among equals.
+        for word, count in sorted(counts.items(), key=lambda item: -item[1]):
+            spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
+            if count >= self.min_frequency and spelt not in known and not spelt.startswith(self.prefix):
+                words.append(spelt)
+        return tokens, words
+
+    def _alphabet(self, counts: WordCounts) -> list[str]:
+        found = {chr(code): times for code, times, _ in counts.characters()}
+        return sorted(sorted(found, key=lambda c: (-found[c], c))[: self.limit_alphabet])
+
+    def _definition(self, tokens: list[str]) -> Definition:
+        pretokenizer: Any = self.pretokenizer()
+        decoder: Any = Decoder(prefix=self.prefix, cleanup=self.pattern == "punctuation")
+        if self.in_bytes:
+            pretokenizer = Pretokenizers([pretokenizer, ByteLevel(add_prefix_space=False, use_regex=False)])
+            decoder = Decoders([decoder, Replace({"String": " "}, BYTE_CHARACTERS[ord(" ")]), BytesDecoder()])
+        return Definition(
+            vocab=Vocab.from_list([token.encode() for token in tokens]),
+            model=CharBPE(
+                merges=np.empty((0, 3), dtype=np.uint32),
+                unk_token=None if self.in_bytes else self.unk_token,
+                continuing_subword_prefix=self.prefix,
+                ignore_merges=True,
+            ),
+            normalizer=Lowercase() if self.lowercase else None,
+            pretokenizer=pretokenizer,
+            decoder=decoder,
+            special_tokens={token: id_ for id_, token in enumerate(self.special_tokens)},
+        )
