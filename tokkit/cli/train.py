@@ -30,14 +30,6 @@ BELONGS = {
 """Option → the models that it is for; those that stand in no line are for all."""
 
 
-def _sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
-    """Return the sizes of all values, each a number or several apart by commas, without repeats."""
-    try:
-        return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
-
-
 def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
     if model not in MODELS:
         raise click.BadParameter(f"{model!r} is not among the models that can be trained: {', '.join(MODELS)}")
@@ -78,7 +70,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--vocab_size",
     "vocab_size",
     multiple=True,
-    callback=_sizes,
+    callback=options.sizes,
     metavar="N[,N...]",
     show_default="32000; for the bundled corpus 2000, of wordpiece 4000, of hybrid 8000",
     help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
