@@ -39,6 +39,10 @@ def corpus(run) -> str:
             ["word", "--unk-token", "<unk>", "--special-token", "<pad>", "--special-token", "<unk>"],
             {"unk_token": "<unk>", "special_tokens": ["<pad>", "<unk>"]},
         ),
+        (
+            ["word", "--pattern", "[a-z]+(?= )|,", "--min-frequency", "60", "--vocab-size", "9"],
+            {"pattern": "[a-z]+(?= )|,", "min_frequency": 60, "vocab_size": 9},
+        ),
         (["char", "--min-frequency", "60"], {"min_frequency": 60}),
         (["char", "--level", "bytes"], {"level": "bytes"}),
         (["hybrid"], {}),
