@@ -69,12 +69,13 @@ class Corpus:
         """Yield (file, document, is held out): document n is where n times the part passes a whole number."""
         n = 0
         for path in self.files:
+            name = shown(path)
             for batch, _ in self.reading.batches(path):
                 for text in batch:
                     if text.isspace() or not text:
                         continue
                     n += 1
-                    yield shown(path), text, int(n * self.part) > int((n - 1) * self.part)
+                    yield name, text, int(n * self.part) > int((n - 1) * self.part)
 
     def training(self) -> Iterator[str]:
         """Yield the documents to train on."""
