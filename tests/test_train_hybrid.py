@@ -36,7 +36,8 @@ def tokens_of(made: tokkit.Tokenizer, text: str) -> list[str]:
 
 def texts_of(bundled: str) -> list[str]:
     lines = bundled.splitlines(True)
-    return lines[:: len(lines) // 200] + [adversarial(seed, 400) for seed in range(40)] + ["", " ", "##", "## ##a b##c"]
+    texts = lines[:: len(lines) // 200] + [adversarial(seed, 400) for seed in range(40)]
+    return [*texts, "", " ", "##", "## ##a b##c ###", "a##b"]
 
 
 def test_a_known_word_is_one_token_and_another_its_characters() -> None:
@@ -106,10 +107,9 @@ def test_batches_streams_and_arrays_are_those_of_single_texts(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text(max_size=40))
+@given(st.text(max_size=40) | st.text("#ab .,?!'n\t", max_size=40))
 def test_words_come_back_with_one_space_between_them(text: str) -> None:
-    for fallback in ("char", "byte"):
-        made = _TRAINED[fallback]
+    for made in _TRAINED:
         ids = made.encode(text)
         if made.special_tokens.get("[UNK]") not in ids:
             again = made.decode(ids)
@@ -119,10 +119,11 @@ def test_words_come_back_with_one_space_between_them(text: str) -> None:
 
 
 _LETTERS = {chr(code): 1 for code in (*range(33, 127), *range(161, 768))}
-_TRAINED = {
-    fallback: tokkit.train(_LETTERS | COUNTS, model="hybrid", fallback=fallback, vocab_size=3000)
+_TRAINED = [
+    tokkit.train(_LETTERS | COUNTS, model="hybrid", fallback=fallback, pattern=pattern, vocab_size=3000)
     for fallback in ("char", "byte")
-}
+    for pattern in ("punctuation", "whitespace")
+]
 
 
 def test_of_many_characters_the_most_frequent_are_kept() -> None:
@@ -137,11 +138,15 @@ def test_rare_words_fall_back_and_lower_case_is_taken_alike() -> None:
 
 
 def test_no_word_is_taken_for_a_part_of_one() -> None:
-    made = tokkit.train(iter(["##a ## #a ##ab b"] * 3), model="hybrid", vocab_size=50, pattern="whitespace")
-    assert {token.decode() for token in made.vocab} == {"[UNK]", "#", "a", "b", "###", "##a", "##b", "#a"}
-    for text in ("b ##ab #a ##", "## b", "#a b"):
-        assert made.decode(made.encode(text)) == text
-    assert made.decode(made.encode("b ##a")) == "ba", "the exception that the documents state"
+    texts = ["##a ## #a ##ab b", "a##b a## ###"]
+    for fallback, size in (("char", 50), ("byte", 540)):
+        made = tokkit.train(iter(texts * 3), model="hybrid", fallback=fallback, vocab_size=size, pattern="whitespace")
+        assert "##" not in {token.decode() for token in made.vocab}
+        assert tokens_of(made, "b ##a b##ab") == ["b", "#", "###", "a", "b", "#", "###", "ab"]
+        for text in texts:
+            assert made.encode(made.decode(made.encode(text))) == made.encode(text)
+    xx = tokkit.train({"xxa": 2, "a": 1, "x": 1}, model="hybrid", prefix="xx", vocab_size=20)
+    assert xx.decode(xx.encode("b xxa a")) == "[UNK] xx a a"
 
 
 def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> None:
@@ -166,6 +171,7 @@ def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> 
         ({"special_tokens": ["[PAD]"]}, "unknown token"),
         ({"special_tokens": ["[UNK]", "##x"]}, "begins with the prefix"),
         ({"prefix": "#"}, "two characters"),
+        ({"prefix": "éé", "fallback": "byte"}, "printable ASCII"),
         ({"vocab_size": 6}, "at least 7: 1 special tokens, and its characters"),
         ({"vocab_size": 1}, "at least 2"),
         ({"pattern": None}, "pattern is None"),

@@ -6,6 +6,7 @@ in its characters, those behind the first with a prefix. A tokenizer.json holds 
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as Pretokenizers
+from tokkit.pretokenizers.split import Split
 from tokkit.trainers.bpe import ALPHABET, BYTE_CHARACTERS, check_special_tokens
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import checked_list, choice, integer, text, with_unknown
@@ -31,6 +33,10 @@ from tokkit.vocab import Vocab
 
 FALLBACKS = ("char", "byte")
 _SYMBOLS = dict(enumerate(BYTE_CHARACTERS))
+
+
+def _is_printable_ascii(token: str) -> bool:
+    return all("!" <= c <= "~" for c in token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +51,9 @@ class HybridTraining(WordTraining):
     frequent the smaller code points.
 
     Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
-    of other kinds is lost, and so is what the pattern drops. Encoding the decoded text gives the same ids again where
-    none was unknown. A word of the text that is the prefix and one character more is read as such a character.
+    of other kinds is lost, and so is what a pattern of one's own drops. Encoding the decoded text gives the same ids
+    again where none was unknown, with the two patterns that have names. So that nothing in a text is taken for a part
+    of a word, the prefix, where it stands in one, is a word of its own.
     """
 
     fallback: str = "char"
@@ -64,6 +71,8 @@ class HybridTraining(WordTraining):
                 if (given := getattr(self, name)) is not None:
                     raise OptionError(f'{name} is {given!r}, but with fallback="byte" nothing is unknown')
             special = self._tokens_beside_bytes()
+            if not _is_printable_ascii(self.prefix):
+                raise OptionError(f'prefix is {self.prefix!r}; it must be printable ASCII with fallback="byte"')
         else:
             unknown = text("unk_token", "[UNK]" if self.unk_token is None else self.unk_token)
             given = [unknown] if self.special_tokens is None else self.special_tokens
@@ -87,9 +96,16 @@ class HybridTraining(WordTraining):
         special = check_special_tokens(self.special_tokens or ())
         for token in special:
             # Decoding takes tokens for the symbols of bytes: any other character would stand there as it is written.
-            if not all("!" <= c <= "~" for c in token):
+            if not _is_printable_ascii(token):
                 raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
         return special
+
+    def pretokenizer(self) -> Any:
+        """Return what cuts text into words."""
+        words = super().pretokenizer()
+        if self.pattern == "punctuation" and all(c in string.punctuation for c in self.prefix):
+            return words  # each such character is a word already
+        return Pretokenizers([words, Split({"String": self.prefix}, "Isolated")])
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
