@@ -89,6 +89,19 @@ def test_a_file_loads_again_and_gives_the_same_in_tokenizers(
         assert again.decode(ours.ids) == rival.decode(theirs.ids, skip_special_tokens=False), text
 
 
+def test_a_file_gives_the_same_ids_in_transformers(
+    trained: tuple[tokkit.Tokenizer, str, str], bundled: str, tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    made, *_ = trained
+    made.save(tmp_path / "tokenizer.json")
+    rival = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    for text in bundled.splitlines()[::20]:
+        ids = rival(text, add_special_tokens=False)["input_ids"]
+        assert ids == made.encode(text)
+        assert rival.decode(ids, clean_up_tokenization_spaces=False) == made.decode(ids)
+
+
 def test_batches_streams_and_arrays_are_those_of_single_texts(
     trained: tuple[tokkit.Tokenizer, str, str], bundled: str
 ) -> None:

@@ -9,6 +9,10 @@ from click.core import ParameterSource
 
 from tokkit.cli import options
 
+OF_TRAINING = ("vocab_sizes", "held_out", "plot", "threads", "progress", "force")
+OF_FILES = ("sample", "pattern", "special")
+"""Options of the two uses."""
+
 
 class TwoLists(click.Command):
     """TOKENIZERS, then `--` and FILES: what stands behind the dashes is as if given with --file."""
@@ -73,17 +77,16 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen
     With --train, models are trained on CORPUS to several sizes, with case as it is and otherwise as `tokkit train`
     does, and measured on a part of the lines that is held out, or on FILE. Lines that are blank do not count.
     """
-    of_training = ("vocab_sizes", "plot", "held_out")
-    if chosen["train"] is None:
-        for name in of_training:
-            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise click.UsageError(f"--{name.replace('_', '-')} goes with --train")
+    trains = chosen["train"] is not None
+    for name in OF_FILES if trains else OF_TRAINING:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            with_what = "files of tokenizers, not with --train" if trains else "--train"
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with {with_what}")
+    if not trains:
         if not inputs:
             raise click.UsageError("Missing argument 'TOKENIZER...': name files of tokenizers, or give --train")
         compare_files(inputs, chosen, as_json=json)
         return
-    if chosen["sample"] is not None:
-        raise click.UsageError("--sample goes with files of tokenizers, not with --train")
     compare_models(inputs, chosen, as_json=json)
 
 
