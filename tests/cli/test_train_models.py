@@ -85,7 +85,9 @@ def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run,
     out = run("train", "--model", model)
     assert out.exit_code == 0, out.stderr
     assert "tokkit-demo.json" in out.stdout
-    assert run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.").exit_code == 0
+    out = run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.")
+    assert out.exit_code == 0
+    assert ("whole words, else their parts" in out.stdout) == (model == "hybrid")
     ids = run("encode", "tokkit-demo.json", input="hello\n").stdout
     assert run("decode", "tokkit-demo.json", input=ids).exit_code == 0
 
