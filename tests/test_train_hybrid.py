@@ -18,7 +18,7 @@ from tokkit.errors import OptionError, PatternError
 from tokkit.trainers.hybrid import HybridTraining
 
 COUNTS = {"low": 5, "lower": 2, "new": 3, "wéb": 1, ".": 4}
-PATTERNS = ("punctuation", "whitespace", r"[\p{L}\p{M}]+|\d")
+PATTERNS = ("punctuation", "whitespace", r"[\p{L}\p{M}]+|\d", "gpt2", "cl100k")
 
 
 @pytest.fixture(scope="module", params=[(fallback, p) for fallback in ("char", "byte") for p in PATTERNS], ids=str)
@@ -139,6 +139,26 @@ _TRAINED = [
 ]
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=40) | st.text("#ab .,?!'n\t\r\n", max_size=40))
+def test_nothing_is_lost_with_a_published_pattern(text: str) -> None:
+    by_bytes, by_characters, words = _LOSSLESS
+    assert by_bytes.decode(by_bytes.encode(text)) == text
+    for made in (by_characters, words):
+        ids = made.encode(text)
+        assert 0 in ids or made.decode(ids) == text
+
+
+_LOSSLESS = [
+    tokkit.train(_LETTERS | {" ": 1, "\n": 1, " low": 3, "low": 2}, pattern=pattern, vocab_size=3000, **options)
+    for pattern, options in (
+        ("cl100k", {"model": "hybrid", "fallback": "byte"}),
+        ("gpt2", {"model": "hybrid"}),
+        ("gpt2", {"model": "word"}),
+    )
+]
+
+
 def test_of_many_characters_the_most_frequent_are_kept() -> None:
     made = tokkit.train({"aab": 3, "ca": 1, "d": 1}, model="hybrid", vocab_size=8, limit_alphabet=2)
     assert [t.decode() for t in made.vocab] == ["[UNK]", "a", "b", "##a", "##b", "aab", "ca", "d"]
@@ -182,7 +202,7 @@ def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> 
         ({"fallback": "byte", "vocab_size": 511}, "at least 512"),
         ({"fallback": "byte", "special_tokens": ["<é>"]}, "printable ASCII"),
         ({"special_tokens": ["[PAD]"]}, "unknown token"),
-        ({"special_tokens": ["[UNK]", "##x"]}, "begins with the prefix"),
+        ({"special_tokens": ["[UNK]", "##x"]}, "has the prefix"),
         ({"prefix": "#"}, "two characters"),
         ({"prefix": "éé", "fallback": "byte"}, "printable ASCII"),
         ({"vocab_size": 6}, "at least 7: 1 special tokens, and its characters"),

@@ -56,6 +56,13 @@ def test_words_are_those_that_the_pattern_names(pattern: str, tmp_path: Path, bu
             assert made.decode(made.encode(line)) == rival.decode(rival.encode(line).ids, skip_special_tokens=False)
 
 
+def test_words_of_a_published_pattern_keep_their_spaces(tmp_path: Path) -> None:
+    made = tokkit.train(iter(TEXT), model="word", vocab_size=100, pattern="gpt2")
+    rival = rival_of(made, tmp_path)
+    for text in TEXT:
+        assert made.decode(made.encode(text)) == text == rival.decode(rival.encode(text).ids)
+
+
 @pytest.mark.parametrize(("size", "least"), [(300, 0), (5000, 2), (100_000, 1)])
 def test_ids_of_words_are_those_of_tokenizers(bundled: str, size: int, least: int) -> None:
     tokenizers = pytest.importorskip("tokenizers")

@@ -110,6 +110,7 @@ def test_records_and_the_bundled_corpus_are_read(run) -> None:
         (["--train", "word", "--sample", "x", "corpus.txt"], 2, "--sample goes with files"),
         (["--train", "word", "--special", "all", "corpus.txt"], 2, "--special goes with files"),
         (["corpus.txt", "--threads", "2"], 2, "--threads goes with --train"),
+        (["--train", "word", "--plot", "-", "corpus.txt"], 2, "name one"),
         (["corpus.txt", "--vocab-sizes", "100"], 2, "--vocab-sizes goes with --train"),
         (["corpus.txt", "--plot", "a.png"], 2, "--plot goes with --train"),
         ([], 2, "Missing argument"),

@@ -124,6 +124,8 @@ def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: 
     if chosen["plot"] is not None:
         from tokkit.view import plots
 
+        if chosen["plot"] == "-":
+            raise click.UsageError("--plot is a file beside the table, which is on stdout: name one")
         plots.check()
         check(chosen["plot"], force=chosen["force"])
     job = vocab_sizes.plan(corpus, chosen["file"], chosen)

@@ -85,8 +85,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="gpt2",
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
     "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word, hybrid: punctuation (the default there: words "
-    "stand between white space, and each punctuation character is one), whitespace, or a pattern whose matches are "
-    "the words.",
+    "stand between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
+    "their spaces, or a pattern whose matches are the words.",
 )
 @click.option(
     "--special-token",
@@ -116,7 +116,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=click.IntRange(min=0),
     metavar="N",
     show_default="no limit",
-    help="wordpiece, hybrid: keep the N most frequent characters; words with others, or others alone, are unknown.",
+    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown, in wordpiece with their words.",
 )
 @click.option(
     "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are tokens whatever the text and limit."

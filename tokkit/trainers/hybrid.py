@@ -15,6 +15,7 @@ import numpy as np
 
 from tokkit._core.bpe_train import WordCounts
 from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
+from tokkit.decoders.fuse import Fuse
 from tokkit.decoders.replace import Replace
 from tokkit.decoders.sequence import Sequence as Decoders
 from tokkit.decoders.wordpiece import WordPiece as Decoder
@@ -52,8 +53,9 @@ class HybridTraining(WordTraining):
 
     Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
     of other kinds is lost, and so is what a pattern of one's own drops. Encoding the decoded text gives the same ids
-    again where none was unknown, with the two patterns that have names. So that nothing in a text is taken for a part
-    of a word, the prefix, where it stands in one, is a word of its own.
+    again where none was unknown, with these two patterns that have names. With the published ones (gpt2, cl100k, …)
+    words keep their white space and are joined as they are: of a text without unknown characters nothing is lost.
+    So that nothing in a text is taken for a part of a word, the prefix, where it stands in one, is a word of its own.
     """
 
     fallback: str = "char"
@@ -82,8 +84,8 @@ class HybridTraining(WordTraining):
             if self.limit_alphabet is not None:
                 limit = integer("limit_alphabet", self.limit_alphabet, least=0)
                 object.__setattr__(self, "limit_alphabet", limit)
-        if prefixed := [token for token in special if token.startswith(self.prefix)]:
-            raise OptionError(f"the special token {prefixed[0]!r} begins with the prefix {self.prefix!r}; change one")
+        if prefixed := [token for token in special if self.prefix in token]:
+            raise OptionError(f"the special token {prefixed[0]!r} has the prefix {self.prefix!r} in it; change one")
         object.__setattr__(self, "special_tokens", tuple(special))
         self.check_words()
 
@@ -152,6 +154,8 @@ class HybridTraining(WordTraining):
         if self.in_bytes:
             pretokenizer = Pretokenizers([pretokenizer, ByteLevel(add_prefix_space=False, use_regex=False)])
             decoder = Decoders([decoder, Replace({"String": " "}, BYTE_CHARACTERS[ord(" ")]), BytesDecoder()])
+        if self.keeps_spaces:  # no token has the prefix but at its beginning
+            decoder = Decoders([Replace({"String": self.prefix}, ""), BytesDecoder() if self.in_bytes else Fuse()])
         return Definition(
             vocab=Vocab.from_list([token.encode() for token in tokens]),
             model=CharBPE(

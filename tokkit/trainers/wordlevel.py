@@ -52,8 +52,10 @@ class WordTraining:
     """The options of a vocabulary of words.
 
     `pattern` is "punctuation" (words stand between white space, and each punctuation character is one), "whitespace",
-    or a pattern whose matches are the words. Ids: special tokens, then the words that occur most, at least
-    `min_frequency` times, of words as frequent the lesser text: as tokenizers' WordLevelTrainer.
+    or a pattern whose matches are the words: decoding puts a space between two of them. The published patterns (gpt2,
+    cl100k, …) leave nothing of a text out, and then words are joined as they are. Ids: special tokens, then the words
+    that occur most, at least `min_frequency` times, of words as frequent the lesser text: as tokenizers'
+    WordLevelTrainer.
     """
 
     pattern: str | None = "punctuation"
@@ -84,6 +86,11 @@ class WordTraining:
             return SPLITS[self.pattern]()
         return SplitComponent({"Regex": patterns.resolve(self.pattern) or ""}, "Removed", invert=True)
 
+    @property
+    def keeps_spaces(self) -> bool:
+        """Whether white space is part of the words, so that these are joined as they are."""
+        return self.pattern is not None and patterns.resolve(self.pattern) in patterns.NAMES.values()
+
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes without room for a word; `given` is what the user wrote."""
         check_sizes(sizes, given, len(self.special_tokens))
@@ -101,6 +108,7 @@ class WordTraining:
                 model=WordLevel(unk_token=self.unk_token),
                 normalizer=Lowercase() if self.lowercase else None,
                 pretokenizer=self.pretokenizer(),
+                decoder=Fuse() if self.keeps_spaces else None,
                 special_tokens={token: id_ for id_, token in enumerate(self.special_tokens)},
             )
             for size in sizes
