@@ -30,8 +30,14 @@ def trained(request: pytest.FixtureRequest, bundled: str) -> tuple[tokkit.Tokeni
     return made, fallback, pattern
 
 
+def spelt(made: tokkit.Tokenizer, id_: int) -> str:
+    """A token as files have it: tokens over bytes are their symbols."""
+    token = made.vocab[id_]
+    return token.decode() if made.definition.over_bytes is None else "".join(SYMBOLS[byte] for byte in token)
+
+
 def tokens_of(made: tokkit.Tokenizer, text: str) -> list[str]:
-    return [made.vocab[id_].decode() for id_ in made.encode(text)]
+    return [spelt(made, id_) for id_ in made.encode(text)]
 
 
 def texts_of(bundled: str) -> list[str]:
@@ -62,12 +68,13 @@ def test_an_unknown_word_is_its_bytes_and_nothing_is_unknown() -> None:
 
 def test_ids_are_those_of_the_twin(trained: tuple[tokkit.Tokenizer, str, str], bundled: str) -> None:
     made, fallback, pattern = trained
-    tokens = {token.decode() for token in made.vocab}
+    tokens = {spelt(made, id_) for id_ in range(made.n_ids)}
+    prefix = "" if pattern in ("gpt2", "cl100k") else "##"
     cut = HybridTraining(fallback=fallback, pattern=pattern).pretokenizer()
     for text in texts_of(bundled):
         words = AlignedText(text)
         cut.pretokenize(words)
-        expected = [token for word in words.pieces for token in hybrid(word, tokens, fallback, "[UNK]", "##")]
+        expected = [token for word in words.pieces for token in hybrid(word, tokens, fallback, "[UNK]", prefix)]
         assert tokens_of(made, text) == expected, text
 
 
@@ -159,6 +166,20 @@ _LOSSLESS = [
 ]
 
 
+def test_bytes_with_a_published_pattern_run_in_the_engine_of_byte_level_bpe(tmp_path: Path) -> None:
+    made = tokkit.train(iter([" low low"]), model="hybrid", fallback="byte", pattern="gpt2", vocab_size=300)
+    assert (made.in_stages, made.split_engine, len(made.vocab)) == (False, "scanner", 257)
+    assert tokens_of(made, "a low löw") == ["a", "Ġlow", "Ġ", "l", "Ã", "¶", "w"]
+    special = ["<｜end｜>"]
+    made = tokkit.train(
+        iter(["Low"]), model="hybrid", fallback="byte", pattern="gpt2", special_tokens=special, lowercase=True
+    )
+    made.save(tmp_path / "tok.json")
+    again = tokkit.load(tmp_path / "tok.json")
+    ids = again.encode("LOW<｜end｜>", special="all")
+    assert (ids, again.decode(ids)) == ([257, 0], "low<｜end｜>")
+
+
 def test_of_many_characters_the_most_frequent_are_kept() -> None:
     made = tokkit.train({"aab": 3, "ca": 1, "d": 1}, model="hybrid", vocab_size=8, limit_alphabet=2)
     assert [t.decode() for t in made.vocab] == ["[UNK]", "a", "b", "##a", "##b", "aab", "ca", "d"]
@@ -204,6 +225,8 @@ def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> 
         ({"special_tokens": ["[PAD]"]}, "unknown token"),
         ({"special_tokens": ["[UNK]", "##x"]}, "has the prefix"),
         ({"prefix": "#"}, "two characters"),
+        ({"prefix": "##", "pattern": "gpt2"}, "words keep their spaces"),
+        ({"fallback": "byte", "pattern": "gpt2", "vocab_size": 255}, "at least 256: 256 bytes, and"),
         ({"prefix": "éé", "fallback": "byte"}, "printable ASCII"),
         ({"vocab_size": 6}, "at least 7: 1 special tokens, and its characters"),
         ({"vocab_size": 1}, "at least 2"),

@@ -15,17 +15,19 @@ import numpy as np
 
 from tokkit._core.bpe_train import WordCounts
 from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
+from tokkit.decoders.byte_level import bytes_of
 from tokkit.decoders.fuse import Fuse
 from tokkit.decoders.replace import Replace
 from tokkit.decoders.sequence import Sequence as Decoders
 from tokkit.decoders.wordpiece import WordPiece as Decoder
-from tokkit.definition import Definition
+from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import OptionError
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
+from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as Pretokenizers
-from tokkit.pretokenizers.split import Split
+from tokkit.pretokenizers.split import Split as Component
 from tokkit.trainers.bpe import ALPHABET, BYTE_CHARACTERS, check_special_tokens
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import checked_list, choice, integer, text, with_unknown
@@ -53,28 +55,29 @@ class HybridTraining(WordTraining):
 
     Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
     of other kinds is lost, and so is what a pattern of one's own drops. Encoding the decoded text gives the same ids
-    again where none was unknown, with these two patterns that have names. With the published ones (gpt2, cl100k, …)
-    words keep their white space and are joined as they are: of a text without unknown characters nothing is lost.
-    So that nothing in a text is taken for a part of a word, the prefix, where it stands in one, is a word of its own.
+    again where none was unknown, with these two patterns that have names. So that nothing in a text is taken for a part
+    of a word, the prefix, where it stands in one, is a word of its own.
+
+    With a published pattern (gpt2, cl100k, …) words keep their white space and are joined as they are, so that no part
+    needs a prefix, and none has one: of a text without unknown characters nothing is lost. With bytes, that is BPE over
+    bytes without merges, and its engine runs it.
     """
 
     fallback: str = "char"
     special_tokens: Sequence[str] = None  # type: ignore[assignment]
     unk_token: str | None = None  # type: ignore[assignment]
     limit_alphabet: int | None = None
-    prefix: str = "##"
+    prefix: str | None = None
 
     def __post_init__(self) -> None:
         choice("fallback", self.fallback, *FALLBACKS)
-        if len(text("prefix", self.prefix)) < 2:
-            raise OptionError(f"prefix is {self.prefix!r}; it must have two characters at least, or be taken for one")
+        self.check_words()
+        self._check_prefix()
         if self.in_bytes:
             for name in ("unk_token", "limit_alphabet"):
                 if (given := getattr(self, name)) is not None:
                     raise OptionError(f'{name} is {given!r}, but with fallback="byte" nothing is unknown')
             special = self._tokens_beside_bytes()
-            if not _is_printable_ascii(self.prefix):
-                raise OptionError(f'prefix is {self.prefix!r}; it must be printable ASCII with fallback="byte"')
         else:
             unknown = text("unk_token", "[UNK]" if self.unk_token is None else self.unk_token)
             given = [unknown] if self.special_tokens is None else self.special_tokens
@@ -84,10 +87,21 @@ class HybridTraining(WordTraining):
             if self.limit_alphabet is not None:
                 limit = integer("limit_alphabet", self.limit_alphabet, least=0)
                 object.__setattr__(self, "limit_alphabet", limit)
-        if prefixed := [token for token in special if self.prefix in token]:
+        if self.prefix and (prefixed := [token for token in special if self.prefix in token]):
             raise OptionError(f"the special token {prefixed[0]!r} has the prefix {self.prefix!r} in it; change one")
         object.__setattr__(self, "special_tokens", tuple(special))
-        self.check_words()
+
+    def _check_prefix(self) -> None:
+        if self.prefix is None:
+            object.__setattr__(self, "prefix", "" if self.keeps_spaces else "##")
+            return
+        text("prefix", self.prefix)
+        if self.keeps_spaces:
+            raise OptionError(f"prefix is {self.prefix!r}, but no part has one where words keep their spaces")
+        if len(self.prefix) < 2:
+            raise OptionError(f"prefix is {self.prefix!r}; it must have two characters at least, or be taken for one")
+        if self.in_bytes and not _is_printable_ascii(self.prefix):
+            raise OptionError(f'prefix is {self.prefix!r}; it must be printable ASCII with fallback="byte"')
 
     @property
     def in_bytes(self) -> bool:
@@ -98,27 +112,31 @@ class HybridTraining(WordTraining):
         special = check_special_tokens(self.special_tokens or ())
         for token in special:
             # Decoding takes tokens for the symbols of bytes: any other character would stand there as it is written.
-            if not _is_printable_ascii(token):
+            if not self.keeps_spaces and not _is_printable_ascii(token):
                 raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
         return special
 
     def pretokenizer(self) -> Any:
         """Return what cuts text into words."""
-        words = super().pretokenizer()
-        if self.pattern == "punctuation" and all(c in string.punctuation for c in self.prefix):
+        words, prefix = super().pretokenizer(), self.prefix or ""
+        if not prefix or (self.pattern == "punctuation" and all(c in string.punctuation for c in prefix)):
             return words  # each such character is a word already
-        return Pretokenizers([words, Split({"String": self.prefix}, "Isolated")])
+        return Pretokenizers([words, Component({"String": prefix}, "Isolated")])
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
         n_special = len(self.special_tokens)
         if not self.in_bytes:
             check_sizes(sizes, given, n_special)
-        elif not sizes or min(sizes) < 512 + n_special:
+        elif not sizes or min(sizes) < (least := n_special + (512 if self.prefix else 256)):
             raise OptionError(
-                f"vocab_size is {given}; it must be at least {512 + n_special}: 256 bytes with and without "
-                f"{self.prefix!r}, and {n_special} special tokens"
+                f"vocab_size is {given}; it must be at least {least}: 256 bytes{self._twice}, and {n_special} special "
+                "tokens"
             )
+
+    @property
+    def _twice(self) -> str:
+        return f" with and without {self.prefix!r}" if self.prefix else ""
 
     def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
         """Take the words that occur most besides the characters, and return a definition of each size."""
@@ -126,21 +144,21 @@ class HybridTraining(WordTraining):
         if min(sizes) < len(tokens):
             raise OptionError(
                 f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
-                f"special tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet "
-                "would make fewer"
+                f"special tokens, and its characters{self._twice}, which a smaller limit_alphabet would make fewer"
             )
         return [self._definition(tokens + words[: size - len(tokens)]) for size in sizes]
 
     def _tokens(self, counts: WordCounts) -> tuple[list[str], list[str]]:
         """Return the tokens that a vocabulary of any size has, and the words, those that occur most first."""
+        prefix = self.prefix or ""
         alphabet = [BYTE_CHARACTERS[byte[0]] for byte in ALPHABET] if self.in_bytes else self._alphabet(counts)
-        tokens = [*self.special_tokens, *alphabet, *(self.prefix + c for c in alphabet)]
-        tokens = list(dict.fromkeys(tokens))  # a special token may be a character
+        tokens = [*self.special_tokens, *alphabet, *(prefix + c for c in alphabet)]
+        tokens = list(dict.fromkeys(tokens))  # without a prefix all twice; and a special token may be a character
         known, words = set(tokens), []
         # Items are sorted by their bytes; sorting keeps that order among equals.
         for word, count in sorted(counts.items(), key=lambda item: -item[1]):
             spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
-            if count >= self.min_frequency and spelt not in known and not spelt.startswith(self.prefix):
+            if count >= self.min_frequency and spelt not in known and not (prefix and spelt.startswith(prefix)):
                 words.append(spelt)
         return tokens, words
 
@@ -149,23 +167,25 @@ class HybridTraining(WordTraining):
         return sorted(sorted(found, key=lambda c: (-found[c], c))[: self.limit_alphabet])
 
     def _definition(self, tokens: list[str]) -> Definition:
+        vocab, no_merges = [token.encode() for token in tokens], np.empty((0, 3), dtype=np.uint32)
+        common: dict[str, Any] = {
+            "normalizer": Lowercase() if self.lowercase else None,
+            "special_tokens": {token: id_ for id_, token in enumerate(self.special_tokens)},
+        }
+        if self.in_bytes and self.keeps_spaces:
+            n_special = len(self.special_tokens)
+            over_bytes = Vocab.from_list(vocab[:n_special] + [bytes_of(token) for token in tokens[n_special:]])
+            split = Split(patterns.resolve(self.pattern), keep_unmatched=True)
+            return Definition(over_bytes, BPE(merges=no_merges, whole_piece=True), split, **common)
         pretokenizer: Any = self.pretokenizer()
-        decoder: Any = Decoder(prefix=self.prefix, cleanup=self.pattern == "punctuation")
+        decoder: Any = Fuse() if self.keeps_spaces else Decoder(self.prefix or "", self.pattern == "punctuation")
         if self.in_bytes:
             pretokenizer = Pretokenizers([pretokenizer, ByteLevel(add_prefix_space=False, use_regex=False)])
             decoder = Decoders([decoder, Replace({"String": " "}, BYTE_CHARACTERS[ord(" ")]), BytesDecoder()])
-        if self.keeps_spaces:  # no token has the prefix but at its beginning
-            decoder = Decoders([Replace({"String": self.prefix}, ""), BytesDecoder() if self.in_bytes else Fuse()])
-        return Definition(
-            vocab=Vocab.from_list([token.encode() for token in tokens]),
-            model=CharBPE(
-                merges=np.empty((0, 3), dtype=np.uint32),
-                unk_token=None if self.in_bytes else self.unk_token,
-                continuing_subword_prefix=self.prefix,
-                ignore_merges=True,
-            ),
-            normalizer=Lowercase() if self.lowercase else None,
-            pretokenizer=pretokenizer,
-            decoder=decoder,
-            special_tokens={token: id_ for id_, token in enumerate(self.special_tokens)},
+        model = CharBPE(
+            merges=no_merges,
+            unk_token=self.unk_token,
+            continuing_subword_prefix=self.prefix or None,
+            ignore_merges=True,
         )
+        return Definition(Vocab.from_list(vocab), model, pretokenizer, decoder=decoder, **common)
