@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,6 +179,27 @@ def test_bytes_with_a_published_pattern_run_in_the_engine_of_byte_level_bpe(tmp_
     again = tokkit.load(tmp_path / "tok.json")
     ids = again.encode("LOW<｜end｜>", special="all")
     assert (ids, again.decode(ids)) == ([257, 0], "low<｜end｜>")
+
+
+def test_counting_cutting_and_files_work_as_with_any_tokenizer(
+    trained: tuple[tokkit.Tokenizer, str, str], bundled: str, tmp_path: Path
+) -> None:
+    made, *_ = trained
+    text = bundled[-3000:]
+    ids = made.encode(text)
+    assert made.count(text) == len(ids)
+    assert made.fits(text, len(ids))
+    assert not made.fits(text, len(ids) - 1)
+    for n in (0, 1, 50, len(ids) - 1, len(ids)):
+        prefix, used = made.truncate(text, n)
+        assert text.startswith(prefix)
+        assert used == made.count(prefix) <= n
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    made.encode_file(tmp_path / "a.txt", tmp_path / "a.npy")
+    assert np.load(tmp_path / "a.npy").tolist() == ids
+    cut = made(text, truncation=tokkit.Truncation(max_length=100, stride=10))
+    assert [len(cut), len(cut.overflowing[0])] == [100, 100]
+    assert cut.ids[-10:] == cut.overflowing[0].ids[:10]
 
 
 def test_of_many_characters_the_most_frequent_are_kept() -> None:
