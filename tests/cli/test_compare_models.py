@@ -81,10 +81,14 @@ def test_files_behind_the_dashes_are_measured_on_instead(run, corpus) -> None:
     assert found["held_out"]["texts"] == 3
     word, hybrid = found["rows"]
     assert word["oov_rate"] == 0.25
-    assert word["tokens_per_word_by_file"] == {"a.txt": 1.0, "b.txt": 1.0}
-    assert hybrid["tokens_per_word_by_file"] == {"a.txt": round(8 / 3, 3), "b.txt": 1.0}
+    assert {file: of_file["tokens_per_word"] for file, of_file in word["files"].items()} == {"a.txt": 1.0, "b.txt": 1.0}
+    assert hybrid["files"]["a.txt"]["tokens_per_word"] == round(8 / 3, 3)
+    assert (
+        hybrid["files"]["b.txt"] | {"tokens": 1, "bytes_per_token": 7.0, "longest_text": 1} == hybrid["files"]["b.txt"]
+    )
     out = run("compare", "--train", "word", "--vocab-sizes", "300", corpus, "--", "a.txt", "b.txt").stdout
-    assert "tokens per word by file" in out
+    assert "tokens per word, and bytes per token, by file" in out
+    assert "  b.txt   1.00  7.00\n" in out
     assert "longest tokens" in out
     assert "never used" in out
 
@@ -96,7 +100,7 @@ def test_records_and_the_bundled_corpus_are_read(run) -> None:
     out = run("compare", "--train", "word,byte,hybrid-byte", "--vocab-sizes", "600")
     assert out.exit_code == 0
     assert "bundled corpus" in out.stderr
-    assert "english.txt" in out.stdout
+    assert "\n  english.txt " in out.stdout, "without the folder that all are in"
 
 
 @pytest.mark.parametrize(

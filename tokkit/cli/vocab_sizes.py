@@ -171,9 +171,9 @@ def _rows_of(name: str, job: Job, progress: Progress) -> Iterator[dict[str, Any]
         usage = Usage(tok)
         for file, text in job.held_out:
             usage.add(file, text)
-        by_file = {file: counts.rates()["tokens_per_word"] for file, counts in usage.files.items()}
+        by_file = {file: counts.rates() for file, counts in usage.files.items()}
         row = {"model": name, "vocab_size_asked": size, **usage.facts(), **usage.total.rates()}
-        yield row | {"tokens_per_word_by_file": by_file}
+        yield row | {"files": by_file}
 
 
 def _train(job: Job, sizes: list[int], options: dict[str, Any], progress: Progress) -> list[Tokenizer]:
@@ -200,16 +200,20 @@ def show(found: dict[str, Any]) -> None:
     say("")
     say("longest tokens, of each model's greatest vocabulary")
     table([(name, "  ".join(map(shortened, row["longest_tokens"]))) for name, row in greatest.items()], (0, 1), "  ")
-    by_file = {name: row["tokens_per_word_by_file"] for name, row in greatest.items()}
+    by_file = {name: row["files"] for name, row in greatest.items()}
     files = list(next(iter(by_file.values())))
     if len(files) > 1:
         say("")
-        say("tokens per word by file, of each model's greatest vocabulary")
-        cells = [
-            (file, *(rates[file] if rates[file] is not None else "-" for rates in by_file.values())) for file in files
-        ]
+        say("tokens per word, and bytes per token, by file, of each model's greatest vocabulary")
+        short = _without_common_folder(files)
+        cells = [(short[file], *(_fertility(rates[file]) for rates in by_file.values())) for file in files]
         table([("file", *by_file), *cells], margin="  ")
     _tell_what_is_lacking(found["skipped"])
+
+
+def _fertility(rates: dict[str, Any]) -> str:
+    shown = ("-" if rates[name] is None else f"{rates[name]:.2f}" for name in ("tokens_per_word", "bytes_per_token"))
+    return " ".join(f"{text:>5}" for text in shown)
 
 
 def _without_common_folder(files: Sequence[str]) -> dict[str, str]:
