@@ -165,7 +165,8 @@ TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, si
     for (size_t k = 0; k < count; k++) {
         const tk_word *word = tk_probe((const uint8_t *)w->cache.words, w->cache.line_shift, &keys, k);
         if (TK_UNLIKELY(word == NULL)) continue;
-        found += stage == TK_STAGE_EMIT ? tk_emit_word(out + found, &w->cache, word) : tk_cache_ids(&w->cache, word, &ids);
+        if (stage == TK_STAGE_EMIT) found += tk_emit_word(out + found, &w->cache, word);
+        else found += tk_cache_ids(&w->cache, word, &ids);
     }
     w->n_ids += found;
     return TK_OK;
