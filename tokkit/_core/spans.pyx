@@ -23,8 +23,19 @@ cdef extern from "Python.h":
     void PyTuple_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
     PyObject *PyLong_FromLongLong(long long value)
 
-# To make an int costs ten times what it costs to hand out one that is there (benchmarks/bench_encodings).
-cdef tuple INTS = tuple(range(TK_SHARED_INTS))
+# To make an int costs ten times what it costs to hand out one that is there (benchmarks/bench_encodings). The first
+# list makes them: they take a millisecond.
+cdef tuple shared_ints = None
+
+
+cdef Py_ssize_t share_ints() except -1:
+    # How many there are.
+    global shared_ints
+    if shared_ints is None:
+        shared_ints = tuple(range(TK_SHARED_INTS))
+    return len(shared_ints)
+
+
 cdef size_t OUTSIDE = <size_t> -1
 cdef object new_array = np.empty, SPANS = np.dtype(np.int64)
 
@@ -128,11 +139,11 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
             spans[i, 1] = max(spans[i, 1] - trailing[i], spans[i, 0])
 
 
-cdef inline PyObject *as_int(int64_t value) noexcept:
-    # A new reference; NULL without memory.
+cdef inline PyObject *as_int(int64_t value, Py_ssize_t shared) noexcept:
+    # A new reference; NULL without memory. Ints below `shared` are there.
     cdef PyObject *made
-    if 0 <= value < TK_SHARED_INTS:
-        made = <PyObject *> PyTuple_GET_ITEM(INTS, <Py_ssize_t> value)
+    if 0 <= value < shared:
+        made = <PyObject *> PyTuple_GET_ITEM(shared_ints, <Py_ssize_t> value)
         Py_INCREF(<object> made)
         return made
     return PyLong_FromLongLong(value)
@@ -142,7 +153,7 @@ def pairs(column) -> list:
     """Return contiguous spans, int64 (n, 2), as a list of tuples."""
     cdef Py_buffer given
     cdef const int64_t *spans
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t i, n, shared = share_ints()
     cdef tuple pair
     cdef PyObject *item
     cdef int side
@@ -154,7 +165,7 @@ def pairs(column) -> list:
         for i in range(n):
             pair = PyTuple_New(2)
             for side in range(2):
-                item = as_int(spans[2 * i + side])
+                item = as_int(spans[2 * i + side], shared)
                 if item is NULL:
                     raise MemoryError
                 PyTuple_SET_ITEM(pair, side, item)
@@ -170,14 +181,14 @@ def ints(column) -> list:
     cdef Py_buffer given
     cdef const uint32_t *values
     cdef PyObject *item
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t i, n, shared = share_ints()
     PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
     try:
         values = <const uint32_t *> given.buf
         n = given.len // <Py_ssize_t> sizeof(uint32_t)
         made = PyList_New(n)
         for i in range(n):
-            item = as_int(values[i])
+            item = as_int(values[i], shared)
             if item is NULL:
                 raise MemoryError
             PyList_SET_ITEM(made, i, item)
