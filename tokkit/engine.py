@@ -213,10 +213,10 @@ class Engine:
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
         matcher = self._none if special == "text" else self.matcher(special, text)
-        if isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD and self.cuts:
-            # A batch puts ids in place part by part, while they are in the cache: one thread gains as well, if later.
-            if threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD:
-                return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
+        # A batch puts ids in place part by part, while they are in the cache: one thread gains as well, if later.
+        long = isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD and self.cuts
+        if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
+            return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
         if self._in_core:
             return self._encoder.encode_array(text, matcher)
         parts = [
