@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -58,11 +59,13 @@ class Encoding(Aligned):
         words: NDArray[np.int32] | Callable[[], NDArray[np.int32]] | None,
         vocab: Vocab,
         text: str | bytes,
+        surfaces: Callable[[], list[bytes] | None] | None = None,
     ) -> None:
         """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
 
         `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
-        in no word (None: all), or what computes them. `text` is the original, str or UTF-8.
+        in no word (None: all), or what computes them. `text` is the original, str or UTF-8; `surfaces` computes what
+        each token stands for in the text that the model was given, None where that is the original.
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -73,9 +76,9 @@ class Encoding(Aligned):
         def make(name: str) -> Any:
             if name == "tokens":
                 return tokens_of(vocab, ids)
-            if name == "covered":
-                utf8 = to_utf8(text)
-                return [utf8[start:end] for start, end in spans.tolist()]
+            if name == "surfaces":
+                made, utf8 = surfaces() if surfaces is not None else None, to_utf8(text)
+                return made if made is not None else [utf8[start:end] for start, end in spans.tolist()]
             if name == "offsets":
                 return character_spans(text, spans)
             if name == "word_ids":
@@ -93,7 +96,7 @@ class Encoding(Aligned):
     def column(self, name: str) -> Any:
         """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
 
-        The lists are "tokens", and "covered": the bytes of the text that each token covers.
+        The lists are "tokens", and "surfaces": what each stands for, in bytes of the text that the model was given.
         """
         column = self._columns.get(name)
         if column is None:
@@ -301,12 +304,8 @@ def replaced(
     def make(name: str) -> Any:
         return columns[name]() if name in columns else encoding.column(name)
 
-    return derived(
-        len(encoding),
-        make if columns else encoding.column,
-        encoding._ranges if ranges is None else ranges,
-        encoding._overflow if overflow is None else overflow,
-    )
+    kept = encoding._ranges if ranges is None else ranges, encoding._overflow if overflow is None else overflow
+    return derived(len(encoding), make if columns else encoding.column, *kept)
 
 
 def added(
@@ -317,7 +316,7 @@ def added(
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
     def make(name: str) -> Any:
-        if name in ("tokens", "covered"):
+        if name in ("tokens", "surfaces"):
             return list(tokens) if name == "tokens" else [b""] * n
         if "offsets" in name:
             return np.zeros((n, 2), dtype=DTYPES[name])
@@ -326,11 +325,13 @@ def added(
     return derived(n, make, {}, ())
 
 
-def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False) -> Encoding:
+def joined(
+    parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False, overflow: Overflow | None = None
+) -> Encoding:
     """Return `parts` as one encoding; `ranges` are, in numbers of parts, those of the result's sequences.
 
     Without `ranges` the parts' own are kept, a later one of the same sequence in place of an earlier. With `grow`,
-    the spans of each part go on from the last span's end.
+    the spans of each part go on from the last span's end. Without `overflow`, the parts' own is combined.
     """
     starts = [0]
     for part in parts:
@@ -340,14 +341,15 @@ def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: boo
         tokens = {s: (at + a, at + b) for part, at in kept for s, (a, b) in part._ranges.items()}
     else:
         tokens = {s: (starts[a], starts[b]) for s, (a, b) in ranges.items()}
+    if len(parts) == 1 and overflow is not None:
+        return replaced(parts[0], ranges=tokens, overflow=overflow)
 
-    def make(name: str) -> Any:
-        return grown(name, parts) if grow and "offsets" in name else together(name, parts)
-
-    def overflow() -> list[Encoding]:
+    def combined() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
+    if overflow is None:
+        overflow = combined if any(part.overflows for part in parts) else ()
+    return derived(starts[-1], partial(grown if grow else together, parts=parts), tokens, overflow)
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
@@ -369,13 +371,15 @@ def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
 def together(name: str, parts: Sequence[Encoding]) -> Any:
     """Return a column of each part, joined."""
     columns = [part.column(name) for part in parts]
-    if name in ("tokens", "covered"):
+    if name in ("tokens", "surfaces"):
         return [token for column in columns for token in column]
     return np.concatenate(columns) if columns else empty(name)
 
 
-def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
-    """Return the spans of each part, moved to where the last span of those before it ends."""
+def grown(name: str, parts: Sequence[Encoding]) -> Any:
+    """Return a column of each part, joined; spans are moved to where the last span of the parts before ends."""
+    if "offsets" not in name:
+        return together(name, parts)
     columns, end = [empty(name)], 0
     for part in parts:
         spans = part.column(name) + end
@@ -386,8 +390,7 @@ def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
 
 def empty(name: str) -> NDArray[Any]:
     """Return a column of no tokens."""
-    column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
-    return column.reshape(0, 2) if "offsets" in name else column
+    return np.empty((0, 2) if "offsets" in name else 0, dtype=DTYPES[name])
 
 
 def read_only(column: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from tokkit.errors import FormatError
+from tokkit.formats import ignored_case
 from tokkit.pretokenizers import patterns
 
 CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
@@ -48,8 +49,8 @@ _ATOM = re.compile(
 _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
-# What one character folds to in several: Oniguruma matches ß with (?i:ss), `regex` does not.
-_FOLDS = ("ff", "fi", "fl", "ss", "st")
+MOST_REPEATS = 100_000
+"""More are an error in Oniguruma."""
 
 
 def from_file(pattern: str) -> str:
@@ -57,7 +58,7 @@ def from_file(pattern: str) -> str:
     ours = _FAMILIES.get(pattern)
     if ours is None:
         check(pattern)
-        return pattern
+        return ignored_case.spelt_out(pattern, _ATOM, _MEMBER, ignored_case.ONIGURUMA, _refused)
     return ours
 
 
@@ -66,7 +67,7 @@ def to_file(pattern: str) -> str:
     text = _WRITTEN.get(pattern)
     if text is None:
         check(pattern)
-        return pattern
+        return ignored_case.spelt_out(pattern, _ATOM, _MEMBER, ignored_case.REGEX, _refused)
     return text
 
 
@@ -79,8 +80,7 @@ def check(pattern: str) -> None:
         ...
     tokkit.errors.FormatError: pattern, at 10: '+' behind '{1,3}' has two meanings; write (?>...{n,m})
     """
-    at, repeated = 0, ""
-    ignore_case = "(?i" in pattern
+    at, repeated, groups, closed = 0, "", [], ""
     while at < len(pattern):
         match = _ATOM.match(pattern, at)
         if match is None:
@@ -94,14 +94,31 @@ def check(pattern: str) -> None:
         if kind == "repeat" and repeated:
             hint = "write (?>...{n,m})" if repeated[-1] == "}" else "one repetition is enough"
             raise FormatError(f"pattern, at {at}: {text!r} behind {repeated!r} has two meanings; {hint}")
+        if kind == "repeat":
+            if not at or closed in ("(?=", "(?!"):
+                raise _refused(at, f"{text!r} repeats nothing: a look-ahead, or the start of the pattern")
+            _check_repeats(at, text)
         repeated = text if kind == "repeat" else ""
+        if kind == "open":
+            groups.append(text)
+        closed = groups.pop() if kind == "close" and groups else ""
         at = _class_end(pattern, match.end()) if kind == "class" else match.end()
         if text == "(?i":
             at += 1
-    if ignore_case and (not pattern.isascii() or any(fold in pattern.lower() for fold in _FOLDS)):
-        raise FormatError(
-            "pattern: (?i:...) with ff, fi, fl, ss, st or letters beyond ASCII folds case in several ways"
-        )
+
+
+def _check_repeats(at: int, text: str) -> None:
+    least, _, most = text.strip("{}").partition(",")
+    if text[0] == "{" and (max(len(least), len(most)) > 6 or max(int(least), int(most or 0)) > MOST_REPEATS):
+        raise _refused(at, f"{text!r} repeats more than {MOST_REPEATS} times")
+    if text in ("{0}", "{0,0}"):
+        raise _refused(at, f"{text!r} repeats nothing")
+    if most and int(most) < int(least):
+        raise _refused(at, f"{text!r} has its least number behind its greatest, which Oniguruma reads as possessive")
+
+
+def _refused(at: int, reason: str) -> FormatError:
+    return FormatError(f"pattern, at {at}: {reason}")
 
 
 def _class_end(pattern: str, at: int) -> int:
