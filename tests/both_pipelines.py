@@ -180,9 +180,9 @@ class Both:
             return False
         if isinstance(self.ours, str):
             raise Parted(self.ours)
-        if self.made["truncation"]:  # pairs overflow in each combination of their parts
-            texts = [text[:30] for text in texts]
         ran = [self.encodings(text) for text in texts]
+        if self.made["truncation"]:  # pairs overflow in each combination of their parts
+            texts = [text[:9] for text in texts]
         for first, second in itertools.pairwise(texts):
             ran.append(self.encodings(first, second))
             ran.append(self.encodings(first.split(), second.split(), pretokenized=True))
