@@ -1,5 +1,5 @@
-/* Texts in by stdin, what the stages of tokenizer.json make of them out by stdout: every text, with the bytes behind it
-   that may be read, ends where its page ends, or begins where it begins, and the pages beside are not there.
+/* Texts in by stdin, what the stages of tokenizer.json make of them out by stdout: every text, with the bytes behind
+   it that may be read, ends where its page ends, or begins where it begins, and the pages beside are not there.
    tests/test_guard_stages.py writes the input, in numbers of 8 bytes and items padded to 8, and compiles the stages
    so that they free by guard_free. */
 #define _DEFAULT_SOURCE
@@ -67,6 +67,7 @@ static void answer(const tk_aligned *a) {
 
 int main(int argc, char **argv) {
     static const int64_t ends[] = {1, 3, 7, 9}, ids[] = {0, 1, 2, 3};
+    static const uint8_t contents[] = "a<s>the\xc3\xa9";
     static const uint8_t flags[] = {0, TK_ADDED_LSTRIP | TK_ADDED_RSTRIP, TK_ADDED_SINGLE_WORD, TK_ADDED_RSTRIP};
     uint8_t *input = NULL;
     size_t size = 0, capacity = 0, got, page = (size_t)sysconf(_SC_PAGESIZE), room = PAGES * page;
@@ -80,8 +81,7 @@ int main(int argc, char **argv) {
     if (argc > 1) return ((const volatile uint8_t *)behind - 1)[atoi(argv[1])]; /* how it ends is known */
     tk_added added[TK_ISAS];
     for (int isa = 0; isa < TK_ISAS; isa++)
-        if (tk_isa_supported(isa) && tk_added_init(&added[isa], (const uint8_t *)"a<s>the\xc3\xa9 ", ends, flags, 4, isa))
-            return 1;
+        if (tk_isa_supported(isa) && tk_added_init(&added[isa], contents, ends, flags, 4, isa)) return 1;
     const uint8_t *at = input;
     for (size_t left = number(&at); left; left--) {
         const size_t n = number(&at);

@@ -1,8 +1,18 @@
-"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
+r"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
 
 Definitions hold patterns in the syntax of the `regex` package. The published families are known by their text in
 either syntax. Any other pattern must keep to what both engines read alike; anything else is refused by name,
-because Oniguruma takes some of it for something else in silence ({1,3}+ repeats the repetition, $ ends a line).
+because Oniguruma takes some of it for something else in silence. What the two have otherwise:
+
+- Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
+  behind a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
+  operations and brackets in classes, `(?m)`, `(?s)`, (?i:...) with letters beyond ASCII, with ff, fi, fl, ss, st
+  (each one character too), and with `\p{...}` in a class.
+- Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, which
+  cannot be repeated, back-references, named groups, comments, `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`,
+  properties that are no general category and none of the scripts below.
+- Run as there: (?i:...) of i, I and `\p{...}` (ignored_case.py spells it out), empty matches, and what is in a named
+  set: that goes by Unicode 16.0, of which `regex` has a newer version (matching.py).
 """
 
 from __future__ import annotations
