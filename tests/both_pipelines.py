@@ -42,18 +42,19 @@ def ours_or_error(call: Callable[[], Any]) -> Any:
         return f"{REFUSED}{type(error).__name__}: {error}"
 
 
-def plainly(encoding: Any, respelt: Callable[[int, str], str], *, offsets: bool = True) -> Json:
+def plainly(encoding: Any, respelt: Callable[[int, str, bytes], str], *, offsets: bool = True) -> Json:
     """All that an encoding says, its tokens in a spelling that both have."""
     told = said(encoding)
 
-    def respell(part: Json) -> None:
-        part["tokens"] = [respelt(id_, token) for id_, token in zip(part["ids"], part["tokens"], strict=True)]
+    def respell(part: Json, of: Any) -> None:
+        surfaces = of.column("surfaces") if isinstance(of, tokkit.Encoding) else [b""] * len(of)
+        part["tokens"] = list(map(respelt, part["ids"], part["tokens"], surfaces))
         if not offsets:
             del part["offsets"]
-        for more in part["overflowing"]:
-            respell(more)
+        for more, other in zip(part["overflowing"], of.overflowing, strict=True):
+            respell(more, other)
 
-    respell(told)
+    respell(told, encoding)
     return told
 
 
@@ -73,24 +74,23 @@ class Both:
         affixes = any(made["model"].get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
         # Bytes of a prefix or suffix that are tokens: tokenizers' offsets are behind the text's end.
         self.offsets = not (affixes and made["model"].get("byte_fallback"))
-        # White space at the ends of unknown tokens of Unigram, and of normalized tokens that take it along, is trimmed
-        # off by what the text was, and by tokenizers by what the text had become.
-        taking = [token for token in made["added_tokens"] if token["lstrip"] or token["rstrip"]]
-        changed = made["normalizer"] is not None and any(token["normalized"] for token in taking)
-        self.offsets = self.offsets and not ((unigram or changed) and trims(made))
         # For these tokenizers gives what of the text they stand for, and we the token: known difference.
         self.surfaces = {token["id"] for token in made["added_tokens"]}
         self.surfaces |= {made["model"]["unk_id"]} if unigram else set()
 
-    def mine(self, id_: int, token: str) -> str:
-        """The spelling of one of our tokens: those of bytes are spelt by their symbols in files."""
-        if id_ in self.surfaces or token == "[PAD]":
-            return "" if id_ in self.surfaces else token
-        return byte_symbols.to_symbols(self.ours.vocab[id_]) if self.by_bytes else token
+    def mine(self, encoding: Any) -> Json:
+        """All that one of our encodings says: in files, tokens of bytes are spelt by their symbols."""
 
-    def yours(self, id_: int, token: str) -> str:
-        """The spelling of one of tokenizers' tokens."""
-        return "" if id_ in self.surfaces else token
+        def spelling(id_: int, token: str, surface: bytes) -> str:
+            if id_ in self.surfaces and surface:
+                return surface.decode("utf-8", "backslashreplace")
+            return byte_symbols.to_symbols(self.ours.vocab[id_]) if self.by_bytes and token != "[PAD]" else token
+
+        return plainly(encoding, spelling, offsets=self.offsets)
+
+    def yours(self, encoding: Any) -> Json:
+        """All that one of tokenizers' encodings says."""
+        return plainly(encoding, lambda id_, token, surface: token, offsets=self.offsets)
 
     def check(self, what: object, ours: Callable[[], Any], theirs: Callable[[], Any]) -> bool:
         """Compare two calls; False where tokenizers fails. We may refuse nothing that it does."""
@@ -109,26 +109,21 @@ class Both:
         """Compare all that the encoding of a text, a pair, or words says."""
         return self.check(
             (first, second, pretokenized, add_special),
-            lambda: plainly(
-                self.ours(first, second, special="all", pretokenized=pretokenized, add_special=add_special),
-                self.mine,
-                offsets=self.offsets,
+            lambda: self.mine(
+                self.ours(first, second, special="all", pretokenized=pretokenized, add_special=add_special)
             ),
-            lambda: plainly(
-                self.theirs.encode(first, second, is_pretokenized=pretokenized, add_special_tokens=add_special),
-                self.yours,
-                offsets=self.offsets,
+            lambda: self.yours(
+                self.theirs.encode(first, second, is_pretokenized=pretokenized, add_special_tokens=add_special)
             ),
         )
 
-    def batch(self, texts: list[str]) -> bool:
+    def batch(self, texts: list[str], pairs: list[str] | None = None) -> bool:
         """Compare a batch, which is filled up to its longest."""
+        given = texts if pairs is None else list(zip(texts, pairs, strict=True))
         return self.check(
-            texts,
-            lambda: [
-                plainly(one, self.mine, offsets=self.offsets) for one in self.ours.encodings(texts, special="all")
-            ],
-            lambda: [plainly(one, self.yours, offsets=self.offsets) for one in self.theirs.encode_batch(texts)],
+            given,
+            lambda: [self.mine(one) for one in self.ours.encodings(texts, pairs, special="all")],
+            lambda: [self.yours(one) for one in self.theirs.encode_batch(given)],
         )
 
     def decoding(self, ids: list[int]) -> bool:
@@ -149,10 +144,10 @@ class Both:
             )
         )
 
-    def padded(self, texts: list[str]) -> None:
+    def padded(self, texts: list[str], pairs: list[str] | None = None) -> None:
         """Compare the arrays of a batch with our own encodings."""
-        made = ours_or_error(lambda: self.ours.encodings(texts, special="all"))
-        rows = ours_or_error(lambda: self.ours.encode_padded(texts, special="all"))
+        made = ours_or_error(lambda: self.ours.encodings(texts, pairs, special="all"))
+        rows = ours_or_error(lambda: self.ours.encode_padded(texts, pairs, special="all"))
         if isinstance(made, str) or isinstance(rows, str):
             # Rows have one length: of what does not fit in a length that is fixed we say so.
             if isinstance(made, str) != isinstance(rows, str) and "more than the" not in str(rows):
@@ -185,16 +180,18 @@ class Both:
             return False
         if isinstance(self.ours, str):
             raise Parted(self.ours)
-        if self.made["truncation"]:  # pairs overflow in each combination of their parts
-            texts = [text[:30] for text in texts]
         ran = [self.encodings(text) for text in texts]
+        if self.made["truncation"]:  # pairs overflow in each combination of their parts
+            texts = [text[:9] for text in texts]
         for first, second in itertools.pairwise(texts):
             ran.append(self.encodings(first, second))
             ran.append(self.encodings(first.split(), second.split(), pretokenized=True))
             ran.append(self.encodings(first, second, add_special=False))
         ran.append(self.encodings(texts[0].split(" "), pretokenized=True))
         ran.append(self.batch(texts))
+        ran.append(self.batch(texts, texts[::-1]))
         self.padded(texts)
+        self.padded(texts, texts[::-1])
         known = sorted(self.theirs.get_vocab().values())
         for text in texts[:2]:
             found = theirs_or_failed(lambda text=text: self.theirs.encode(text))
@@ -205,14 +202,10 @@ class Both:
         # What the rival makes of our file is what it makes of its own.
         self.check(
             ("saved", texts[0]),
-            lambda: theirs_or_failed(lambda: plainly(again.theirs.encode(texts[0]), self.yours, offsets=self.offsets)),
-            lambda: plainly(self.theirs.encode(texts[0]), self.yours, offsets=self.offsets),
+            lambda: theirs_or_failed(lambda: self.yours(again.theirs.encode(texts[0]))),
+            lambda: self.yours(self.theirs.encode(texts[0])),
         )
         return any(ran)
-
-
-def trims(made: Json) -> bool:
-    return '"trim_offsets": true' in json.dumps(made["post_processor"])
 
 
 def shown(told: Any, other: Any) -> str:

@@ -48,10 +48,13 @@ PATTERNS = (
     r" ?[^\s\p{L}]+",
     ".",
     "(?i:the)",
+    r"(?i:[^a-k\s]+|is)",
+    r"(?i:\p{Lu}|x)\p{M}*",
+    "(?>a|e)*",
 )
-REPLACED = (r"\s+", r"\S+", "[aeiou]", r"\s+(?!\S)|\s+", ".", "(?i:the)")
-"""No \\p{…}, for which Replace uses the tables of the `regex` package, of a newer Unicode; and no match of nothing:
-what is put before the first character has no place in the text, and tokenizers' ByteLevel repeats what follows it."""
+REPLACED = tuple(pattern for pattern in PATTERNS if not pattern.endswith("*"))
+"""No match of nothing: what is put before the first character has no place in the text, and tokenizers' ByteLevel
+repeats what follows it."""
 LITERALS = (" ", "a", "e", "th", "\n", "▁", "中", "'", "  ")
 CONTENTS = ("", " ", "▁", "x", "Ġ", "-é-", "\u0301")
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -162,10 +165,8 @@ def decoder(rng: Chance, depth: int = 0) -> Json:
 
 def postprocessor(rng: Chance, depth: int = 0) -> Json:
     kind = rng.choice(("BertProcessing", "RobertaProcessing", "ByteLevel", "Template", "Template", "Sequence"))
-    if kind == "Sequence" and not depth:
-        # What stands behind one that adds tokens sees them as parts of their own: no file has that.
-        first = [byte_level(rng) for _ in range(rng.choice((0, 1, 1, 2)))]
-        return {"type": "Sequence", "processors": [*first, postprocessor(rng, 1)]}
+    if kind == "Sequence" and depth < 3:
+        return some(rng, postprocessor, depth, "processors")
     if kind == "ByteLevel":
         return byte_level(rng)
     if kind in ("BertProcessing", "RobertaProcessing"):

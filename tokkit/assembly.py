@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from tokkit.added_tokens import content
 from tokkit.definition import BPE, Definition, Padding, Truncation
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
@@ -17,7 +18,6 @@ from tokkit.postprocessors.layout import Postprocessor
 from tokkit.postprocessors.lengths import pad
 from tokkit.postprocessors.plain import Plain
 from tokkit.postprocessors.trimming import Spaces
-from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -42,15 +42,14 @@ class Assembler:
         vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        if normalizer is not None and (normalized := [token for token in added if token.normalized]):
-            # They are found as what they are normalized to.
-            ids = [token.id for token in normalized]
-            found = Spaces.of(Vocab.from_list([content(token, normalizer).encode() for token in normalized]))
-            made.leading[ids], made.trailing[ids] = found.leading, found.trailing
-        stripping = {token.id: token.content for token in added if token.lstrip or token.rstrip}
+        # Some stand for what the text has there: added tokens that take white space along, or that are found as what
+        # they are normalized to, and the unknown token of Unigram.
+        varying = {token.id for token in added if token.lstrip or token.rstrip}
+        if normalizer is not None:
+            varying |= {token.id for token in added if token.normalized}
         if (unknown := getattr(self._definition.model, "unk_id", None)) is not None:
-            stripping[unknown] = ""  # of Unigram, whose unknown token stands for the text that it covers
-        return made.with_stripping(stripping) if stripping else made
+            varying.add(unknown)
+        return made.with_varying(varying) if varying else made
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""
@@ -77,14 +76,21 @@ class Assembler:
 
     def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
         utf8, ids, spans, words = self._engine.aligned(text, special)
+        if not isinstance(text, str):
+            text = utf8
+        surfaces = functools.partial(self._engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
-        return Encoding(ids, spans, words, self._definition.vocab, text if isinstance(text, str) else utf8, utf8)
+        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces)
 
     @functools.cached_property
     def _trims(self) -> bool:
-        parts = self.postprocessor.layout().parts
-        return any(getattr(part, "trims", ()) for part in parts)
+        for pair, add_special in itertools.product((False, True), repeat=2):
+            with contextlib.suppress(OptionError):  # of what it cannot do it says so where it is asked to
+                parts = self.postprocessor.layout(pair=pair, add_special=add_special).parts
+                if any(getattr(part, "trims", ()) for part in parts):
+                    return True
+        return False
 
     def encoding(
         self,

@@ -31,7 +31,7 @@ def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
 
 def together(name: str, columns: Sequence[Any]) -> Any:
     """Return the columns of a name, one of each part, as one."""
-    if name in ("tokens", "covered"):
+    if name in ("tokens", "surfaces"):
         return [token for column in columns for token in column]
     return np.concatenate(columns) if columns else empty(name)
 

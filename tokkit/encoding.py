@@ -49,12 +49,14 @@ class Encoding(Aligned):
         vocab: Vocab,
         text: str | bytes,
         utf8: bytes | None = None,
+        surfaces: Callable[[], list[bytes] | None] | None = None,
     ) -> None:
         """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
 
         `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
         in no word (None: all), or what computes them. `text` is the original, str or UTF-8; `utf8` what `to_utf8`
-        gives for it, where it is known.
+        gives for it, where it is known; `surfaces` computes what each token stands for in the text that the model was
+        given, None where that is the original.
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -65,9 +67,9 @@ class Encoding(Aligned):
         def make(name: str) -> Any:
             if name == "tokens":
                 return tokens_of(vocab, ids)
-            if name == "covered":
-                read = utf8 or to_utf8(text)
-                return [read[start:end] for start, end in spans.tolist()]
+            if name == "surfaces":
+                made, read = surfaces() if surfaces is not None else None, utf8 or to_utf8(text)
+                return made if made is not None else [read[start:end] for start, end in spans.tolist()]
             if name == "offsets":
                 return character_spans(text, spans, utf8)
             if name == "word_ids":
@@ -85,7 +87,7 @@ class Encoding(Aligned):
     def column(self, name: str) -> Any:
         """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
 
-        The lists are "tokens", and "covered": the bytes of the text that each token covers.
+        The lists are "tokens", and "surfaces": what each stands for, in bytes of the text that the model was given.
         """
         column = self._columns.get(name)
         if column is None:
@@ -288,12 +290,8 @@ def replaced(
     def make(name: str) -> Any:
         return columns[name]() if name in columns else encoding.column(name)
 
-    return derived(
-        len(encoding),
-        make if columns else encoding.column,
-        encoding._ranges if ranges is None else ranges,
-        encoding._overflow if overflow is None else overflow,
-    )
+    kept = encoding._ranges if ranges is None else ranges, encoding._overflow if overflow is None else overflow
+    return derived(len(encoding), make if columns else encoding.column, *kept)
 
 
 def added(
@@ -304,7 +302,7 @@ def added(
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
     def make(name: str) -> Any:
-        if name in ("tokens", "covered"):
+        if name in ("tokens", "surfaces"):
             return list(tokens) if name == "tokens" else [b""] * n
         if "offsets" in name:
             return np.zeros((n, 2), dtype=DTYPES[name])
@@ -317,13 +315,18 @@ Columns = Callable[[str], list[Any]]
 
 
 def joined(
-    parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False, columns: Columns | None = None
+    parts: Sequence[Encoding],
+    *,
+    ranges: Ranges | None = None,
+    grow: bool = False,
+    columns: Columns | None = None,
+    overflow: Overflow | None = None,
 ) -> Encoding:
     """Return `parts` as one encoding; `ranges` are, in numbers of parts, those of the result's sequences.
 
     Without `ranges` the parts' own are kept, a later one of the same sequence in place of an earlier. With `grow`,
     the spans of each part go on from the last span's end. `columns` gives the parts' columns of a name where they
-    are not the parts' own, none of which then overflows.
+    are not the parts' own. Without `overflow`, the parts' own is combined.
     """
     starts = [0]
     for part in parts:
@@ -339,11 +342,12 @@ def joined(
             return grown(name, parts)
         return together(name, columns(name) if columns is not None else [part.column(name) for part in parts])
 
-    def overflow() -> list[Encoding]:
+    def combined() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    overflows = columns is None and any(part.overflows for part in parts)
-    return derived(starts[-1], make, tokens, overflow if overflows else ())
+    if overflow is None:
+        overflow = combined if any(part.overflows for part in parts) else ()
+    return derived(starts[-1], make, tokens, overflow)
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:

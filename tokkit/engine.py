@@ -289,6 +289,9 @@ class Engine:
         utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
+    def surfaces(self, text: Text, special: Special, ids: object, words: object) -> None:
+        """Return None: each token stands for what it covers."""
+
     def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
         if self._model.drops_unknown:
             utf8, ids, spans = self._with_every_byte._spanned(text, special)

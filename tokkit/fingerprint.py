@@ -10,6 +10,7 @@ import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engine import Engine
+from tokkit.errors import OptionError
 from tokkit.interpreter import Interpreter
 from tokkit.pretokenizers import patterns
 
@@ -66,6 +67,10 @@ def _layout(postprocessor: Any) -> Any:
         return None
     found = []
     for pair in (False, True):
-        for part in postprocessor.layout(pair=pair).parts:
+        try:
+            parts = postprocessor.layout(pair=pair).parts
+        except OptionError:  # what it cannot do
+            parts = ()
+        for part in parts:
             found.append((getattr(part, "ids", None), getattr(part, "number", None), part.type_id))
     return None if found == [(None, 0, 0), (None, 0, 0), (None, 1, 1)] else found

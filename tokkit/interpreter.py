@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.aligned import AlignedText
 from tokkit.added_tokens import AddedTokens
+from tokkit.columns import tokens_of
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engine import Engine, Special, WholeEncoder
 from tokkit.errors import SpecialTokenError
@@ -157,6 +158,27 @@ class Interpreter:
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.aligned(prepared.original, "text")
         return prepared.original, *self._model_for(special).encode(prepared)
+
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes]:
+        """Return what each token of `aligned`, which gave `ids` and `words`, stands for.
+
+        That is its own bytes, and for an added token or Unigram's unknown one what the text has there when it has
+        been normalized.
+        """
+        prepared = self.prepared(text, special)
+        utf8, unknown = prepared.utf8, getattr(self._definition.model, "unk_id", None)
+        spans: list[list[int]] = []
+        if self._bytes is not None or unknown is not None:
+            spans = self._model_for(special).encode(prepared.settled())[1].tolist()
+        if self._bytes is not None:
+            return [utf8[start:end] for start, end in spans]
+        made, bounds, added = tokens_of(self._definition.vocab, ids), prepared.bounds.tolist(), prepared.ids
+        for i, (id_, word) in enumerate(zip(ids.tolist(), words.tolist(), strict=True)):
+            if added[word] is not None:
+                made[i] = utf8[slice(*bounds[word])]
+            elif id_ == unknown:
+                made[i] = utf8[slice(*spans[i])]
+        return made
 
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the caches."""

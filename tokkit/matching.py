@@ -7,11 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tokkit._core.text import category_runs
 from tokkit.definition import is_text
 from tokkit.errors import OptionError, PatternError
 
 if TYPE_CHECKING:
     import regex
+    from numpy.typing import NDArray
 
 SECONDS_PER_MEGABYTE = 20.0
 """How long a pattern may take, as for patterns that split; at least two seconds a text."""
@@ -22,6 +26,88 @@ _LINEAR = re.compile(
     r"(?:\\[pP]\{\w+\}|\\[^pP]|\[\^?[^\[\]\\&~|-]+\]|[^\\\[\](){}|*+?.^$])(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})?",
     re.DOTALL,
 )
+
+
+UNASSIGNED = 0x3FFFF
+"""In no version of Unicode: what `regex`, which has a newer one, is shown where 16.0 assigns nothing."""
+CHANGED = {0x295: 0x296}
+"""What `regex` has in a newer category than that of 16.0 → what it has in the old one."""
+_CN = 29
+"""The number of unassigned code points in the core's table of categories."""
+_NAMED = re.compile(r"\\[pPdDwWbB]|\[:")
+_PARTS = re.compile(
+    r"\\[pP]\{[^}]*\}|\\x(?P<x>[0-9A-Fa-f]{2})|\\u(?P<u>[0-9A-Fa-f]{4})|\\U(?P<U>[0-9A-Fa-f]{8})|\\.|(?P<one>.)",
+    re.DOTALL,
+)
+
+
+@functools.cache
+def _newer() -> NDArray[np.int64]:
+    """Return the code points that `regex` has otherwise than Unicode 16.0, in order."""
+    import regex
+
+    starts, numbers = category_runs()
+    bounds = [*starts.tolist(), 0x110000]
+    known = regex.compile(r"\P{Cn}", cache_pattern=False)
+    found = [*CHANGED]
+    for at in np.flatnonzero(numbers == _CN).tolist():
+        run = np.arange(bounds[at], bounds[at + 1], dtype="<u4").tobytes().decode("utf-32-le")
+        found += [bounds[at] + match.start() for match in known.finditer(run)]
+    return np.unique(found)
+
+
+@functools.cache
+def _blocks() -> NDArray[np.bool_]:
+    """Return which blocks of 64 code points have newer ones."""
+    blocks = np.zeros(0x110000 >> 6, dtype=np.bool_)
+    blocks[_newer() >> 6] = True
+    return blocks
+
+
+@functools.lru_cache(maxsize=256)
+def _pinned(pattern: str) -> bool:
+    """Return whether a pattern names sets of characters, and none that it has itself is of a newer Unicode."""
+    if not _NAMED.search(pattern):
+        return False
+    return (pattern.isascii() and "\\u" not in pattern and "\\U" not in pattern) or not _has_newer(pattern)
+
+
+def _has_newer(pattern: str) -> bool:
+    newer, points = _newer(), []
+    for match in _PARTS.finditer(pattern):
+        code = match["x"] or match["u"] or match["U"]
+        points.append(int(code, 16) if code else ord(match["one"]) if match["one"] else -1)
+    ranges = [(point, point) for point in points]
+    ranges += [(a, c) for a, b, c in zip(points, points[1:], points[2:], strict=False) if b == ord("-") and a >= 0]
+    return any(np.searchsorted(newer, first) < np.searchsorted(newer, last, side="right") for first, last in ranges)
+
+
+def check_version(pattern: str) -> None:
+    r"""Raise PatternError for a pattern that `regex` cannot run as of Unicode 16.0, as Oniguruma does.
+
+    >>> check_version(r"\p{L}+")
+    """
+    if _NAMED.search(pattern) and not _pinned(pattern):
+        raise PatternError(
+            f"the pattern {pattern!r} has characters that Unicode 16.0 does not know besides named sets, "
+            "which only tokenizers runs as of that version"
+        )
+
+
+def as_of_version(pattern: str, text: str) -> str:
+    """Return a text of as many characters in which `regex` finds what the pattern matches as of Unicode 16.0."""
+    if text.isascii() or not _pinned(pattern):
+        return text
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    newer = _newer()
+    # Few blocks of 64 hold any: what is looked up is whether a block does, and only then the code point.
+    found = np.flatnonzero(_blocks()[points >> 6])
+    found = found[np.isin(points[found], newer)]
+    if not len(found):
+        return text
+    changed = points.copy()
+    changed[found] = [CHANGED.get(point, UNASSIGNED) for point in points[found].tolist()]
+    return changed.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @functools.lru_cache(maxsize=64)
@@ -45,12 +131,14 @@ def checked_pattern(given: object) -> dict[str, str]:
         raise OptionError(f"{kind} is text, not {text!r}")
     if kind == "Regex":
         compiled(text)
+        check_version(text)
     return {kind: text}
 
 
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each match of a regular expression; PatternError where finding them takes too long."""
     found_by = compiled(pattern)
+    text = as_of_version(pattern, text)
     limit = 2.0 + SECONDS_PER_MEGABYTE * len(text) / 1e6
     timeout = None if _LINEAR.fullmatch(pattern) else limit
     found: list[tuple[int, int]] = []

@@ -8,6 +8,7 @@ import json
 import random
 import re
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,33 @@ def test_deep_nesting_is_refused(opening: str, depth: int) -> None:
         assert "nested too deep" in error_of(text.encode()) or "not JSON" in error_of(text.encode())
     closed = "[" * depth + "]" * depth
     error_of(f'{{"version": "1.0", "model": {{"type": "BPE", "vocab": {{}}, "merges": {closed}}}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ('{"version": ' + "[" * 3_000_000, 1),
+        ('{"model": {"vocab": {' + '"a":1,' * 300_000 + '"a":1}}}', 30),
+        (
+            '{"model": {"type": "BPE", "vocab": {'
+            + ",".join(f'"a{i}":1' for i in range(100_000))
+            + '}, "merges": []}}',
+            30,
+        ),
+        ('{"version": [' + "[]," * 300_000 + "0]}", 40),
+        ('{"model": {"vocab": {"a": ' + "1" * 3_000_000 + "}}}", 3),
+    ],
+    ids=["nested", "one key again and again", "one id", "many empty arrays", "one long number"],
+)
+def test_what_is_refused_takes_memory_in_proportion_to_the_file(text: str, times: int) -> None:
+    data = text.encode()
+    tracemalloc.start()
+    try:
+        error_of(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < times * len(data) + 1_000_000
 
 
 @pytest.mark.parametrize("name", ["normalizer", "pre_tokenizer", "post_processor", "decoder"])

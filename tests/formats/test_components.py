@@ -1,15 +1,6 @@
 """Every component of tokenizer.json in, read, run, written and read again: as tokenizers does, in both directions.
 
-Known differences, which the random pipelines leave out or do not compare:
-- `tokens` of unknown and added ones are the vocabulary's; tokenizers gives what of the text they stand for.
-- Where special tokens alone are longer than max_length, tokenizers cuts nothing, and we refuse.
-- An added token of which the normalizer leaves nothing is never found; tokenizers cuts before each character. Of two
-  that are normalized alike it finds any.
-- Bytes of a prefix or suffix that fall back to tokens have offsets in the text; tokenizers' are behind its end.
-- Trimmed offsets of unknown tokens of Unigram, and of normalized added tokens that take white space along, go by what
-  the text was; tokenizers' by what it had become.
-- What a match of nothing (Replace), or an empty Prepend, puts before the first character.
-- \\p{...} in Replace goes by the `regex` package's version of Unicode, a newer one.
+Where we differ on purpose, tests/formats/test_differences.py has the test; the random pipelines leave it out.
 """
 
 from __future__ import annotations

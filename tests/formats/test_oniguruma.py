@@ -30,6 +30,7 @@ ALIKE = [
     r"(?i:'s|'t|'re)|\p{L}++|\d{1,3}|(?:ab)*?c|[a-z&|~^-]+|.",
     r"(?>\p{N}{1,3})|(?=x)x|\x41\u00e9|\.\$|[^\s]",
     r"(\s+)|(\S)",
+    r"(?i:'(?:s|t))+|ss|(?i:[@-C])",
 ]
 NOT_ALIKE = [
     r"\p{N}{1,3}+",
@@ -73,7 +74,17 @@ NOT_ALIKE = [
     r"(?#comment)",
     r"(?|a|b)",
     r"(?i:ss)",
+    r"(?i:s\x53)",
     r"(?i:é)",
+    r"(?i:\u00df)",
+    r"(?i:[a-é])",
+    r"(?i:[\p{Lu}x])",
+    r"(?=a)+",
+    r"a(?:b(?!c))(?!c){2}",
+    r"*a",
+    r"a{2,1}",
+    r"a{0}",
+    r"a{100001}",
     "\\",
 ]
 
@@ -110,6 +121,31 @@ def test_what_the_engines_may_read_differently_is_refused_with_its_place(pattern
     for direction in (oniguruma.from_file, oniguruma.to_file):
         with pytest.raises(FormatError, match=r"^pattern[,:] "):
             direction(pattern)
+
+
+@pytest.mark.parametrize(
+    ("given", "ours", "written"),
+    [
+        ("(?i:is)", "(?:[iI][sS\u017f])", "(?:[iI\u0130][sS\u017f])"),
+        (r"(?i:[a-k]|x(?i:K))", "(?:[a-kaAbBcCdDeEfFgGhHiIjJkK\u212a]|[xX](?:[Kk\u212a]))", None),
+        (r"(?i:\p{Lu}'t)a", r"(?:\p{Lu}'[tT])a", FormatError),
+        (r"(?i:[^\s&-i])", None, None),
+        (r"(?i:the)i", r"(?i:the)i", r"(?i:the)i"),
+    ],
+)
+def test_where_case_is_ignored_in_another_way_it_is_spelt_out(given: str, ours: str | None, written: object) -> None:
+    """Oniguruma has i and I for each other, and `regex` also with a dot above or without; \\p{Lu} is Lu alone."""
+    made = oniguruma.from_file(given)
+    text = "".join(map(chr, [*range(0x250), 0x212A, *range(0x1E00, 0x1F00), *b"tTaA'"]))
+    assert split(given, text) == split_by_regex(made, text)
+    assert ours in (made, None)
+    assert "(?i" not in made.replace("(?i:the)", "")
+    if written is FormatError:
+        with pytest.raises(FormatError, match="folded in several ways"):
+            oniguruma.to_file(given)
+    elif isinstance(written, str):
+        assert oniguruma.to_file(given) == written
+        assert split(written, text) == split_by_regex(given, text)
 
 
 @pytest.mark.parametrize("pattern", [p for p in patterns.SCANNERS if p not in (None, patterns.DEEPSEEK_V3)])

@@ -76,7 +76,7 @@ def test_other_spellings_of_the_same_are_read(form: str, parsed: dict[str, Any],
         parsed["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [parsed["pre_tokenizer"]]}
     elif form == "extra flags":
         parsed["post_processor"] = None
-        parsed["decoder"] = {"type": "ByteLevel"}
+        parsed["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}
         del parsed["pre_tokenizer"]["use_regex"]
         parsed["added_tokens"] = [{**token, "normalized": True} for token in parsed["added_tokens"]]
     assert same(read(parsed), make())

@@ -37,14 +37,14 @@ def replace(pattern: dict[str, str]) -> dict[str, object]:
 CHANGES: list[tuple[str, object, str]] = [
     # path, value (… deletes), message
     ("version", "2.0", 'version: "2.0" is not supported; "1.0" is'),
-    ("truncation", {"max_length": 3}, "truncation.stride: missing"),
+    ("truncation", {"max_length": 3}, "truncation.strategy: missing"),
     ("truncation", CUT | {"max_length": -1}, "truncation: truncation: max_length is -1; it must be an int from 0 to"),
     ("truncation", CUT | {"max_length": 3.0}, "truncation.max_length: an integer is needed, not a number"),
     ("truncation", CUT | {"stride": 8}, "truncation: truncation: the stride is 8, and must be less than max_length, 8"),
     ("truncation", CUT | {"strategy": "Longest"}, 'truncation.strategy: "Longest" is not supported; "LongestFirst" or'),
     ("truncation", CUT | {"direction": "Up"}, 'truncation.direction: "Up" is not supported; "Right" or "Left" is'),
     ("truncation", CUT | {"more": 1}, "truncation.more: unknown key"),
-    ("padding", {}, "padding.strategy: missing"),
+    ("padding", {}, "padding.direction: missing"),
     ("padding", FILL | {"strategy": "Longest"}, 'padding.strategy: "Longest" is not supported; "BatchLongest" or'),
     ("padding", FILL | {"strategy": {"Fixed": "8"}}, "padding.strategy.Fixed: an integer is needed, not a string"),
     ("padding", FILL | {"strategy": {"Fixed": 1 << 70}}, "padding: padding: length is 11805"),

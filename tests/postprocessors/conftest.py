@@ -53,8 +53,6 @@ OURS: dict[str, Postprocessor] = {
     "prefix, bert": Sequence((template(*PREFIX), Bert(**ENDS))),
     "bare, bert": Sequence((template(*BARE), Bert(**ENDS))),
 }
-UNLIKE_WHERE_IT_OVERFLOWS = ("prefix, byte level", "prefix, bert", "bert, prefix", "bert, byte level")
-"""Sequences that nobody has: where one processor renames what an earlier one made, and only of the first part."""
 
 
 def theirs(processor: Postprocessor) -> tokenizers.processors.PostProcessor:

@@ -6,8 +6,9 @@ import numpy as np
 
 from tokkit._core.text import to_utf8
 
-cdef extern from "base.h":
+cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE
+    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 
 cdef object check_stage(int status):
@@ -87,6 +88,15 @@ cdef class AlignedText:
             out[i, 0] = self.state.pieces[i].start
             out[i, 1] = self.state.pieces[i].end
         return bounds
+
+    def settled(self):
+        """Return a text of the same pieces whose original is this one as it is now."""
+        cdef AlignedText made = AlignedText(self.utf8)
+        cdef size_t n = self.state.n_pieces
+        check_stage(tk_reserve(&made.state.pieces, &made.state.capacity, n, sizeof(tk_piece)))
+        memcpy(made.state.pieces, self.state.pieces, n * sizeof(tk_piece))
+        made.state.n_pieces = n
+        return made
 
     def spans(self):
         """Return, for each byte of `utf8`, the bytes of the original it comes from: uint32 of shape (n, 2)."""

@@ -102,6 +102,7 @@ def _brief(value: object) -> str:
 
 def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
     """Say what stands around a text and a pair, whatever component puts it there."""
+    from tokkit.errors import OptionError
     from tokkit.formats import components
 
     said, parts = _component(definition.postprocessor, components.POSTPROCESSORS)
@@ -109,9 +110,12 @@ def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
         return said, parts
     name = said.split("(")[0]
     for pair in (False, True):
-        layout = definition.postprocessor.layout(pair=pair)
-        words = [_place(part) for part in layout.parts]
-        parts.append(("pair" if pair else "text", " ".join(words), []))
+        try:
+            layout = definition.postprocessor.layout(pair=pair)
+            words = " ".join(_place(part) for part in layout.parts)
+        except OptionError as error:  # it cannot do that
+            words = str(error)
+        parts.append(("pair" if pair else "text", words, []))
     return name, parts
 
 
@@ -146,7 +150,7 @@ def stages_of(tok: Tokenizer, text: str, special: str) -> list[tuple[str, list[s
     if isinstance(tok.definition.model, BPE):  # its engine cuts and encodes in one
         encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
         words: dict[int | None, bytes] = {}
-        for word, token in zip(encoding.word_ids, encoding.column("covered"), strict=True):
+        for word, token in zip(encoding.word_ids, encoding.column("surfaces"), strict=True):
             words[word] = words.get(word, b"") + token
         found.append(("split", [piece.decode("utf-8", "replace") for piece in words.values()]))
     return found

@@ -215,11 +215,11 @@ def _write_template(template: Any) -> dict[str, Any]:
 
 # ---- the tables
 
-BOOL, TRUE, FALSE = _typed(bool), _typed(bool, default=True), _typed(bool, default=False)
+BOOL, TRUE = _typed(bool), _typed(bool, default=True)
 PATTERN = Field(_pattern, _write_pattern)
 PAIR = Field(_pair, list)
 METASPACE = {"replacement": _text(), "prepend_scheme": _text(), "split": TRUE}
-BYTE_LEVEL_FLAGS = {"add_prefix_space": TRUE, "trim_offsets": TRUE, "use_regex": TRUE}
+BYTE_LEVEL_FLAGS = {"add_prefix_space": BOOL, "trim_offsets": BOOL, "use_regex": TRUE}
 
 NORMALIZERS: dict[str, Kind] = {
     "BertNormalizer": kind(
@@ -242,7 +242,7 @@ NORMALIZERS: dict[str, Kind] = {
 }
 PRETOKENIZERS: dict[str, Kind] = {
     "BertPreTokenizer": kind("pretokenizers.bert:Bert"),
-    "ByteLevel": kind("pretokenizers.byte_level:ByteLevel", **{**BYTE_LEVEL_FLAGS, "add_prefix_space": BOOL}),
+    "ByteLevel": kind("pretokenizers.byte_level:ByteLevel", **BYTE_LEVEL_FLAGS),
     "CharDelimiterSplit": kind("pretokenizers.char_delimiter_split:CharDelimiterSplit", delimiter=_text()),
     "Metaspace": Kind("pretokenizers.metaspace:Metaspace", METASPACE, _read_metaspace),
     "Whitespace": kind("pretokenizers.whitespace:Whitespace"),
@@ -250,7 +250,7 @@ PRETOKENIZERS: dict[str, Kind] = {
     "Sequence": kind("pretokenizers.sequence:Sequence", pretokenizers=_parts(lambda: PRETOKENIZERS)),
     "Split": kind("pretokenizers.split:Split", pattern=PATTERN, behavior=_text(), invert=BOOL),
     "Punctuation": kind("pretokenizers.punctuation:Punctuation", behavior=_text(default="Isolated")),
-    "Digits": kind("pretokenizers.digits:Digits", individual_digits=FALSE),
+    "Digits": kind("pretokenizers.digits:Digits", individual_digits=BOOL),
     "UnicodeScripts": kind("pretokenizers.unicode_scripts:UnicodeScripts"),
     "FixedLength": kind("pretokenizers.fixed_length:FixedLength", length=_typed(int, default=5)),
 }

@@ -30,7 +30,7 @@ TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel")
 
 def type_of(model: Section) -> str:
     """Return the type of a model; files of old do not state it."""
-    stated = model.take("type", str, NULL, default=None)
+    stated = model.take("type", str, default=None)
     if stated is not None:
         if stated not in TYPES:
             strict_json.refuse(model.at("type"), stated, TYPES)
@@ -156,9 +156,8 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
     for index, value in enumerate(added):
         token = Section(value, f"added_tokens[{index}]")
         id_, text = token.take("id", int), token.take("content", str)
-        flags = {name: token.take(name, bool, default=False) for name in ("single_word", "lstrip", "rstrip")}
-        flags["normalized"] = token.take("normalized", bool, default=False)
-        flags["special"] = token.take("special", bool)
+        names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+        flags = {name: token.take(name, bool) for name in names}
         token.finish()
         if not text or not is_text(text):
             raise FormatError(f"{token.at('content')}: {text!a} is no text that a token can have")

@@ -1,8 +1,18 @@
-"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
+r"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
 
 Definitions hold patterns in the syntax of the `regex` package. The published families are known by their text in
 either syntax. Any other pattern must keep to what both engines read alike; anything else is refused by name,
-because Oniguruma takes some of it for something else in silence ({1,3}+ repeats the repetition, $ ends a line).
+because Oniguruma takes some of it for something else in silence. What the two have otherwise:
+
+- Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
+  behind a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
+  operations and brackets in classes, `(?m)`, `(?s)`, (?i:...) with letters beyond ASCII, with ff, fi, fl, ss, st
+  (each one character too), and with `\p{...}` in a class.
+- Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, which
+  cannot be repeated, back-references, named groups, comments, `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`,
+  properties that are no general category and none of the scripts below.
+- Run as there: (?i:...) of i, I and `\p{...}` (ignored_case.py spells it out), empty matches, and what is in a named
+  set: that goes by Unicode 16.0, of which `regex` has a newer version (matching.py).
 """
 
 from __future__ import annotations
@@ -10,6 +20,7 @@ from __future__ import annotations
 import re
 
 from tokkit.errors import FormatError
+from tokkit.formats import ignored_case
 from tokkit.pretokenizers import patterns
 
 CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
@@ -48,8 +59,8 @@ _ATOM = re.compile(
 _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
-# What one character folds to in several: Oniguruma matches ß with (?i:ss), `regex` does not.
-_FOLDS = ("ff", "fi", "fl", "ss", "st")
+MOST_REPEATS = 100_000
+"""More are an error in Oniguruma."""
 
 
 def from_file(pattern: str) -> str:
@@ -57,7 +68,7 @@ def from_file(pattern: str) -> str:
     ours = _FAMILIES.get(pattern)
     if ours is None:
         check(pattern)
-        return pattern
+        return ignored_case.spelt_out(pattern, _ATOM, _MEMBER, ignored_case.ONIGURUMA, _refused)
     return ours
 
 
@@ -66,7 +77,7 @@ def to_file(pattern: str) -> str:
     text = _WRITTEN.get(pattern)
     if text is None:
         check(pattern)
-        return pattern
+        return ignored_case.spelt_out(pattern, _ATOM, _MEMBER, ignored_case.REGEX, _refused)
     return text
 
 
@@ -79,8 +90,7 @@ def check(pattern: str) -> None:
         ...
     tokkit.errors.FormatError: pattern, at 10: '+' behind '{1,3}' has two meanings; write (?>...{n,m})
     """
-    at, repeated = 0, ""
-    ignore_case = "(?i" in pattern
+    at, repeated, groups, closed = 0, "", [], ""
     while at < len(pattern):
         match = _ATOM.match(pattern, at)
         if match is None:
@@ -94,14 +104,31 @@ def check(pattern: str) -> None:
         if kind == "repeat" and repeated:
             hint = "write (?>...{n,m})" if repeated[-1] == "}" else "one repetition is enough"
             raise FormatError(f"pattern, at {at}: {text!r} behind {repeated!r} has two meanings; {hint}")
+        if kind == "repeat":
+            if not at or closed in ("(?=", "(?!"):
+                raise _refused(at, f"{text!r} repeats nothing: a look-ahead, or the start of the pattern")
+            _check_repeats(at, text)
         repeated = text if kind == "repeat" else ""
+        if kind == "open":
+            groups.append(text)
+        closed = groups.pop() if kind == "close" and groups else ""
         at = _class_end(pattern, match.end()) if kind == "class" else match.end()
         if text == "(?i":
             at += 1
-    if ignore_case and (not pattern.isascii() or any(fold in pattern.lower() for fold in _FOLDS)):
-        raise FormatError(
-            "pattern: (?i:...) with ff, fi, fl, ss, st or letters beyond ASCII folds case in several ways"
-        )
+
+
+def _check_repeats(at: int, text: str) -> None:
+    least, _, most = text.strip("{}").partition(",")
+    if text[0] == "{" and (max(len(least), len(most)) > 6 or max(int(least), int(most or 0)) > MOST_REPEATS):
+        raise _refused(at, f"{text!r} repeats more than {MOST_REPEATS} times")
+    if text in ("{0}", "{0,0}"):
+        raise _refused(at, f"{text!r} repeats nothing")
+    if most and int(most) < int(least):
+        raise _refused(at, f"{text!r} has its least number behind its greatest, which Oniguruma reads as possessive")
+
+
+def _refused(at: int, reason: str) -> FormatError:
+    return FormatError(f"pattern, at {at}: {reason}")
 
 
 def _class_end(pattern: str, at: int) -> int:

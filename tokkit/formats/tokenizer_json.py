@@ -73,9 +73,10 @@ def _lengths(value: object, name: str) -> Any:
     if value is None:
         return None
     section = Section(value, name)
-    given: dict[str, Any] = {"direction": section.expect("direction", "Right", "Left").lower()}
+    optional = name == "truncation"  # older files of tokenizers cut the right end, and did not say so
+    given: dict[str, Any] = {"direction": section.expect("direction", "Right", "Left", optional=optional).lower()}
     if name == "truncation":
-        given["strategy"] = STRATEGIES[section.expect("strategy", *STRATEGIES)]
+        given["strategy"] = STRATEGIES[section.expect("strategy", *STRATEGIES, optional=False)]
         given["max_length"], given["stride"] = section.take("max_length", int), section.take("stride", int)
     else:
         strategy = section.take("strategy", str, dict)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tokkit.definition import Truncation, is_text
-from tokkit.encoding import Encoding, added, joined, replaced
+from tokkit.encoding import Encoding, Overflow, added, joined
 from tokkit.errors import OptionError
 from tokkit.postprocessors.lengths import truncate
 from tokkit.postprocessors.trimming import Spaces, Trim, trimmed
@@ -29,12 +28,18 @@ class Added:
     ids: tuple[int, ...]
     tokens: tuple[bytes, ...]
     type_id: int = 0
+    overflow_type_id: int = 0
     special: bool = True
 
     @classmethod
     def one(cls, token: tuple[str, int], type_id: int = 0) -> Added:
         """Return the part of one token, given as (text, id)."""
-        return cls((token[1],), (token[0].encode(),), type_id)
+        return cls((token[1],), (token[0].encode(),), type_id, type_id)
+
+    def encoding(self, *, overflow: bool = False) -> Encoding:
+        """Return the tokens, as they stand where the text is or where it overflows."""
+        type_id = self.overflow_type_id if overflow else self.type_id
+        return added(self.ids, self.tokens, type_id=type_id, special=self.special)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +53,43 @@ class Text:
 
 
 Part = Added | Text
+Ranges = Mapping[int, tuple[int, int]]
+"""Number of a text → (first, one past the last) of the parts that are its."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parts that processors of a sequence have put together so far.
+    """What processors of a sequence have made so far of one text, or tokens that one has added: an encoding to be.
 
-    `ranges` say which parts are those of a text: number of the text → (first, one past the last).
+    `ranges` say which parts are those of a text, and `overflow_ranges` the same for each part that overflows.
     """
 
     parts: tuple[Part, ...]
-    ranges: Mapping[int, tuple[int, int]]
+    ranges: Ranges
+    overflow_ranges: Ranges
+
+    @property
+    def text(self) -> Text | None:
+        """The place of the text among the parts, if there is one."""
+        return next((part for part in self.parts if isinstance(part, Text)), None)
 
     def between(self, before: tuple[Part, ...], after: tuple[Part, ...], sequence: int) -> Group:
         """Return the group with tokens around it, as that of text number `sequence`; only these show as special."""
         inside = [replace(part, special=False) if isinstance(part, Added) else part for part in self.parts]
-        start = len(before)
-        return Group((*before, *inside, *after), {sequence: (start, start + len(inside))})
+        ranges = {sequence: (len(before), len(before) + len(inside))}
+        return Group((*before, *inside, *after), ranges, ranges)
 
     def typed(self, type_id: int, *, overflow: bool = False) -> Group:
-        """Return the group with all tokens of one type; texts that overflow keep theirs unless `overflow`."""
+        """Return the group with all tokens of one type; those that overflow keep theirs unless `overflow`."""
         parts: list[Part] = []
         for part in self.parts:
-            if isinstance(part, Text) and overflow:
-                part = replace(part, overflow_type_id=type_id)
-            parts.append(replace(part, type_id=type_id))
+            parts.append(
+                replace(part, type_id=type_id, overflow_type_id=type_id if overflow else part.overflow_type_id)
+            )
         return replace(self, parts=tuple(parts))
 
     def numbered(self, sequence: int) -> Group:
-        """Return the group as that of text number `sequence`, besides what it is already."""
+        """Return the group as that of text number `sequence`, besides what it is already; not what overflows."""
         return replace(self, ranges={**self.ranges, sequence: (0, len(self.parts))})
 
     def trimmed(self, add_prefix_space: bool) -> Group:
@@ -89,75 +102,77 @@ class Group:
         return replace(self, parts=tuple(parts))
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts of an encoding in turn, and which of them are the texts'; `ranges` is None if nobody says."""
+    """Groups in turn: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
 
-    parts: tuple[Part, ...]
-    ranges: Mapping[int, tuple[int, int]] | None
-    _added: dict[int, Encoding] = field(default_factory=dict, init=False, repr=False, compare=False)
+    __slots__ = ("_added", "groups", "parts", "ranges")
 
-    @classmethod
-    def of(cls, groups: Sequence[Group]) -> Layout:
-        """Return the layout of groups in turn; of two ranges for one text, the later holds."""
-        parts: list[Part] = []
-        ranges: dict[int, tuple[int, int]] = {}
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = tuple(groups)
+        self.parts: tuple[Part, ...] = tuple(part for group in groups for part in group.parts)
+        self.ranges: dict[int, tuple[int, int]] = {}
+        at = 0
         for group in groups:
-            at = len(parts)
-            ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
-            parts += group.parts
-        return cls(tuple(parts), ranges)
+            self.ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
+            at += len(group.parts)
+        # Of a text nothing is known yet; an encoding of nothing is not looked at.
+        self._added = [part.encoding() if isinstance(part, Added) else joined(()) for part in self.parts]
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
-        """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet."""
-        plain = self.ranges is not None and not any(encoding.overflows for encoding in encodings)
-        parts = []
-        for i, part in enumerate(self.parts):
-            if isinstance(part, Text):
-                encoding = encodings[part.number]
-                parts.append(encoding if plain else _placed(encoding, part, spaces))
-            else:
-                if i not in self._added:
-                    self._added[i] = added(part.ids, part.tokens, type_id=part.type_id, special=part.special)
-                parts.append(self._added[i])
-        if plain:  # an object for each part would cost a short text as much as its tokens
+        """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet.
 
-            def columns(name: str) -> list[Any]:
-                return [_column(part, place, name, spaces) for part, place in zip(parts, self.parts, strict=True)]
+        What overflows comes as from tokenizers, which joins the encodings of the groups one by one.
+        """
+        parts = [
+            encodings[part.number] if isinstance(part, Text) else made
+            for part, made in zip(self.parts, self._added, strict=True)
+        ]
+        overflow: Overflow = ()
+        if any(encoding.overflows for encoding in encodings):
+            overflow = lambda: joined(self._of_groups(parts, encodings, spaces)).overflowing  # noqa: E731
+        return _joined(parts, self.parts, spaces, self.ranges, overflow)
 
-            return joined(parts, ranges=self.ranges, columns=columns)
-        if self.ranges is not None:
-            return joined(parts, ranges=self.ranges)
-        if len(parts) == 1:
-            return parts[0]
-        return joined([replaced(part, ranges={i: (0, len(part))}) for i, part in enumerate(parts)])
+    def _of_groups(
+        self, parts: Sequence[Encoding], encodings: Sequence[Encoding], spaces: Spaces | None
+    ) -> list[Encoding]:
+        """Return the encoding of each group, with what overflows of its text."""
+        made, at = [], 0
+        for group in self.groups:
+            places = [
+                replace(part, type_id=part.overflow_type_id) if isinstance(part, Text) else part for part in group.parts
+            ]
+            overflow = []
+            for text in encodings[group.text.number].overflowing if group.text else ():
+                others = [part.encoding(overflow=True) if isinstance(part, Added) else text for part in group.parts]
+                overflow.append(_joined(others, places, spaces, group.overflow_ranges, ()))
+            own = parts[at : at + len(group.parts)]
+            made.append(_joined(own, group.parts, spaces, group.ranges, tuple(overflow)))
+            at += len(own)
+        return made
+
+
+def _joined(
+    parts: Sequence[Encoding], places: Sequence[Part], spaces: Spaces | None, ranges: Ranges, overflow: Overflow
+) -> Encoding:
+    """Return encodings as one, each with the type ids and offsets that its place gives it.
+
+    An object for each part would cost a short text as much as its tokens.
+    """
+
+    def columns(name: str) -> list[Any]:
+        return [_column(part, place, name, spaces) for part, place in zip(parts, places, strict=True)]
+
+    return joined(parts, ranges=ranges, columns=columns, overflow=overflow)
 
 
 def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -> Any:
-    """Return a column of what stands in a place, as `_retyped` has it."""
+    """Return a column of what stands in a place."""
     if isinstance(place, Text):
         if name == "type_ids":
             return np.full(len(encoding), place.type_id, dtype=np.uint32)
         if name == "offsets" and place.trims:
             return trimmed(encoding, place.trims, spaces)
     return encoding.column(name)
-
-
-def _placed(encoding: Encoding, place: Text, spaces: Spaces | None) -> Encoding:
-    """Return an encoding with the type ids and offsets that its place gives it, and what overflows likewise."""
-    main = _retyped(encoding, place.type_id, place, spaces)
-    if not encoding.overflows:
-        return main
-    own = place.overflow_type_id
-    return replaced(main, overflow=lambda: [_retyped(part, own, place, spaces) for part in encoding.overflowing])
-
-
-def _retyped(encoding: Encoding, type_id: int, place: Text, spaces: Spaces | None) -> Encoding:
-    place = replace(place, type_id=type_id)
-    changed: dict[str, Any] = {
-        name: partial(_column, encoding, place, name, spaces) for name in ("type_ids", "offsets")
-    }
-    return replaced(encoding, **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +195,13 @@ class Postprocessor(ABC):
     @staticmethod
     def texts(pair: bool) -> list[Group]:
         """Return one text or two as no processor has seen them, with the type ids 0 and 1."""
-        return [Group((Text(i, i, i),), {i: (0, 1)}) for i in range(1 + pair)]
+        return [Group((Text(i, i, i),), {i: (0, 1)}, {i: (0, 1)}) for i in range(1 + pair)]
 
     def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
         """Return where tokens stand around one text or a pair; without `add_special`, in which order the texts."""
         key = pair, add_special
         if key not in self._layouts:
-            made = Layout.of(self.arrange(self.texts(pair), add_special=add_special))
+            made = Layout(self.arrange(self.texts(pair), add_special=add_special))
             used = {part.number for part in made.parts if isinstance(part, Text)}
             if missing := set(range(1 + pair)) - used:
                 which = "the only text" if not pair else ("the first text", "the second text")[min(missing)]

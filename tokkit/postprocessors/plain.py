@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tokkit.postprocessors.layout import Group, Layout, Postprocessor
+from tokkit.postprocessors.layout import Group, Postprocessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,5 @@ class Plain(Postprocessor):
         return 0
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Leave everything as it is."""
-        return groups
-
-    def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
-        """Return the texts in turn."""
-        return Layout(Layout.of(self.texts(pair)).parts, None)
+        """Leave everything as it is, but for what is said of whose the tokens are."""
+        return [replace(group, ranges=group.ranges if len(groups) > 1 else {}, overflow_ranges={}) for group in groups]

@@ -126,7 +126,7 @@ class Template(Postprocessor):
                 token = specials[piece.what]
                 if add_special:
                     tokens = tuple(text.encode() for text in token.tokens)
-                    arranged.append(Group((Added(token.ids, tokens, piece.type_id),), {}))
+                    arranged.append(Group((Added(token.ids, tokens, piece.type_id),), {}, {}))
             elif piece.what < len(groups):
                 arranged.append(groups[piece.what].typed(piece.type_id).numbered(piece.what))
             else:

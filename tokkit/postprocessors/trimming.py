@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,26 +33,22 @@ class Spaces:
 
     leading: Integers
     trailing: Integers
-    stripping: Mapping[int, str] = field(default_factory=dict)
-    """Ids of tokens whose white space is that of the text they cover, if that holds what is said here: added ones
-    that take white space along, each with its content, and unknown ones."""
-    _strips: NDArray[np.bool_] | None = None
+    varying: NDArray[np.bool_] | None = None
+    """Of which ids the spaces are those of the text that a token stands for, wherever it does."""
 
-    def with_stripping(self, stripping: Mapping[int, str]) -> Spaces:
-        """Return the same with these tokens, id → content, looked at where they stand."""
-        strips = np.zeros(len(self.leading), dtype=bool)
-        strips[list(stripping)] = True
-        return Spaces(self.leading, self.trailing, stripping, strips)
+    def with_varying(self, ids: Collection[int]) -> Spaces:
+        """Return the same with tokens of these ids looked at where they stand."""
+        varying = np.zeros(len(self.leading), dtype=bool)
+        varying[list(ids)] = True
+        return Spaces(self.leading, self.trailing, varying)
 
     def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
         """Return how many spaces each token of an encoding begins and ends with."""
         ids = encoding.column("ids")
         leading, trailing = self.leading[ids], self.trailing[ids]
-        if self._strips is not None:
-            for i in np.flatnonzero(self._strips[ids]).tolist():
-                text = encoding.column("covered")[i].decode()
-                if self.stripping[int(ids[i])] not in text:
-                    continue
+        if self.varying is not None:
+            for i in np.flatnonzero(self.varying[ids]).tolist():
+                text = encoding.column("surfaces")[i].decode()
                 leading[i] = len(text) - len(text.lstrip(SPACE + WHITE_SPACE))
                 trailing[i] = len(text) - len(text.rstrip(SPACE + WHITE_SPACE))
         return leading, trailing

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.text import category_runs
+from tokkit.matching import CHANGED, UNASSIGNED
 
 LIMIT = 0x110000
 CATEGORIES = (
@@ -21,10 +22,6 @@ CATEGORIES = (
 )
 """By the numbers of the core's table, where two more stand for the white space and the line ends among Cc."""
 WHITE_CONTROL, LINE_END = 30, 31
-UNASSIGNED = 0x3FFFF
-"""In no version of Unicode: `regex`, which has a newer one, is asked for this where 16.0 assigns nothing."""
-CHANGED = {0x295: 0x296}
-"""What `regex` has in a newer category than that of 16.0 → what it has in the old one."""
 CIRCLED = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 r"""Letters in circles and squares: symbols that are Alphabetic, and so in \w."""
 THIRD_CASES = {"k": 0x212A, "K": 0x212A, "s": 0x17F, "S": 0x17F, "i": 0x130, "I": 0x131}

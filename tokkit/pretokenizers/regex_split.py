@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokkit.errors import PatternError
+from tokkit.matching import as_of_version
 
 if TYPE_CHECKING:
     import regex
@@ -61,6 +62,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
     Text between matches is dropped, or kept as pieces of its own. A pattern that takes too long: PatternError.
     """
     timeout = _seconds(text)
+    text = as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     last = 0
     try:
@@ -89,6 +91,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """
     search = compile_pattern(pattern).search
     seconds = _seconds(text)
+    text = as_of_version(pattern, text)
     deadline = time.monotonic() + seconds
     found: list[tuple[int, int]] = []
     at, last = 0, -1

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tokkit._core import pretokenize
 from tokkit._core.aligned import AlignedText
 from tokkit.errors import OptionError
+from tokkit.matching import check_version
 from tokkit.pretokenizers import regex_split
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
@@ -59,6 +60,8 @@ class Split:
         object.__setattr__(self, "behavior", behavior_named(behavior))
         object.__setattr__(self, "invert", bool(invert))
         object.__setattr__(self, "_chosen", choose(self.expression, keep_unmatched=False))
+        if self._chosen.split is None:
+            check_version(self.expression)
 
     @property
     def expression(self) -> str:
