@@ -211,15 +211,24 @@ def test_bytes_are_utf8() -> None:
         engine.encode(5)  # type: ignore[arg-type]
 
 
-def test_the_cache_is_bounded_and_changes_nothing() -> None:
+@pytest.mark.parametrize("long_words", [0, 2, 8])
+def test_the_caches_are_bounded_and_change_nothing(long_words: int) -> None:
     engine, slow = made(definition(BertNormalizer()))
-    small = bert.BertEncoder(engine._model.core, clean=True, chinese=True, strip=True, lower=True, cache_words=8)
+    sizes = {"cache_words": 8, "cache_long_words": long_words}
+    small = bert.BertEncoder(engine._model.core, clean=True, chinese=True, strip=True, lower=True, **sizes)
     rng = random.Random(3)
-    for _ in range(30):
-        text = " ".join("".join(rng.choices("abcABC", k=rng.randrange(1, 17))) for _ in range(300))
-        assert small.encode(text) == slow.encode(text)
+    for _ in range(60):
+        # Few letters in words of up to 40 bytes: many tokens and few, and words that come again.
+        words = ["".join(rng.choices(("abcABC", "ab", ["un", "aff", "able"])[n % 3], k=n)) for n in range(1, 41)]
+        text = " ".join(rng.choices(words, k=300))
+        for one in (small, engine._encoder):
+            ids, spans, numbers = one.aligned(text.encode())
+            _, *wanted = slow.aligned(text, "text")
+            assert ids.tolist() == one.encode(text) == wanted[0].tolist()
+            assert spans.tolist() == wanted[1].tolist()
+            assert numbers.tolist() == wanted[2].tolist()
     info = small.cache_info()
-    assert info["words"] <= info["most_words"] == 8
+    assert info["words"] <= info["most_words"] == 8 + long_words
     assert info["misses"] > 1000
 
 

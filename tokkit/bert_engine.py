@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 CACHE_WORDS = 1 << 17
 """Words, of 32 bytes each, that one thread's cache holds."""
 
+CACHE_LONG_WORDS = 1 << 16
+"""Words of up to 31 bytes, of 64 bytes each, that are too long for the other or have more than three tokens."""
+
 PART_TEXTS = 1 << 17
 """Characters of the texts that a thread of a batch takes at a time."""
 
@@ -63,6 +66,7 @@ class BertEngine(Interpreter):
             strip=normalizer.strips_accents,
             lower=normalizer.lowercase,
             cache_words=CACHE_WORDS,
+            cache_long_words=CACHE_LONG_WORDS,
         )
         tokens = definition.added_tokens
         self._all = _matcher(tokens)

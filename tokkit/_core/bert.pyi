@@ -11,7 +11,15 @@ def use_isa(name: str | None) -> None: ...
 
 class BertEncoder:
     def __init__(
-        self, model: PieceEncoder, *, clean: bool, chinese: bool, strip: bool, lower: bool, cache_words: int
+        self,
+        model: PieceEncoder,
+        *,
+        clean: bool,
+        chinese: bool,
+        strip: bool,
+        lower: bool,
+        cache_words: int,
+        cache_long_words: int,
     ) -> None: ...
     def encode(self, text: Text, matcher: SpecialMatcher | None = None) -> list[int] | None: ...
     def encode_array(self, text: Text, matcher: SpecialMatcher | None = None) -> NDArray[np.uint32] | None: ...

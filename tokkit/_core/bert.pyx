@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tokkit._core.id_blocks cimport BlockPool
-from tokkit._core.models cimport PieceEncoder, tk_model, tk_model_worker
+from tokkit._core.models cimport PieceEncoder, filled, tk_model, tk_model_worker, tk_unit_cache
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
     TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
@@ -36,7 +36,7 @@ cdef extern from "bert.h" nogil:
         size_t utf8_capacity
     int tk_bert_build(tk_bert *m, const tk_model *model, int clean, int chinese, int strip, int lower)
     void tk_bert_free(tk_bert *m)
-    int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words)
+    int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words, size_t cache_long_words)
     void tk_bert_worker_free(tk_bert_worker *w)
     void tk_bert_worker_shrink(tk_bert_worker *w, size_t most)
     void tk_bert_begin(tk_bert_worker *w, int aligned)
@@ -47,6 +47,8 @@ cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+
+new_array, SPANS, WORDS = np.empty, np.dtype(np.int64), np.dtype(np.int32)
 
 tk_isa_use(chosen_isa())
 
@@ -60,8 +62,8 @@ cdef class Worker:
     # Cache and scratch for one thread at a time.
     cdef tk_bert_worker state
 
-    def __cinit__(self, size_t cache_words):
-        if tk_bert_worker_init(&self.state, cache_words) != TK_OK:
+    def __cinit__(self, size_t cache_words, size_t cache_long_words):
+        if tk_bert_worker_init(&self.state, cache_words, cache_long_words) != TK_OK:
             raise MemoryError("not enough memory for the cache of words")
 
     def __dealloc__(self):
@@ -78,16 +80,18 @@ cdef class BertEncoder:
     cdef PieceEncoder model
     cdef list idle
     cdef BlockPool pool
-    cdef size_t cache_words
+    cdef size_t cache_words, cache_long_words
 
     def __cinit__(
-        self, PieceEncoder model not None, *, bint clean, bint chinese, bint strip, bint lower, size_t cache_words
+        self, PieceEncoder model not None, *, bint clean, bint chinese, bint strip, bint lower, size_t cache_words,
+        size_t cache_long_words
     ):
         cdef int status
         self.model = model
         self.idle = []
         self.pool = BlockPool()
         self.cache_words = cache_words
+        self.cache_long_words = cache_long_words
         with nogil:
             status = tk_bert_build(&self.state, &model.model, clean, chinese, strip, lower)
         if status != TK_OK:
@@ -100,7 +104,7 @@ cdef class BertEncoder:
         try:
             return self.idle.pop()
         except IndexError:
-            return Worker(self.cache_words)
+            return Worker(self.cache_words, self.cache_long_words)
 
     cdef object give_back(self, Worker worker):
         tk_bert_worker_shrink(&worker.state, KEEP_BYTES)
@@ -204,35 +208,31 @@ cdef class BertEncoder:
         try:
             if not self.run(worker, text, matcher, True):
                 return None
-            spans, words = np.empty((o.n, 2), dtype=np.int64), np.empty(o.n, dtype=np.int32)
-            if o.n:
-                copy_tokens(o, spans, words)
-            return self.as_array(worker), spans, words
+            return (
+                self.as_array(worker),
+                filled(new_array((o.n, 2), SPANS), o.spans, o.n * 2 * sizeof(int64_t)),
+                filled(new_array(o.n, WORDS), o.words, o.n * sizeof(int32_t)),
+            )
         finally:
             self.give_back(worker)
 
     def cache_info(self) -> dict:
         """Return sizes and counts of the idle workers' caches, added up."""
         cdef Worker worker
+        cdef tk_unit_cache *units
         totals = {"workers": 0, "words": 0, "most_words": 0, "misses": 0}
         for worker in list(self.idle):
             totals["workers"] += 1
-            totals["words"] += worker.state.cache.n
+            units = &worker.state.model.cache
+            totals["words"] += worker.state.cache.n + units.n
             totals["most_words"] += 2 * (worker.state.cache.mask + 1) if worker.state.cache.mask else 0
+            totals["most_words"] += units.mask + 1 if units.units is not NULL else 0
             totals["misses"] += worker.state.cache.misses
         return totals
 
 
 cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
-
-
-cdef object copy_tokens(tk_model_worker *o, int64_t[:, ::1] spans, int32_t[::1] words):
-    cdef size_t k
-    for k in range(o.n):
-        spans[k, 0] = o.spans[2 * k]
-        spans[k, 1] = o.spans[2 * k + 1]
-        words[k] = o.words[k]
 
 
 cdef int read_text(const TextView *view, tk_bert_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
