@@ -18,6 +18,8 @@ from tokkit.vocab import Vocab
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
 """Makes a column by its name: an array of one row a token, `Runs` for one, or the list of the tokens' bytes."""
+Lister = Callable[[str], list[Any] | None]
+"""Makes the list of a column from those of other encodings; None where it has to be made from the column."""
 
 
 class Encoding(Aligned):
@@ -38,7 +40,7 @@ class Encoding(Aligned):
     ([b'low', b'er'], [(0, 3), (3, 5)], 1)
     """
 
-    __slots__ = ("_columns", "_lists", "_make", "_overflow")
+    __slots__ = ("_columns", "_listed", "_lists", "_make", "_overflow")
     __hash__ = None  # type: ignore[assignment]  # equal by content, as lists are
 
     def __init__(
@@ -75,8 +77,8 @@ class Encoding(Aligned):
         self._set(n, make, {}, ())
         self._columns.update(ids=read_only(ids), byte_offsets=read_only(spans))
 
-    def _set(self, n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> None:
-        self._n, self._make, self._ranges, self._overflow = n, make, ranges, overflow
+    def _set(self, n: int, make: Maker, ranges: Ranges, overflow: Overflow, listed: Lister | None = None) -> None:
+        self._n, self._make, self._ranges, self._overflow, self._listed = n, make, ranges, overflow, listed
         self._columns: dict[str, Any] = {}
         self._lists: dict[str, list[Any]] = {}
 
@@ -85,11 +87,9 @@ class Encoding(Aligned):
 
         The lists are "tokens", and "covered": the bytes of the text that each token covers.
         """
-        column = self._columns.get(name)
-        if column is None:
-            column = self.raw(name)
-            if isinstance(column, Runs):
-                column = self._columns[name] = read_only(column.to_array(DTYPES[name]))
+        column = self.raw(name)
+        if isinstance(column, Runs):
+            column = self._columns[name] = read_only(column.to_array(DTYPES[name]))
         return column
 
     def raw(self, name: str) -> Any:
@@ -97,8 +97,7 @@ class Encoding(Aligned):
         column = self._columns.get(name)
         if column is None:
             column = self._make(name)
-            if not isinstance(column, Runs):
-                column = self._columns[name] = column if isinstance(column, list) else read_only(column)
+            column = self._columns[name] = read_only(column) if isinstance(column, np.ndarray) else column
         return column
 
     def as_arrays(self, *names: str) -> dict[str, NDArray[Any]]:
@@ -124,6 +123,8 @@ class Encoding(Aligned):
         return found
 
     def _make_list(self, name: str) -> list[Any]:
+        if self._listed is not None and (made := self._listed(name)) is not None:
+            return made
         if name == "tokens":
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
@@ -276,10 +277,10 @@ def checked_direction(direction: str) -> str:
     return direction
 
 
-def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
+def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow, listed: Lister | None = None) -> Encoding:
     """Return an encoding of `n` tokens whose columns `make` computes when they are asked for."""
     encoding = Encoding.__new__(Encoding)
-    encoding._set(n, make, ranges, overflow)
+    encoding._set(n, make, ranges, overflow, listed)
     return encoding
 
 
@@ -296,11 +297,15 @@ def replaced(
     def make(name: str) -> Any:
         return columns[name]() if name in columns else encoding.raw(name)
 
+    def listed(name: str) -> list[Any] | None:
+        return None if name in columns or name == "sequence_ids" else encoding._list(name)
+
     return derived(
         len(encoding),
         make if columns else encoding.raw,
         encoding._ranges if ranges is None else ranges,
         encoding._overflow if overflow is None else overflow,
+        listed,
     )
 
 
@@ -341,10 +346,19 @@ def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: boo
     def make(name: str) -> Any:
         return grown(name, parts) if grow and "offsets" in name else together(name, parts)
 
+    def listed(name: str) -> list[Any] | None:
+        if name == "sequence_ids" or (grow and "offsets" in name):
+            return None
+        made: list[Any] = []
+        for part in parts:
+            made += part._list(name)
+        return made
+
     def overflow() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
+    overflows = any(part._overflow != () for part in parts)
+    return derived(starts[-1], make, tokens, overflow if overflows else (), listed)
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
