@@ -11,15 +11,23 @@ from numpy.typing import NDArray
 from tokkit._core.spans import pairs
 from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.columns import DTYPES, Runs, grown, read_only, together, tokens_of
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
-"""Makes a column by its name: an array of one row a token, `Runs` for one, or the list of the tokens' bytes."""
-Lister = Callable[[str], list[Any] | None]
-"""Makes the list of a column from those of other encodings; None where it has to be made from the column."""
+"""Makes a column by its name: an array of one row a token, or the list of the tokens' bytes."""
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "ids": np.dtype(np.uint32),
+    "type_ids": np.dtype(np.uint32),
+    "attention_mask": np.dtype(np.uint8),
+    "special_tokens_mask": np.dtype(np.uint8),
+    "word_ids": np.dtype(np.int32),
+    "offsets": np.dtype(np.int64),
+    "byte_offsets": np.dtype(np.int64),
+}
+"""The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
 
 
 class Encoding(Aligned):
@@ -40,7 +48,7 @@ class Encoding(Aligned):
     ([b'low', b'er'], [(0, 3), (3, 5)], 1)
     """
 
-    __slots__ = ("_columns", "_listed", "_lists", "_make", "_overflow")
+    __slots__ = ("_columns", "_lists", "_make", "_overflow")
     __hash__ = None  # type: ignore[assignment]  # equal by content, as lists are
 
     def __init__(
@@ -72,13 +80,13 @@ class Encoding(Aligned):
                 return character_spans(text, spans)
             if name == "word_ids":
                 return np.full(n, -1, dtype=np.int32) if words is None else words() if callable(words) else words
-            return Runs((int(name == "attention_mask"), n))
+            return np.full(n, name == "attention_mask", dtype=DTYPES[name])
 
         self._set(n, make, {}, ())
         self._columns.update(ids=read_only(ids), byte_offsets=read_only(spans))
 
-    def _set(self, n: int, make: Maker, ranges: Ranges, overflow: Overflow, listed: Lister | None = None) -> None:
-        self._n, self._make, self._ranges, self._overflow, self._listed = n, make, ranges, overflow, listed
+    def _set(self, n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> None:
+        self._n, self._make, self._ranges, self._overflow = n, make, ranges, overflow
         self._columns: dict[str, Any] = {}
         self._lists: dict[str, list[Any]] = {}
 
@@ -87,17 +95,10 @@ class Encoding(Aligned):
 
         The lists are "tokens", and "covered": the bytes of the text that each token covers.
         """
-        column = self.raw(name)
-        if isinstance(column, Runs):
-            column = self._columns[name] = read_only(column.to_array(DTYPES[name]))
-        return column
-
-    def raw(self, name: str) -> Any:
-        """Return one column as it was made: as `column` does, or `Runs`."""
         column = self._columns.get(name)
         if column is None:
             column = self._make(name)
-            column = self._columns[name] = read_only(column) if isinstance(column, np.ndarray) else column
+            column = self._columns[name] = column if isinstance(column, list) else read_only(column)
         return column
 
     def as_arrays(self, *names: str) -> dict[str, NDArray[Any]]:
@@ -123,15 +124,11 @@ class Encoding(Aligned):
         return found
 
     def _make_list(self, name: str) -> list[Any]:
-        if self._listed is not None and (made := self._listed(name)) is not None:
-            return made
         if name == "tokens":
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
             return pairs(np.ascontiguousarray(self.column(name)))
-        if isinstance(column := self._sequence_ids() if name == "sequence_ids" else self.raw(name), Runs):
-            return column.to_list()
-        values: list[Any] = column.tolist()
+        values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
         return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
 
     @property
@@ -270,6 +267,13 @@ Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
 """The parts cut off, or what makes them once they are asked for: of a pair they are many."""
 
 
+def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
+    """Return the bytes of the tokens of `ids`."""
+    blob = vocab.blob
+    starts, ends = vocab.offsets[ids].tolist(), vocab.offsets[ids.astype(np.int64) + 1].tolist()
+    return [blob[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
 def checked_direction(direction: str) -> str:
     """Return "left" or "right", or raise OptionError."""
     if direction not in ("left", "right"):
@@ -277,10 +281,10 @@ def checked_direction(direction: str) -> str:
     return direction
 
 
-def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow, listed: Lister | None = None) -> Encoding:
+def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
     """Return an encoding of `n` tokens whose columns `make` computes when they are asked for."""
     encoding = Encoding.__new__(Encoding)
-    encoding._set(n, make, ranges, overflow, listed)
+    encoding._set(n, make, ranges, overflow)
     return encoding
 
 
@@ -295,17 +299,13 @@ def replaced(
     """Return an encoding that differs in what is given: columns as functions that make them once they are needed."""
 
     def make(name: str) -> Any:
-        return columns[name]() if name in columns else encoding.raw(name)
-
-    def listed(name: str) -> list[Any] | None:
-        return None if name in columns or name == "sequence_ids" else encoding._list(name)
+        return columns[name]() if name in columns else encoding.column(name)
 
     return derived(
         len(encoding),
-        make if columns else encoding.raw,
+        make if columns else encoding.column,
         encoding._ranges if ranges is None else ranges,
         encoding._overflow if overflow is None else overflow,
-        listed,
     )
 
 
@@ -314,16 +314,14 @@ def added(
 ) -> Encoding:
     """Return an encoding of tokens that are not of any text: special tokens and padding."""
     n = len(ids)
-    given = {"type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
+    given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
     def make(name: str) -> Any:
         if name in ("tokens", "covered"):
             return list(tokens) if name == "tokens" else [b""] * n
-        if name == "ids":
-            return np.array(ids, dtype=np.uint32)
         if "offsets" in name:
             return np.zeros((n, 2), dtype=DTYPES[name])
-        return Runs((given[name], n)) if name in given else np.full(n, -1, dtype=DTYPES[name])
+        return np.full(n, given.get(name, -1), dtype=DTYPES[name])
 
     return derived(n, make, {}, ())
 
@@ -346,19 +344,10 @@ def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: boo
     def make(name: str) -> Any:
         return grown(name, parts) if grow and "offsets" in name else together(name, parts)
 
-    def listed(name: str) -> list[Any] | None:
-        if name == "sequence_ids" or (grow and "offsets" in name):
-            return None
-        made: list[Any] = []
-        for part in parts:
-            made += part._list(name)
-        return made
-
     def overflow() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    overflows = any(part._overflow != () for part in parts)
-    return derived(starts[-1], make, tokens, overflow if overflows else (), listed)
+    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
@@ -375,3 +364,34 @@ def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
         choices += [[*done, other] for other in others]
         done.append(part)
     return choices
+
+
+def together(name: str, parts: Sequence[Encoding]) -> Any:
+    """Return a column of each part, joined."""
+    columns = [part.column(name) for part in parts]
+    if name in ("tokens", "covered"):
+        return [token for column in columns for token in column]
+    return np.concatenate(columns) if columns else empty(name)
+
+
+def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
+    """Return the spans of each part, moved to where the last span of those before it ends."""
+    columns, end = [empty(name)], 0
+    for part in parts:
+        spans = part.column(name) + end
+        columns.append(spans)
+        end = int(spans[-1, 1]) if len(spans) else end
+    return np.concatenate(columns)
+
+
+def empty(name: str) -> NDArray[Any]:
+    """Return a column of no tokens."""
+    column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
+    return column.reshape(0, 2) if "offsets" in name else column
+
+
+def read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that nobody can write through."""
+    column = column.view()
+    column.flags.writeable = False
+    return column

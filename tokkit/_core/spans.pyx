@@ -1,16 +1,8 @@
 # Where tokens begin and end in, the same in characters, trimmed, or as a list of tuples out.
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.list cimport PyList_GET_ITEM, PyList_New, PyList_SET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 import numpy as np
-
-cdef enum:
-    N_SMALL = 1 << 12  # places of texts of a page: to make an int and drop it takes as long as the rest of a tuple
-
-cdef list SMALL = list(range(N_SMALL))
 
 
 def of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
@@ -69,32 +61,15 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
             spans[i, 1] = max(spans[i, 1] - trailing[i], spans[i, 0])
 
 
-def pairs(spans) -> list:
-    """Return spans, int64 (n, 2) and contiguous, as a list of tuples."""
-    cdef Py_buffer view
-    PyObject_GetBuffer(spans, &view, PyBUF_SIMPLE)  # a typed memoryview takes as long as a hundred tuples
-    try:
-        if view.len % (2 * sizeof(int64_t)):
-            raise ValueError("spans are int64, of shape (n, 2)")
-        return as_tuples(<const int64_t *> view.buf, view.len // <Py_ssize_t> (2 * sizeof(int64_t)))
-    finally:
-        PyBuffer_Release(&view)
-
-
-cdef inline object number(int64_t value):
-    return <object> PyList_GET_ITEM(SMALL, value) if 0 <= value < N_SMALL else value
-
-
-cdef list as_tuples(const int64_t *spans, Py_ssize_t n):
-    cdef list made = PyList_New(n)
-    cdef object start, end = 0, pair
+def pairs(const int64_t[:, ::1] spans) -> list:
+    """Return spans as a list of tuples."""
+    cdef list made = []
+    cdef object start, end = 0
     cdef int64_t last = 0
-    cdef Py_ssize_t i
-    for i in range(n):
-        start = end if spans[2 * i] == last else number(spans[2 * i])  # many begin where the one before ends
-        last = spans[2 * i + 1]
-        end = number(last)
-        pair = (start, end)
-        Py_INCREF(pair)
-        PyList_SET_ITEM(made, i, pair)
+    cdef size_t i
+    for i in range(<size_t> spans.shape[0]):
+        start = end if spans[i, 0] == last else spans[i, 0]  # most begin where the one before ends
+        last = spans[i, 1]
+        end = last
+        made.append((start, end))
     return made

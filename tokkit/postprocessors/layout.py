@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tokkit.columns import Runs
+import numpy as np
+
 from tokkit.definition import Truncation, is_text
 from tokkit.encoding import Encoding, added, joined, replaced
 from tokkit.errors import OptionError
@@ -133,7 +134,7 @@ def _placed(encoding: Encoding, place: Text, spaces: Spaces | None) -> Encoding:
 
 
 def _retyped(encoding: Encoding, type_id: int, place: Text, spaces: Spaces | None) -> Encoding:
-    type_ids = partial(Runs, (type_id, len(encoding)))
+    type_ids = partial(np.full, len(encoding), type_id, dtype=np.uint32)
     if not place.trims:
         return replaced(encoding, type_ids=type_ids)
     return replaced(encoding, type_ids=type_ids, offsets=lambda: trimmed(encoding, place.trims, spaces))
