@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from tokkit.cli.training import Job, Result
     from tokkit.tokenizer import Tokenizer
 
-NAMES = {"bbpe": "byte-level BPE", "wordpiece": "WordPiece", "word": "whole words", "char": "single characters"}
+NAMES = {
+    "bbpe": "byte-level BPE",
+    "wordpiece": "WordPiece",
+    "word": "whole words",
+    "char": "single characters",
+    "hybrid": "whole words with a fallback",
+}
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000
 """How much of the training text the compression is measured on: enough for three digits, a tenth of a second."""

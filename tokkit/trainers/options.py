@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     max_input_chars_per_word: int
     explain: Callable[[Step], object] | None
     level: Literal["characters", "bytes"]
+    fallback: Literal["char", "byte"]
 
 
 class Training(Protocol):
