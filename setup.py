@@ -47,6 +47,7 @@ SOURCES = {
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
 }
+SOURCES["bert_batch"] = []
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {

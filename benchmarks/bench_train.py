@@ -1,7 +1,8 @@
-"""A corpus and a size in, a table of trainers out: byte-level BPE, one process each, the vocabularies compared.
+"""A corpus and a size in, a table of trainers out: byte-level BPE or WordPiece, one process each, results compared.
 
 wall is of the whole process, from before its start to the end of training; "train" leaves the start of Python out.
-Exit status 1 if tokkit's vocabulary or merges are not tokenizers', or depend on the number of threads.
+Exit status 1 if what tokkit gives depends on the number of threads, or is not what tokenizers gives: the same merges
+and ids of BPE; of WordPiece, whose runs differ there from one another, pieces no further from one than they are apart.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ def options() -> harness.Parser:
     """Return the command line of this program."""
     parser = harness.Parser(__doc__)
     add = parser.add_argument
+    add("--model", choices=list(TRAINERS), default="bbpe", help="what is trained")
     add("--corpus", default=corpora.defaults("english-prose")[0], help="a name, or a text file")
     add("--mb", type=float, default=12.0, help="megabytes of it")
     add("--vocab-size", type=int, default=32000, help="size of the vocabulary, bytes included")
-    add("--contenders", type=harness.names, default=",".join(TRAINERS), help="who runs")
+    add("--contenders", type=harness.names, help="who runs; all, if not given")
     add("--threads", type=lambda text: [int(n) for n in harness.names(text)], default="1,2", help="numbers of threads")
     add("--rounds", type=int, default=3, help="runs of each; figures are medians")
     add("--timeout", type=float, default=900.0, help="seconds until a run is given up")
@@ -44,7 +46,13 @@ def measure(args: Any, path: Path) -> tuple[Runs, list[str]]:
                 key = (name, threads)
                 if key in failed:
                     continue
-                job = {"trainer": name, "path": str(path), "size": args.vocab_size, "threads": threads}
+                job = {
+                    "model": args.model,
+                    "trainer": name,
+                    "path": str(path),
+                    "size": args.vocab_size,
+                    "threads": threads,
+                }
                 found = harness.child("benchmarks.train_job", job, threads=threads, timeout=args.timeout)
                 if "error" in found:
                     failed[key] = f"# {name} with {threads} threads: {found['error']}"
@@ -54,10 +62,17 @@ def measure(args: Any, path: Path) -> tuple[Runs, list[str]]:
     return {key: found for key, found in runs.items() if key not in failed}, [*failed.values()]
 
 
+def apart(run: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+    """Return how many pieces are in one of two vocabularies alone."""
+    return len(set(run["pieces"]).symmetric_difference(other["pieces"]))
+
+
 def verdict(run: Mapping[str, Any], right: Mapping[str, Any] | None) -> str:
     """Say how a run's vocabulary compares with the reference's."""
     if right is None:
         return "no reference"
+    if run["pieces"]:
+        return f"{apart(run, right)} pieces differ"
     if run["merges"] != right["merges"]:
         return "differs"
     return "equal" if run["vocab"] == right["vocab"] else "merges equal, other ids"
@@ -89,25 +104,32 @@ def rows(runs: Runs) -> list[dict[str, object]]:
 
 def right(runs: Runs) -> bool:
     """Return whether tokkit ran, gave one result in all its runs, and gave tokenizers' where that one ran."""
-    results = {
-        (run["vocab"], run["merges"])
-        for (name, _), found in runs.items()
-        if name in ("tokkit", "tokenizers")
-        for run in found
-    }
-    return len(results) == 1 and any(name == "tokkit" for name, _ in runs)
+    ours, theirs = (
+        [run for (name, _), found in runs.items() if name == wanted for run in found]
+        for wanted in ("tokkit", "tokenizers")
+    )
+    if len({(run["vocab"], run["merges"]) for run in ours}) != 1:
+        return False
+    if not ours[0]["pieces"]:
+        return all((run["vocab"], run["merges"]) == (ours[0]["vocab"], ours[0]["merges"]) for run in theirs)
+    if len(theirs) < 2:
+        return True  # one run does not tell how far they are apart
+    most = max(apart(a, b) for a in theirs for b in theirs)
+    return min(apart(ours[0], run) for run in theirs) <= most
 
 
 def main() -> int:
     """Measure as the command line says; return the exit status."""
     parser = options()
     args = parser.parse_args()
-    parser.known("contenders", args.contenders, TRAINERS)
+    args.contenders = args.contenders or list(TRAINERS[args.model])
+    parser.known("contenders", args.contenders, TRAINERS[args.model])
     try:
         corpus = corpora.read(args.corpus, args.mb)
     except FileNotFoundError as error:
         parser.error(str(error))
-    about = {"corpus": f"{corpus.name} {corpus.megabytes:.1f} MB, one file", "vocabulary": args.vocab_size}
+    source = f"{corpus.name} {corpus.megabytes:.1f} MB, one file"
+    about = {"corpus": source, "vocabulary": args.vocab_size, "model": args.model}
     print(harness.conditions(f"{args.threads}, each process on as many CPUs", **about), flush=True)
     with tempfile.TemporaryDirectory(prefix="tokkit-bench-") as folder:
         path = Path(folder) / "corpus.txt"

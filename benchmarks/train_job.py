@@ -65,7 +65,38 @@ def gigatoken(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, 
     return lambda: ([ids[i] for i in range(len(ids))], [(bytes(a), bytes(b)) for a, b in merges])
 
 
-TRAINERS = {"tokkit": tokkit, "tokenizers": tokenizers, "gigatoken": gigatoken}
+def wordpiece(score: str) -> Callable[[str, int, int], Callable[[], tuple[Tokens, Merges]]]:
+    """WordPiece of ours by one of its scores, with our defaults."""
+
+    def start(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+        import tokkit
+
+        made = tokkit.train([path], model="wordpiece", score=score, vocab_size=size, threads=threads)
+        return lambda: (list(made.vocab), [])
+
+    return start
+
+
+def tokenizers_wordpiece(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+    """The WordPiece of tokenizers, by frequency, set up as tokkit's defaults are."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    made.train([path], trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False))
+    return lambda: ([token.encode() for token in made.get_vocab()], [])
+
+
+TRAINERS = {
+    "bbpe": {"tokkit": tokkit, "tokenizers": tokenizers, "gigatoken": gigatoken},
+    "wordpiece": {
+        "tokkit": wordpiece("frequency"),
+        "tokkit-likelihood": wordpiece("likelihood"),
+        "tokenizers": tokenizers_wordpiece,
+    },
+}
+"""Model → trainers of it by name."""
 
 
 def peak_mib() -> float:
@@ -95,14 +126,16 @@ def digest(tokens: Iterable[bytes]) -> str:
     return total.hexdigest()
 
 
-def job(trainer: str, path: str, size: int, threads: int) -> dict[str, object]:
+def job(model: str, trainer: str, path: str, size: int, threads: int) -> dict[str, object]:
     """Train once; the figures are taken before the vocabulary is read out."""
     start = time.perf_counter()
-    learnt = TRAINERS[trainer](path, size, threads)
+    learnt = TRAINERS[model][trainer](path, size, threads)
     figures = {"train": time.perf_counter() - start, "cpu": cpu_seconds(), "peak": peak_mib(), "ended": time.time()}
     tokens, merges = learnt()
     sides = [side for pair in merges for side in pair]
-    return {**figures, "tokens": len(tokens), "vocab": digest(tokens), "merges": digest(sides), "n_merges": len(merges)}
+    pieces = sorted(token.decode() for token in tokens) if model == "wordpiece" else []  # for counting what differs
+    about = {"tokens": len(tokens), "vocab": digest(tokens), "merges": digest(sides), "n_merges": len(merges)}
+    return {**figures, **about, "pieces": pieces}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -200,6 +201,57 @@ def test_a_batch_is_its_texts_one_by_one_for_any_number_of_threads() -> None:
     assert [len(part) for part in engine.encode_batch([], "text", 3)] == [0, 1]
     with pytest.raises(TypeError, match="text 1 of the batch is int"):
         engine.encode_batch(["a", 5], "text", 1)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="text 2 of the batch: the bytes are not UTF-8 at offset 1"):
+        engine.encode_batch(["a", b"b", b"b\xff"], "text", 1)
+
+
+def test_texts_that_the_components_take_stand_in_their_places_of_a_batch() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    odd = "the \U0001d165\u0301\U0001d16d cat"
+    assert engine._encoder.encode(odd) is None
+    assert engine._encoder.encode("the cat") is not None
+    plain = ["the cat " * 9000, "", "un the", "é" * 70000, "cat"]
+    for batch in (
+        [odd],
+        [odd, odd],
+        [odd, *plain, odd],
+        [*plain, odd, "", odd, *plain],
+        [*plain * 30, odd, *plain * 9],
+    ):
+        one = [slow.encode_array(text) for text in batch]
+        for threads in (1, 3):
+            ids, offsets = engine.encode_batch(batch, "text", threads)
+            assert offsets.tolist() == [0, *np.cumsum([len(array) for array in one]).tolist()]
+            assert ids.tolist() == np.concatenate(one).tolist()
+
+
+def test_threads_that_share_a_tokenizer_get_the_right_tokens() -> None:
+    engine, slow = made(definition(BertNormalizer()))
+    batch = list(texts())[::5]
+    wanted = [slow.aligned(text, "text") for text in batch]
+    flat = np.concatenate([ids for _, ids, _, _ in wanted]).tolist()
+    wrong: list[object] = []
+    start = threading.Barrier(6)
+
+    def work(offset: int) -> None:
+        start.wait()
+        for i in range(len(batch)):
+            k = (i * 7 + offset * 31) % len(batch)
+            _, ids, spans, words = engine.aligned(batch[k], "text")
+            same = [a.tolist() == b.tolist() for a, b in zip((ids, spans, words), wanted[k][1:], strict=True)]
+            if not all(same) or engine.encode(batch[k]) != wanted[k][1].tolist():
+                wrong.append(k)
+            if i % 40 == offset and engine.encode_batch(batch, "text", 1 + offset % 3)[0].tolist() != flat:
+                wrong.append("batch")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong
+    assert engine.cache_info()["workers"] <= 12
 
 
 def test_bytes_are_utf8() -> None:
@@ -211,15 +263,24 @@ def test_bytes_are_utf8() -> None:
         engine.encode(5)  # type: ignore[arg-type]
 
 
-def test_the_cache_is_bounded_and_changes_nothing() -> None:
+@pytest.mark.parametrize("long_words", [0, 2, 8])
+def test_the_caches_are_bounded_and_change_nothing(long_words: int) -> None:
     engine, slow = made(definition(BertNormalizer()))
-    small = bert.BertEncoder(engine._model.core, clean=True, chinese=True, strip=True, lower=True, cache_words=8)
+    sizes = {"cache_words": 8, "cache_long_words": long_words}
+    small = bert.BertEncoder(engine._model.core, clean=True, chinese=True, strip=True, lower=True, **sizes)
     rng = random.Random(3)
-    for _ in range(30):
-        text = " ".join("".join(rng.choices("abcABC", k=rng.randrange(1, 17))) for _ in range(300))
-        assert small.encode(text) == slow.encode(text)
+    for _ in range(60):
+        # Few letters in words of up to 40 bytes: many tokens and few, and words that come again.
+        words = ["".join(rng.choices(("abcABC", "ab", ["un", "aff", "able"])[n % 3], k=n)) for n in range(1, 41)]
+        text = " ".join(rng.choices(words, k=300))
+        for one in (small, engine._encoder):
+            ids, spans, numbers = one.aligned(text.encode())
+            _, *wanted = slow.aligned(text, "text")
+            assert ids.tolist() == one.encode(text) == wanted[0].tolist()
+            assert spans.tolist() == wanted[1].tolist()
+            assert numbers.tolist() == wanted[2].tolist()
     info = small.cache_info()
-    assert info["words"] <= info["most_words"] == 8
+    assert info["words"] <= info["most_words"] == 8 + long_words
     assert info["misses"] > 1000
 
 

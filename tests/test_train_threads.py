@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tokkit._core.bpe_train import BPETrainer, WordCounts
+from tokkit._core.spelling import Spelling
+from tokkit._core.wordpiece_train import WordPieceTrainer
 
 BYTES = [(bytes([byte]), 1) for byte in range(256)]
 TEXT = b"a few words and a few more, over and over\n" * 400_000
@@ -75,13 +77,32 @@ def test_counts_are_refused_while_a_training_takes_them(call: Callable[[WordCoun
     assert counts.items() == []
 
 
+def by_bytes() -> BPETrainer:
+    return BPETrainer(many_words(), BYTES, 1 << 20, 0, 9)
+
+
+def by_likelihood() -> WordPieceTrainer:
+    digits = [str(digit) for digit in range(10)]
+    tokens = [((prefix + digit).encode(), 1) for prefix in ("", "##") for digit in digits]
+    spelling = Spelling([(digit, int(digit), 10 + int(digit)) for digit in digits], b"##")
+    return WordPieceTrainer(many_words(), tokens, 1 << 20, 1, spelling)
+
+
+@pytest.mark.parametrize("make", [by_bytes, by_likelihood])
 @pytest.mark.parametrize(
     "call",
-    [BPETrainer.merges, BPETrainer.tokens, lambda training: training.n_ids, lambda training: training.run(0)],
+    [
+        lambda training: training.merges(),
+        lambda training: training.tokens(),
+        lambda training: training.n_ids,
+        lambda training: training.run(0),
+    ],
     ids=["merges", "tokens", "n_ids", "run"],
 )
-def test_a_training_is_refused_while_it_runs(call: Callable[[BPETrainer], object]) -> None:
-    training = BPETrainer(many_words(), BYTES, 1 << 20, 0, 9)
+def test_a_training_is_refused_while_it_runs(
+    make: Callable[[], BPETrainer | WordPieceTrainer], call: Callable[[BPETrainer | WordPieceTrainer], object]
+) -> None:
+    training = make()
     assert refused(lambda: training.run(sys.maxsize), lambda: call(training))
     assert training.run(sys.maxsize)
     assert training.n_ids == len(training.tokens()[1]) // 8

@@ -91,6 +91,15 @@ def test_a_pair_below_min_frequency_is_not_merged_however_high_its_score() -> No
     assert "qu" in tokens_of(tokkit.train(counts, model="wordpiece", vocab_size=40, min_frequency=1))
 
 
+def test_of_equal_scores_the_more_frequent_pair_wins_then_the_one_of_lower_ids() -> None:
+    """Each pair has 1/8 of N: 4/(4 · 8) or 2/(4 · 4); "ad" has the lowest ids, and comes behind "xb" and "yb"."""
+    counts = {"xb": 4, "yb": 4, "cd": 2, "c": 2, "ad": 2, "a": 2}
+    steps: list[Step] = []
+    tokkit.train(counts, model="wordpiece", vocab_size=15, special_tokens=["[UNK]"], explain=steps.append)
+    assert (steps[0].token, steps[0].score) == ("xb", (steps[0].total or 0) / 8)
+    assert [step.token for step in steps] == ["xb", "yb", "ad", "cd"]
+
+
 def theirs(source: Path | list[str], vocab_size: int, **options: Any) -> set[str]:
     """The pieces of one run of tokenizers."""
     tokenizers = pytest.importorskip("tokenizers")

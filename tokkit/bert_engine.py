@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tokkit._core.bert import BertEncoder
+from tokkit._core.bert_batch import BertBatch
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit.definition import AddedToken, Definition
@@ -22,13 +19,16 @@ from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.pretokenizers.bert import Bert as BertPretokenizer
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tokkit._core.text import Text
 
 CACHE_WORDS = 1 << 17
 """Words, of 32 bytes each, that one thread's cache holds."""
 
-PART_TEXTS = 1 << 17
-"""Characters of the texts that a thread of a batch takes at a time."""
+CACHE_LONG_WORDS = 1 << 16
+"""Words of up to 31 bytes, of 64 bytes each, that are too long for the other or have more than three tokens."""
 
 
 def runs(definition: Definition) -> bool:
@@ -63,6 +63,7 @@ class BertEngine(Interpreter):
             strip=normalizer.strips_accents,
             lower=normalizer.lowercase,
             cache_words=CACHE_WORDS,
+            cache_long_words=CACHE_LONG_WORDS,
         )
         tokens = definition.added_tokens
         self._all = _matcher(tokens)
@@ -106,37 +107,18 @@ class BertEngine(Interpreter):
             for text in texts:
                 self._refuse(text)
             special = "text"
-        texts = list(texts)
-        ends = np.cumsum([_length(text, number) for number, text in enumerate(texts)], dtype=np.int64)
-        size = int(ends[-1]) if len(ends) else 0
-        threads = min(threads, 1 + size // CHARACTERS_A_THREAD)
-        parts = [texts]
-        if threads > 1:
-            bounds = [0, *np.searchsorted(ends, np.arange(PART_TEXTS, size, PART_TEXTS)).tolist(), len(texts)]
-            parts = [texts[a:b] for a, b in itertools.pairwise(bounds) if a < b]
-        found: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [_NOTHING] * len(parts)
-        waiting = list(range(len(parts)))[::-1]
-
-        def work() -> None:
-            while waiting:
-                try:
-                    number = waiting.pop()
-                except IndexError:  # another thread was faster
-                    return
-                found[number] = self._encode_part(parts[number], special)
-
-        together(work, threads, waiting.clear)
-        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum(np.concatenate([counts for _, counts in found]), out=offsets[1:])
-        return found[0][0] if len(found) == 1 else np.concatenate([ids for ids, _ in found]), offsets
-
-    def _encode_part(self, texts: list[Text], special: Special) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         fast, matcher = self._fast(special)
-        made = self._encoder.encode_several(texts, matcher) if fast else None
-        if made is not None:
-            return made
-        arrays = [self.encode_array(text, special) for text in texts]
-        return np.concatenate([_NO_IDS, *arrays]), np.array([len(array) for array in arrays], dtype=np.int64)
+        if not fast:
+            return super().encode_batch(texts, special, threads)
+        batch = BertBatch(self._encoder, list(texts), matcher)
+        try:
+            threads = min(threads, 1 + batch.units // CHARACTERS_A_THREAD)
+            together(batch.run, threads, batch.stop)
+            batch.make_room({k: super(BertEngine, self).encode_array(texts[k], special) for k in batch.odd()})
+            together(batch.move, threads, batch.stop)
+            return batch.result()
+        finally:
+            batch.close()
 
     def aligned(
         self, text: Text, special: Special
@@ -154,13 +136,3 @@ class BertEngine(Interpreter):
 
 def _matcher(tokens: Sequence[AddedToken]) -> SpecialMatcher | None:
     return SpecialMatcher({token.content.encode(): token.id for token in tokens}) if tokens else None
-
-
-def _length(text: Text, number: int) -> int:
-    if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
-    return len(text)
-
-
-_NO_IDS = np.empty(0, dtype=np.uint32)
-_NOTHING = _NO_IDS, np.empty(0, dtype=np.int64)

@@ -122,8 +122,10 @@ class Encoding(Aligned):
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
             return pairs(np.ascontiguousarray(self.column(name)))
-        if name == "ids":
+        if name in ("ids", "type_ids"):
             return ints(np.ascontiguousarray(self.column(name)))
+        if name in ("attention_mask", "special_tokens_mask"):
+            return list(self.column(name).tobytes())  # half the time of tolist()
         values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
         return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import LONG, slice_of
+from newer_characters import NEWER, known
 from strategies import MARKS, adversarial, documents
 from tokkit.errors import OptionError, PatternError
 from tokkit.normalizers.bert import Bert
@@ -55,20 +56,6 @@ for clean, chinese, strip, lower in product((True, False), (True, False), (None,
     options = {"clean_text": clean, "handle_chinese_chars": chinese, "strip_accents": strip, "lowercase": lower}
     PAIRS["Bert " + " ".join(map(str, options.values()))] = (Bert(**options), N.BertNormalizer(**options))
 FEW = [name for name in PAIRS if not name.startswith("Bert") or name.startswith("Bert True True None")]
-
-
-def ranges(path: Path) -> set[int]:
-    parts = [line.split() for line in path.read_text(encoding="ascii").splitlines() if line[0] != "#"]
-    bounds = [part.partition("-") for line in parts for part in line]
-    return {c for first, _, last in bounds for c in range(int(first, 16), int(last or first, 16) + 1)}
-
-
-NEWER = ranges(Path(__file__).with_name("newer_than_unicode_9.txt"))
-"""What a form or the order of marks treats otherwise than tokenizers, whose tables of forms are of Unicode 9.0."""
-
-
-def known(text: str) -> str:
-    return "".join(c for c in text if ord(c) not in NEWER)
 
 
 def same(name: str, text: str, cut: str = "") -> None:

@@ -1,12 +1,11 @@
 # A WordPiece model and the options of BERT's normalizer in, an encoder of raw text out: ids, or tokens with spans.
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from tokkit._core.id_blocks cimport BlockPool
-from tokkit._core.models cimport PieceEncoder, tk_model, tk_model_worker
+from tokkit._core.models cimport PieceEncoder, filled, tk_model_worker, tk_unit_cache
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
     TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
@@ -22,31 +21,12 @@ cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY
     int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
-cdef extern from "bert.h" nogil:
-    int TK_BERT_ODD
-    ctypedef struct tk_bert:
-        pass
-    ctypedef struct tk_bert_cache:
-        size_t mask, n
-        uint64_t misses
-    ctypedef struct tk_bert_worker:
-        tk_bert_cache cache
-        tk_model_worker model
-        uint8_t *utf8
-        size_t utf8_capacity
-    int tk_bert_build(tk_bert *m, const tk_model *model, int clean, int chinese, int strip, int lower)
-    void tk_bert_free(tk_bert *m)
-    int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words)
-    void tk_bert_worker_free(tk_bert_worker *w)
-    void tk_bert_worker_shrink(tk_bert_worker *w, size_t most)
-    void tk_bert_begin(tk_bert_worker *w, int aligned)
-    int tk_bert_encode(const tk_bert *m, tk_bert_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop)
-    int tk_bert_append(tk_bert_worker *w, uint32_t id, size_t start, size_t end)
-
 cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+
+new_array, SPANS, WORDS = np.empty, np.dtype(np.int64), np.dtype(np.int32)
 
 tk_isa_use(chosen_isa())
 
@@ -57,11 +37,9 @@ def use_isa(name):
 
 
 cdef class Worker:
-    # Cache and scratch for one thread at a time.
-    cdef tk_bert_worker state
 
-    def __cinit__(self, size_t cache_words):
-        if tk_bert_worker_init(&self.state, cache_words) != TK_OK:
+    def __cinit__(self, size_t cache_words, size_t cache_long_words):
+        if tk_bert_worker_init(&self.state, cache_words, cache_long_words) != TK_OK:
             raise MemoryError("not enough memory for the cache of words")
 
     def __dealloc__(self):
@@ -74,20 +52,16 @@ cdef class BertEncoder:
     Each method returns None for a text that the components have to take one by one (csrc/bert.h).
     """
 
-    cdef tk_bert state
-    cdef PieceEncoder model
-    cdef list idle
-    cdef BlockPool pool
-    cdef size_t cache_words
-
     def __cinit__(
-        self, PieceEncoder model not None, *, bint clean, bint chinese, bint strip, bint lower, size_t cache_words
+        self, PieceEncoder model not None, *, bint clean, bint chinese, bint strip, bint lower, size_t cache_words,
+        size_t cache_long_words
     ):
         cdef int status
         self.model = model
         self.idle = []
         self.pool = BlockPool()
         self.cache_words = cache_words
+        self.cache_long_words = cache_long_words
         with nogil:
             status = tk_bert_build(&self.state, &model.model, clean, chinese, strip, lower)
         if status != TK_OK:
@@ -97,10 +71,13 @@ cdef class BertEncoder:
         tk_bert_free(&self.state)
 
     cdef Worker take_worker(self):
+        cdef Worker worker
         try:
-            return self.idle.pop()
+            worker = self.idle.pop()
         except IndexError:
-            return Worker(self.cache_words)
+            worker = Worker(self.cache_words, self.cache_long_words)
+        tk_bert_begin(&worker.state, False)
+        return worker
 
     cdef object give_back(self, Worker worker):
         tk_bert_worker_shrink(&worker.state, KEEP_BYTES)
@@ -167,34 +144,6 @@ cdef class BertEncoder:
         finally:
             self.give_back(worker)
 
-    def encode_several(self, list texts, SpecialMatcher matcher=None):
-        """Return (ids of all texts in one array, how many each has, int64)."""
-        cdef Worker worker
-        cdef size_t n = len(texts), done = 0, k
-        cdef const tk_special *specials = &matcher.special if matcher is not None else NULL
-        cdef int status = TK_OK
-        cdef list owners = []  # they keep the memory of the views alive
-        counts = np.empty(n, dtype=np.int64)
-        cdef int64_t[::1] out = counts
-        cdef TextView *views = <TextView *> PyMem_Malloc((n + 1) * sizeof(TextView))
-        if views is NULL:
-            raise MemoryError
-        worker = self.take_worker()
-        try:
-            for k in range(n):
-                owners.append(view_text(texts[k], views + k))
-            tk_bert_begin(&worker.state, False)
-            while done < n and status == TK_OK:
-                with nogil:
-                    status = encode_views(&self.state, &worker.state, specials, views, n, &done, &out[0])
-                PyErr_CheckSignals()
-            if status == TK_NO_MEMORY:
-                raise MemoryError("not enough memory to encode")
-            return (self.as_array(worker), counts) if status == TK_OK else None
-        finally:
-            PyMem_Free(views)
-            self.give_back(worker)
-
     def aligned(self, bytes text, SpecialMatcher matcher=None):
         """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in bytes, int32 (n,) numbers of pieces."""
         cdef Worker worker = self.take_worker()
@@ -204,35 +153,31 @@ cdef class BertEncoder:
         try:
             if not self.run(worker, text, matcher, True):
                 return None
-            spans, words = np.empty((o.n, 2), dtype=np.int64), np.empty(o.n, dtype=np.int32)
-            if o.n:
-                copy_tokens(o, spans, words)
-            return self.as_array(worker), spans, words
+            return (
+                self.as_array(worker),
+                filled(new_array((o.n, 2), SPANS), o.spans, o.n * 2 * sizeof(int64_t)),
+                filled(new_array(o.n, WORDS), o.words, o.n * sizeof(int32_t)),
+            )
         finally:
             self.give_back(worker)
 
     def cache_info(self) -> dict:
         """Return sizes and counts of the idle workers' caches, added up."""
         cdef Worker worker
+        cdef tk_unit_cache *units
         totals = {"workers": 0, "words": 0, "most_words": 0, "misses": 0}
         for worker in list(self.idle):
             totals["workers"] += 1
-            totals["words"] += worker.state.cache.n
+            units = &worker.state.model.cache
+            totals["words"] += worker.state.cache.n + units.n
             totals["most_words"] += 2 * (worker.state.cache.mask + 1) if worker.state.cache.mask else 0
+            totals["most_words"] += units.mask + 1 if units.units is not NULL else 0
             totals["misses"] += worker.state.cache.misses
         return totals
 
 
 cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
-
-
-cdef object copy_tokens(tk_model_worker *o, int64_t[:, ::1] spans, int32_t[::1] words):
-    cdef size_t k
-    for k in range(o.n):
-        spans[k, 0] = o.spans[2 * k]
-        spans[k, 1] = o.spans[2 * k + 1]
-        words[k] = o.words[k]
 
 
 cdef int read_text(const TextView *view, tk_bert_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
@@ -280,20 +225,16 @@ cdef int encode_some(
     return TK_OK
 
 
-cdef int encode_views(
-    const tk_bert *m, tk_bert_worker *w, const tk_special *specials, const TextView *views, size_t n, size_t *done,
-    int64_t *counts
+cdef int encode_view(
+    const tk_bert *m, tk_bert_worker *w, const tk_special *specials, const TextView *view
 ) noexcept nogil:
-    # Texts from *done on, until they are n or have been SLICE_BYTES: *done is behind them.
+    # Append the ids of a text to those of others; TK_BERT_ODD leaves them as they were.
     cdef const uint8_t *p = NULL
-    cdef size_t length = 0, at, start, before, taken = 0
-    cdef int status = TK_OK
-    while done[0] < n and taken < SLICE_BYTES and status == TK_OK:
-        at, start, before = 0, 0, w.model.n
-        status = read_text(views + done[0], w, &p, &length)
-        if status == TK_OK:
-            status = encode_some(m, w, specials, p, length, &at, &start, length)
-        counts[done[0]] = <int64_t> (w.model.n - before)
-        taken += length
-        done[0] += 1
+    cdef size_t n = 0, at = 0, start = 0, before = w.model.n
+    cdef int status = read_text(view, w, &p, &n)
+    if status == TK_OK:
+        status = encode_some(m, w, specials, p, n, &at, &start, n)
+    if status == TK_BERT_ODD:
+        tk_bert_begin(w, False)
+        w.model.n = before
     return status

@@ -28,3 +28,6 @@ cdef class PieceEncoder:
     cdef object owners, idle
     cdef bint drops
     cdef size_t cache_units
+
+
+cdef object filled(array, const void *source, size_t n_bytes)

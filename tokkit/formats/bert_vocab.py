@@ -17,7 +17,7 @@ from typing import Any
 from tokkit.decoders.wordpiece import WordPiece as WordPieceDecoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError
-from tokkit.formats import components, files, strict_json
+from tokkit.formats import components, files, strict_json, tables
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.postprocessors.bert import Bert as BertPostprocessor
@@ -39,22 +39,33 @@ _SETTINGS = (
 def read(data: bytes, folder: Path | None = None, *, lowercase: bool | None = None) -> Definition:
     """Return the definition of a vocab.txt; `folder` is where other files may stand beside it.
 
-    Lines end in LF, CR LF or CR. As in transformers, an empty line uses up an id that no token has then, and of two
-    lines alike the last one counts. FormatError names the line of a byte-order mark, which transformers takes for a
-    part of the first token, and of what is not UTF-8; it also says where [UNK] is missing.
+    Lines end in LF or CR LF. As in transformers, an empty line uses up an id that no token has then, and of two lines
+    alike the last one counts. White space at the end of a line is part of the token, as in the published
+    tokenizer.json files (that of bert-base-chinese has U+2028), where transformers 5 takes it off: no text has such a
+    token. FormatError names the line of a byte-order mark, which transformers takes for a part of the first token, of
+    a carriage return alone, and of what is not UTF-8; it also says where [UNK] is missing.
     """
     if data.startswith(codecs.BOM_UTF8):
         raise FormatError(
             "line 1: the file begins with a byte-order mark, which BERT's tokenizers take for a part of the first "
             "token; save it as UTF-8 without one"
         )
-    lines = files.decode(data).replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    files.decode(data)  # complains of what is not UTF-8
+    lines = data.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
+    if b"\r" in data and (alone := next((n for n, line in enumerate(lines, 1) if b"\r" in line), 0)):
+        raise FormatError(
+            f"line {alone}: a carriage return without a line feed, which some of BERT's tokenizers take for a line end "
+            "and others for a part of a token; write line ends as LF or CR LF"
+        )
     if len(lines) > MAX_ID + 1:
         raise FormatError(f"line {MAX_ID + 2}: ids run up to {MAX_ID}")
-    ids = {token: number for number, token in enumerate(lines) if token}
+    last = dict(zip(lines, range(len(lines)), strict=True))
+    if len(last) < len(lines):
+        lines = [token if last[token] == number else b"" for number, token in enumerate(lines)]
+    ids = {token: last[token.encode()] for token in SPECIAL if token.encode() in last}
     if "[UNK]" not in ids:
         raise FormatError("no line is [UNK], the token of words that no others make up")
-    vocab = Vocab.from_list(token.encode() if ids.get(token) == number else b"" for number, token in enumerate(lines))
+    vocab = Vocab.from_list(lines)
     return Definition(
         vocab,
         WordPiece(),
@@ -62,7 +73,7 @@ def read(data: bytes, folder: Path | None = None, *, lowercase: bool | None = No
         normalizer=_normalizer(folder, lowercase),
         postprocessor=_template(ids),
         decoder=WordPieceDecoder(),
-        added_tokens=tuple(AddedToken(token, ids[token], special=True) for token in SPECIAL if token in ids),
+        added_tokens=tuple(AddedToken(token, id_, special=True) for token, id_ in ids.items()),
     )
 
 
@@ -111,12 +122,21 @@ def _beside(folder: Path, name: str) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        value = strict_json.loads(files.read_bytes(path))
+        value = _parsed(files.read_bytes(path))
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
     if not isinstance(value, dict):
         raise FormatError(f"{name}: an object is needed, not {strict_json.kind(value)}")
     return value
+
+
+def _parsed(data: bytes) -> Any:
+    """Parse JSON; the tables of a tokenizer.json, of which nothing is asked, by the quick way."""
+    try:
+        value = tables.loads(data)
+    except FormatError:
+        value = None
+    return strict_json.loads(data) if value is None else value
 
 
 # ---- writing

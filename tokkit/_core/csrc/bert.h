@@ -32,11 +32,13 @@ typedef struct {
     size_t n_pool, pool_capacity;
 } tk_bert;
 
+enum { TK_BERT_IDS = 3 };
+
 /* A word of up to 15 bytes (word_cache.h has its key) and up to three tokens. */
 typedef struct {
     uint64_t low, high;
-    uint32_t ids[3];
-    uint8_t count, ends[3]; /* where each token ends in the word */
+    uint32_t ids[TK_BERT_IDS];
+    uint8_t count, ends[TK_BERT_IDS]; /* where each token ends in the word */
 } tk_bert_entry;
 
 typedef struct {
@@ -49,8 +51,8 @@ typedef struct {
 
 typedef struct {
     tk_bert_cache cache;
-    tk_model_worker model; /* scratch of the model, and where the tokens go: ids, and spans and words if aligned */
-    int aligned;
+    tk_model_worker model; /* its cache is for words of up to 31 bytes and 16 tokens; where tokens go */
+    int aligned;           /* tokens have spans and words too */
     uint8_t *text;         /* what is normalized so far, and for each byte the bytes of the original, if aligned */
     uint32_t *from, *to;
     size_t room, n;
@@ -69,7 +71,7 @@ void tk_bert_free(tk_bert *m);
 /* The entry of a code point; in place of a pool, bytes of TK_BERT_WORD go to `out`. */
 uint32_t tk_bert_entry_of(const tk_bert *m, tk_model_worker *scratch, uint32_t c, uint8_t *out);
 
-int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words);
+int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words, size_t cache_long_words);
 void tk_bert_worker_free(tk_bert_worker *w);
 
 /* Give back what is above `most` bytes, but for the cache; no tokens are there then. */

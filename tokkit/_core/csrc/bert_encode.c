@@ -4,6 +4,7 @@
 #include "word_cache.h"
 
 enum { ROOM = 1 << 13, ALIGNMENT = 64, BEHIND = 128 };
+enum { SPARE_IDS = 4 };  /* an entry is copied whole */
 enum { BATCH = 16 }; /* pieces whose places in the cache are fetched together */
 
 static void free_stretch(tk_bert_worker *w) {
@@ -37,8 +38,9 @@ static int make_room(tk_bert_worker *w, size_t need) {
     return TK_OK;
 }
 
-int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words) {
+int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words, size_t cache_long_words) {
     memset(w, 0, sizeof *w);
+    if (tk_model_worker_init(&w->model, cache_long_words) != TK_OK) return TK_NO_MEMORY;
     size_t lines = 1;
     while (lines <= cache_words / 4) lines *= 2;
     w->cache.mask = lines - 1;
@@ -103,7 +105,7 @@ int tk_bert_append(tk_bert_worker *w, uint32_t id, size_t start, size_t end) {
 }
 
 static void learn(tk_bert_cache *cache, const tk_key *key, const tk_sub *subs, size_t count) {
-    if (count > 3 || cache->mask == 0) return;
+    if (cache->mask == 0) return;
     tk_bert_entry *e = cache->entries + 2 * (key->hash & cache->mask);
     if (e->high && (!e[1].high || cache->turn++ & 1)) e++;
     cache->n += !e->high;
@@ -111,16 +113,29 @@ static void learn(tk_bert_cache *cache, const tk_key *key, const tk_sub *subs, s
     for (size_t k = 0; k < count; k++) e->ids[k] = subs[k].id, e->ends[k] = (uint8_t)subs[k].end;
 }
 
+/* A piece in the stretch: its key is of the cache of words, or, for what is longer, of the model's of units. */
+typedef union {
+    tk_key word;
+    tk_unit_key unit;
+} piece_key;
+
+TK_INLINE int is_long(size_t n) { return n > TK_SHORT_WORD; }
+
+/* Whether the model's cache of units may have it: it is for longer words, and for those of more tokens. */
+TK_INLINE int may_be_unit(const tk_bert_worker *w, size_t n) { return n <= TK_UNIT_BYTES && w->model.cache.units; }
+
 /* The tokens of a piece by the model; `left` more pieces follow. */
-static TK_NOINLINE int miss(const tk_bert *m, tk_bert_worker *w, const tk_key *key, size_t k, size_t left) {
+static int miss(const tk_bert *m, tk_bert_worker *w, const tk_key *key, const tk_unit_key *unit, size_t k,
+                size_t left) {
     size_t start = w->starts[k], n = w->ends[k] - start;
     tk_model_worker *o = &w->model;
     o->n_subs = 0;
     w->cache.misses++;
     int status = m->model->encode(m->model, o, w->text + start, n);
     if (status != TK_OK) return status == TK_UNKNOWN ? TK_BERT_ODD : status;
-    if (n <= TK_SHORT_WORD) learn(&w->cache, key, o->subs, o->n_subs);
-    if ((status = room_for(w, o->n_subs + 4 * left + 4)) != TK_OK) return status;
+    if (!is_long(n) && o->n_subs <= TK_BERT_IDS) learn(&w->cache, key, o->subs, o->n_subs);
+    else if (unit) tk_unit_learn(&o->cache, unit, o->subs, o->n_subs);
+    if ((status = room_for(w, o->n_subs + TK_BERT_IDS * left + SPARE_IDS)) != TK_OK) return status;
     for (size_t i = 0; i < o->n_subs; i++) {
         const tk_sub *sub = o->subs + i;
         if (w->aligned) put(w, sub->id, w->from[start + sub->start], w->to[start + sub->end - 1], w->word + k);
@@ -129,18 +144,53 @@ static TK_NOINLINE int miss(const tk_bert *m, tk_bert_worker *w, const tk_key *k
     return TK_OK;
 }
 
+/* The tokens of a piece that is not in the cache of words. */
+static TK_NOINLINE int look_further(const tk_bert *m, tk_bert_worker *w, piece_key *key, size_t k, size_t left) {
+    size_t first = w->starts[k], n = w->ends[k] - first, start = 0, end = 0;
+    tk_model_worker *o = &w->model;
+    if (!may_be_unit(w, n)) return miss(m, w, &key->word, NULL, k, left);
+    tk_unit_key unit_key = is_long(n) ? key->unit : tk_unit_key_of(&o->cache, w->text + first, n);
+    const tk_unit *unit = tk_unit_find(&o->cache, &unit_key);
+    if (!unit) return miss(m, w, &key->word, &unit_key, k, left);
+    int status = room_for(w, TK_UNIT_TOKENS + TK_BERT_IDS * left + SPARE_IDS);
+    if (status != TK_OK) return status;
+    for (size_t line = 0; line <= (size_t)tk_unit_is_long(unit); line++)
+        for (size_t i = 0; i < TK_UNIT_LINE; i++) {
+            uint32_t id = tk_unit_next(unit[line].tokens[i], &start, &end);
+            if (id == TK_NO_ID) break;
+            if (w->aligned) put(w, id, w->from[first + start], w->to[first + end - 1], w->word + k);
+            else o->ids[o->n++] = id;
+        }
+    return TK_OK;
+}
+
+TK_INLINE const tk_bert_entry *find(const tk_bert_worker *w, const piece_key *key, size_t n) {
+    if (TK_UNLIKELY(is_long(n))) return NULL;
+    const tk_bert_entry *e = w->cache.entries + 2 * (key->word.hash & w->cache.mask);
+    e += ((e->low ^ key->word.low) | (e->high ^ key->word.high)) != 0;
+    return TK_LIKELY(((e->low ^ key->word.low) | (e->high ^ key->word.high)) == 0) ? e : NULL;
+}
+
 TK_INLINE int emit(const tk_bert *m, tk_bert_worker *w, int aligned) {
-    tk_key keys[BATCH];
+    piece_key keys[BATCH];
     tk_model_worker *o = &w->model;
     size_t n = w->n_ends;
-    int status = room_for(w, 4 * n + 4);
+    int status = room_for(w, TK_BERT_IDS * n + SPARE_IDS);
     for (size_t first = 0; first < n && status == TK_OK; first += BATCH) {
         size_t last = first + BATCH < n ? first + BATCH : n;
         for (size_t k = first; k < last; k++) {
             if (w->ends[k] == 0) continue;
-            tk_key key = tk_key_of_16(w->text + w->starts[k], w->ends[k] - w->starts[k]);
-            TK_PREFETCH(w->cache.entries + 2 * (key.hash & w->cache.mask));
-            keys[k - first] = key;
+            const uint8_t *p = w->text + w->starts[k];
+            size_t length = w->ends[k] - w->starts[k];
+            piece_key *key = keys + (k - first);
+            if (TK_LIKELY(!is_long(length))) {
+                key->word = tk_key_of_16(p, length);
+                TK_PREFETCH(w->cache.entries + 2 * (key->word.hash & w->cache.mask));
+            } else if (may_be_unit(w, length)) {
+                key->unit = tk_unit_key_of(&o->cache, p, length);
+                TK_PREFETCH(o->cache.units + key->unit.slot);
+                TK_PREFETCH(o->cache.units + key->unit.slot + 1);
+            }
         }
         for (size_t k = first; k < last; k++) {
             if (w->ends[k] == 0) {
@@ -148,11 +198,9 @@ TK_INLINE int emit(const tk_bert *m, tk_bert_worker *w, int aligned) {
                 else o->ids[o->n++] = w->starts[k];
                 continue;
             }
-            const tk_key *key = keys + (k - first);
-            const tk_bert_entry *e = w->cache.entries + 2 * (key->hash & w->cache.mask);
-            e += ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
-            if (TK_UNLIKELY(((e->low ^ key->low) | (e->high ^ key->high)) != 0)) {
-                if ((status = miss(m, w, key, k, n - k - 1)) != TK_OK) return status;
+            const tk_bert_entry *e = find(w, keys + (k - first), w->ends[k] - w->starts[k]);
+            if (TK_UNLIKELY(!e)) {
+                if ((status = look_further(m, w, keys + (k - first), k, n - k - 1)) != TK_OK) return status;
                 continue;
             }
             if (!aligned) {

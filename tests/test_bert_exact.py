@@ -1,0 +1,123 @@
+"""BERT's vocabularies and texts in; out of the engine all that tokenizers 0.23 says of them: ids, spans, words, masks.
+
+test_bert_engine.py compares the engine with the components on a small vocabulary; here are the published ones, with
+each option that cuts, fills up, pairs or cases. TOKKIT_LONG=1 reads 20,000 texts and each context of each code point.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from both_pipelines import Both
+from conftest import LONG, slice_of
+from newer_characters import NEWER, known
+from pipelines import Json, padding, truncation
+from strategies import CONTEXTS, adversarial, documents
+from tokkit._core import bert
+from tokkit._core.text import isas
+from tokkit.bert_engine import BertEngine
+
+pytest.importorskip("tokenizers")
+NAMES = ("bert-base-uncased", "bert-base-chinese", "bert-base-multilingual-cased")
+CASING = [
+    {"clean_text": clean, "handle_chinese_chars": chinese, "strip_accents": strip, "lowercase": lower}
+    for clean in (True, False)
+    for chinese in (True, False)
+    for strip in (None, True, False)
+    for lower in (True, False)
+]
+MIXED = (
+    "École ÀÉÎ naïve",
+    "中国 にほんご 한국어",
+    "İıſẞ Σίσυφος",
+    "a\u0301\u0327\x00b\ufffd\u200b \u00ad",
+    "[MASK] x[SEP]",
+)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def made(request: pytest.FixtureRequest, shared: Path) -> Json:
+    """A published tokenizer.json."""
+    path = shared / "vocabs" / request.param / "tokenizer.json"
+    found: Json = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def both(made: Json) -> Both:
+    return engine_and_rival(made)
+
+
+def engine_and_rival(made: Json, **changed: Any) -> Both:
+    found = Both(copy.copy(made) | changed)
+    assert isinstance(found.ours._engine, BertEngine)
+    return found
+
+
+def texts(seed: int, n: int, longest: int = 400) -> Iterator[str]:
+    rng = random.Random(seed)
+    for text in documents(seed, n, longest=longest):
+        yield known(text)
+        yield known("".join(rng.choices([*MIXED, text[:20], " ", "the", "un", "able"], k=rng.randint(1, 6))))
+
+
+def test_seeded_texts_give_the_encodings_of_tokenizers(both: Both) -> None:
+    for text in texts(801, 10_000 if LONG else 400):
+        both.encodings(text)
+
+
+@pytest.mark.parametrize("isa", [name for name in isas() if name != "neon"])
+def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str, Path], isa: str) -> None:
+    bert.use_isa(isa)
+    try:
+        for path in corpora.values():
+            text = slice_of(path, 30_000)[: 1_000_000 if isa == isas()[-1] else 100_000]
+            for start in range(0, len(text), 2000):
+                both.encodings(known(text[start : start + 2000]))
+    finally:
+        bert.use_isa(None)
+
+
+def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Both) -> None:
+    """Each takes its turn in one context of all, the common ones in several; special tokens keep them apart."""
+    points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c not in NEWER]
+    for turn, context in enumerate(CONTEXTS):
+        one_in = (1, 1, len(CONTEXTS)) if LONG else (8, 15 * len(CONTEXTS), 1000)
+        chosen = [c for c in points if (c + turn) % one_in[(c >= 0x3100) + (c >= 0x30000)] == 0]
+        for i in range(0, len(chosen), 2000):
+            both.encodings("[SEP]".join(context.format(chr(c)) for c in chosen[i : i + 2000]))
+
+
+@pytest.mark.parametrize("seed", range(60 if LONG else 9))
+def test_options_cut_fill_up_and_pair_as_tokenizers_does(made: Json, seed: int) -> None:
+    rng: Any = random.Random(seed)
+    changed = {
+        "truncation": rng.choice((None, truncation(rng), {**truncation(rng), "max_length": rng.choice((25, 64))})),
+        "padding": rng.choice((None, padding(rng), padding(rng))),
+        "normalizer": {"type": "BertNormalizer", **rng.choice((CASING[0], rng.choice(CASING)))},
+    }
+    found = engine_and_rival(made, **changed)
+    assert found.everything(rng, [*MIXED, *texts(seed, 6, longest=90)])
+
+
+@pytest.mark.parametrize("options", CASING, ids=lambda options: "-".join(map(str, options.values())))
+def test_every_option_of_the_normalizer_is_that_of_tokenizers(shared: Path, options: dict[str, Any]) -> None:
+    path = shared / "vocabs" / "bert-base-multilingual-cased" / "tokenizer.json"
+    made = json.loads(path.read_text(encoding="utf-8"))
+    found = engine_and_rival(made, normalizer={"type": "BertNormalizer", **options})
+    for text in [*MIXED, known(adversarial(9, 3000)), *texts(811, 500 if LONG else 25)]:
+        found.encodings(text)
+
+
+def test_the_limit_of_a_word_is_that_of_tokenizers(both: Both) -> None:
+    for n in (99, 100, 101, 102):
+        for unit in "aé中가д1🦜":
+            both.encodings(f"x {unit * n} y{unit * n}.{unit * (n - 1)}Z")
+    both.encodings("a" * 100_000)
