@@ -46,6 +46,8 @@ SOURCES = {
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
+    "piece_units": [*TEXT, "piece_rules.c", "word_counts.c"],
+    "unigram_train": ["piece_rules.c", *TEXT, "word_counts.c", "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
