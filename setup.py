@@ -41,6 +41,8 @@ SOURCES = {
         *("unit_cache.c", "model.c", "model_cuts.c"),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
+    "sp_normalize": ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
+    "model_file": [],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
