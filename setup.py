@@ -48,7 +48,10 @@ SOURCES = {
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
-    "piece_units": [*TEXT, "piece_rules.c", "word_counts.c"],
+    "piece_units": [
+        *(*TEXT, "piece_rules.c", "word_counts.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
+    ],
+    "sp_bpe_train": [*TEXT, "piece_rules.c", "word_counts.c", "word_cells.c", "sp_bpe_train.c"],
     "unigram_train": ["piece_rules.c", *TEXT, "word_counts.c", "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]

@@ -1,6 +1,7 @@
 """Types of `piece_units.pyx`."""
 
 from tokkit._core.bpe_train import WordCounts
+from tokkit._core.sp_normalize import Normalizer
 
 class PieceRules:
     def __init__(
@@ -16,4 +17,5 @@ class PieceRules:
         alphabet: str | None = None,
     ) -> None: ...
     def is_valid(self, piece: str) -> bool: ...
+    def words(self, texts: WordCounts, normalizer: Normalizer) -> WordCounts: ...
     def units(self, words: WordCounts) -> WordCounts: ...

@@ -1,15 +1,18 @@
 # Words and rules in, the units that no piece crosses the ends of out.
 """What may be a piece, as sentencepiece's trainers rule it, and where words are cut by that."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
-from tokkit._core.bpe_train cimport WordCounts, check
+from tokkit._core.bpe_train cimport TK_OK, WordCounts, check
+from tokkit._core.sp_normalize cimport Normalizer, tk_sp_normalize, tk_sp_text, tk_sp_text_free
 
 cdef extern from "piece_rules.h" nogil:
     int tk_piece_kinds_init(tk_piece_kinds *, tk_piece_rules)
     void tk_piece_kinds_free(tk_piece_kinds *)
     int tk_piece_is_valid(const tk_piece_kinds *, const uint32_t *, size_t)
+    int tk_piece_words(const tk_piece_rules *, const uint8_t *, size_t, int64_t, tk_word_counts *)
     int tk_piece_units(const tk_piece_kinds *, const tk_word_counts *, tk_word_counts *)
 
 cdef enum:
@@ -58,14 +61,38 @@ cdef class PieceRules:
         free(characters)
         return bool(found)
 
+    def words(self, WordCounts texts not None, Normalizer normalizer not None):
+        """Return the words of the texts (valid UTF-8) as the normalizer leaves them, and how often each occurs."""
+        cdef tk_sp_text out
+        cdef size_t i
+        cdef int status = TK_OK
+        cdef WordCounts words = WordCounts()
+        memset(&out, 0, sizeof(out))
+        texts.claim()
+        with nogil:
+            for i in range(texts.table.n_words):
+                status = tk_sp_normalize(
+                    &normalizer.state, texts.table.bytes + texts.table.words[i].offset, texts.table.words[i].length,
+                    &out,
+                )
+                if status == TK_OK:
+                    status = tk_piece_words(
+                        &self.kinds.rules, out.text, out.n, texts.table.words[i].count, &words.table
+                    )
+                if status != TK_OK:
+                    break
+            tk_sp_text_free(&out)
+        texts.release()
+        check(status)
+        return words
+
     def units(self, WordCounts words not None):
         """Return the parts of the words (valid UTF-8) that no piece joins, and how often each occurs."""
         cdef int status
-        made = WordCounts()
+        cdef WordCounts units = WordCounts()
         words.claim()
-        cdef WordCounts units = made
         with nogil:
             status = tk_piece_units(&self.kinds, &words.table, &units.table)
         words.release()
         check(status)
-        return made
+        return units

@@ -39,7 +39,8 @@ cdef extern from "unigram_train.h" nogil:
     void tk_unigram_trainer_set(tk_unigram_trainer *, const double *)
     int tk_unigram_trainer_keep(tk_unigram_trainer *, const uint8_t *)
     int tk_unigram_trainer_expect(const tk_unigram_trainer *, size_t, size_t, int64_t *, tk_unigram_sums *)
-    int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double *)
+    int tk_unigram_trainer_best(const tk_unigram_trainer *, size_t, size_t, int64_t *)
+    int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double, double *)
 
 LONGEST_PIECE = TK_LONGEST_PIECE
 
@@ -155,13 +156,22 @@ cdef class UnigramTrainer:
         check(status)
         return sums.log_likelihood, sums.n_failed
 
+    def best(self, size_t start, size_t stop, int64_t[::1] counts not None):
+        """Add how often each piece stands in the best segmentation of the units from `start` to `stop`."""
+        cdef int status
+        if <size_t> len(counts) != self.t.n_pieces or not start <= stop <= self.t.n_units:
+            raise ValueError("the range of units or the table is of another size")
+        with nogil:
+            status = tk_unigram_trainer_best(&self.t, start, stop, &counts[0])
+        check(status)
+
     def losses(self, size_t start, size_t stop, const double[::1] expected not None, double total,
-               double[::1] losses not None):
+               double token_cost, double[::1] losses not None):
         """Set what the log-likelihood loses, about, without each of the pieces from `start` to `stop`."""
         cdef int status
         cdef size_t n = self.t.n_pieces
         if <size_t> len(expected) != n or <size_t> len(losses) != n or not start <= stop <= n:
             raise ValueError("the range of pieces or a table is of another size")
         with nogil:
-            status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, &losses[0])
+            status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, token_cost, &losses[0])
         check(status)

@@ -71,6 +71,27 @@ TK_INLINE int separate(const tk_piece_rules *r, uint8_t a, uint8_t b, uint8_t sc
     return r->split_scripts && script != ANY && b != SPACE && b != ANY && b != INHERITED && b != script;
 }
 
+static int is_mark(const uint8_t *p, const uint8_t *end) {
+    return end - p >= 3 && p[0] == 0xE2 && p[1] == 0x96 && p[2] == 0x81; /* U+2581 */
+}
+
+int tk_piece_words(const tk_piece_rules *r, const uint8_t *text, size_t n, int64_t count, tk_word_counts *words) {
+    const uint8_t *word = text, *p = text, *end = text + n;
+    uint8_t last = OUTSIDE;
+    if (!r->split_spaces) return n ? tk_word_counts_add(words, text, n, count) : TK_OK;
+    while (p < end) {
+        uint8_t kind = is_mark(p, end) ? SPACE : COMMON;
+        if (p > word && separate(r, last, kind, ANY)) {
+            int status = tk_word_counts_add(words, word, (size_t)(p - word), count);
+            if (status) return status;
+            word = p;
+        }
+        last = kind;
+        p += kind == SPACE ? 3 : 1; /* inside a character nothing looks like a mark */
+    }
+    return p > word ? tk_word_counts_add(words, word, (size_t)(p - word), count) : TK_OK;
+}
+
 int tk_piece_units(const tk_piece_kinds *k, const tk_word_counts *words, tk_word_counts *units) {
     for (size_t w = 0; w < words->n_words; w++) {
         const tk_counted_word *word = &words->words[w];

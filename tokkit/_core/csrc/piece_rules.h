@@ -28,6 +28,10 @@ void tk_piece_kinds_free(tk_piece_kinds *k);
 /* Whether the characters may be a piece. */
 int tk_piece_is_valid(const tk_piece_kinds *k, const uint32_t *characters, size_t n);
 
+/* Add the words of a normalized text, which occurs `count` times: what a space begins, or ends; where spaces do not
+   split, it is one word. */
+int tk_piece_words(const tk_piece_rules *r, const uint8_t *text, size_t n, int64_t count, tk_word_counts *words);
+
 /* Add the parts of all words that no piece joins, with the words' counts, to `units`. */
 int tk_piece_units(const tk_piece_kinds *k, const tk_word_counts *words, tk_word_counts *units);
 

@@ -146,7 +146,7 @@ static double best_other(const tk_unigram_trainer *t, size_t piece, path p) {
 }
 
 int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t behind, const double *expected,
-                              double total, double *losses) {
+                              double total, double token_cost, double *losses) {
     path p = {tk_alloc((size_t)t->text.depth + 1, sizeof(double)), tk_alloc((size_t)t->text.depth + 1, 4)};
     int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
     for (size_t i = from; i < behind && !status; i++) {
@@ -157,7 +157,32 @@ int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t b
         for (size_t end = t->widths[i]; end; end -= t->lengths[p.edges[end]], n_parts++)
             other += log(expected[t->edges[p.edges[end]]] + expected[i]);
         other -= n_parts * log(total + expected[i] * (n_parts - 1));
-        losses[i] = expected[i] * (log(expected[i]) - log(total) - other);
+        losses[i] = expected[i] * (log(expected[i]) - log(total) - other + token_cost * (n_parts - 1));
+    }
+    free(p.best);
+    free(p.edges);
+    return status;
+}
+
+int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *counts) {
+    path p = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, 4)};
+    int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
+    for (size_t u = from; u < behind && !status; u++) {
+        uint32_t start = t->starts[u];
+        size_t n = t->starts[u + 1] - start - 1;
+        for (size_t i = 0; i <= n; i++) p.best[i] = -INFINITY;
+        p.best[0] = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (p.best[i] == -INFINITY) continue;
+            for (uint32_t k = t->first[start + i], end = t->first[start + i + 1]; k < end; k++) {
+                double score = p.best[i] + t->logs[t->edges[k]];
+                if (score <= p.best[i + t->lengths[k]]) continue;
+                p.best[i + t->lengths[k]] = score;
+                p.edges[i + t->lengths[k]] = k;
+            }
+        }
+        if (p.best[n] == -INFINITY) continue;
+        for (size_t end = n; end; end -= t->lengths[p.edges[end]]) counts[t->edges[p.edges[end]]] += t->counts[u];
     }
     free(p.best);
     free(p.edges);
