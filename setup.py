@@ -102,7 +102,12 @@ if __name__ == "__main__":
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
-        package_data={"tokkit": ["py.typed", "*.pyi"], "tokkit._core": ["*.pyi", "*.pxd"], "tokkit.bundled": ["*.txt"]},
+        package_data={
+            "tokkit": ["py.typed", "*.pyi"],
+            "tokkit.normalizers": ["charsmaps/*.z"],
+            "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit.bundled": ["*.txt"],
+        },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
         ext_modules=cythonize(
             extensions(),
