@@ -43,6 +43,10 @@ SOURCES = {
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "sp_normalize": ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
     "model_file": [],
+    "sp_whole": [
+        *("special.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
+        *("sp_whole.c", "sp_whole_bpe.c"),
+    ],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
@@ -103,7 +107,12 @@ if __name__ == "__main__":
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
-        package_data={"tokkit": ["py.typed", "*.pyi"], "tokkit._core": ["*.pyi", "*.pxd"], "tokkit.bundled": ["*.txt"]},
+        package_data={
+            "tokkit": ["py.typed", "*.pyi"],
+            "tokkit.normalizers": ["charsmaps/*.z"],
+            "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit.bundled": ["*.txt"],
+        },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
         ext_modules=cythonize(
             extensions(),

@@ -6,7 +6,6 @@ numbers, as SentencePiece writes them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -98,14 +97,6 @@ _NORMALIZER_FIELDS = {
     "escape_whitespaces": Kind(5, bool, True),
     "normalization_rule_tsv": Kind(6, str, ""),
 }
-# A message of field 1 that begins with the piece, which is its own field 1; then a score (0x15) or a type (0x18).
-_START = re.compile(rb"\n[\x02-\x7f]\n([\x01-\x7f])")
-
-
-def is_model(data: bytes) -> bool:
-    """Tell by its first bytes whether a file is a SentencePiece model."""
-    piece = _START.match(data)
-    return piece is not None and data[piece.end() + piece[1][0] :][:1] in (b"\x15", b"\x18")
 
 
 # ---- reading
