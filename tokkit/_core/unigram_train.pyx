@@ -39,7 +39,6 @@ cdef extern from "unigram_train.h" nogil:
     void tk_unigram_trainer_set(tk_unigram_trainer *, const double *)
     int tk_unigram_trainer_keep(tk_unigram_trainer *, const uint8_t *)
     int tk_unigram_trainer_expect(const tk_unigram_trainer *, size_t, size_t, int64_t *, tk_unigram_sums *)
-    int tk_unigram_trainer_best(const tk_unigram_trainer *, size_t, size_t, int64_t *)
     int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double, double *)
 
 LONGEST_PIECE = TK_LONGEST_PIECE
@@ -155,15 +154,6 @@ cdef class UnigramTrainer:
             status = tk_unigram_trainer_expect(&self.t, start, stop, &expected[0], &sums)
         check(status)
         return sums.log_likelihood, sums.n_failed
-
-    def best(self, size_t start, size_t stop, int64_t[::1] counts not None):
-        """Add how often each piece stands in the best segmentation of the units from `start` to `stop`."""
-        cdef int status
-        if <size_t> len(counts) != self.t.n_pieces or not start <= stop <= self.t.n_units:
-            raise ValueError("the range of units or the table is of another size")
-        with nogil:
-            status = tk_unigram_trainer_best(&self.t, start, stop, &counts[0])
-        check(status)
 
     def losses(self, size_t start, size_t stop, const double[::1] expected not None, double total,
                double token_cost, double[::1] losses not None):

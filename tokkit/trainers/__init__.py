@@ -136,7 +136,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
-    names = {other: {field.name for field in fields(_class_of(other))} for other in MODELS}
+    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
     for name in options:
         if name not in names[model]:
             others = [other for other in MODELS if name in names[other]]

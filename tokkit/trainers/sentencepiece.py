@@ -128,10 +128,11 @@ class SentencePieceTraining:
             raise OptionError(f"{name} is {value}; it must be at most {most}")
         object.__setattr__(self, name, value)
 
-    @property
-    def least_size(self) -> int:
-        """The least size that a corpus of one character allows: that one and the space."""
-        return len(self.meta) + 2
+    def smallest(self) -> Definition:
+        """Return the definition of a model that has learnt nothing."""
+        n = max(self.meta) + 1
+        private = [chr(0xF0000 + k) for k in range(n - len(self.meta))]  # where an id leaves others before it free
+        return definition_of(model_of(self, private, [0.0] * len(private), n))
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
@@ -139,6 +140,10 @@ class SentencePieceTraining:
             raise OptionError(
                 f"vocab_size is {given}; it must be at least {len(self.meta) + 1}, for {len(self.meta)} pieces that "
                 f"are not learnt and one more, and at most {MAX_ID + 1}"
+            )
+        if max(self.meta) >= min(sizes):
+            raise OptionError(
+                f"the id of {self.meta[max(self.meta)][0]!r} is {max(self.meta)}; it must be less than vocab_size, {given}"
             )
 
     def symbols(self) -> list[str]:

@@ -163,28 +163,3 @@ int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t b
     free(p.edges);
     return status;
 }
-
-int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *counts) {
-    path p = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, 4)};
-    int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
-    for (size_t u = from; u < behind && !status; u++) {
-        uint32_t start = t->starts[u];
-        size_t n = t->starts[u + 1] - start - 1;
-        for (size_t i = 0; i <= n; i++) p.best[i] = -INFINITY;
-        p.best[0] = 0;
-        for (size_t i = 0; i < n; i++) {
-            if (p.best[i] == -INFINITY) continue;
-            for (uint32_t k = t->first[start + i], end = t->first[start + i + 1]; k < end; k++) {
-                double score = p.best[i] + t->logs[t->edges[k]];
-                if (score <= p.best[i + t->lengths[k]]) continue;
-                p.best[i + t->lengths[k]] = score;
-                p.edges[i + t->lengths[k]] = k;
-            }
-        }
-        if (p.best[n] == -INFINITY) continue;
-        for (size_t end = n; end; end -= t->lengths[p.edges[end]]) counts[t->edges[p.edges[end]]] += t->counts[u];
-    }
-    free(p.best);
-    free(p.edges);
-    return status;
-}

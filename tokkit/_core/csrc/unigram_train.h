@@ -56,12 +56,9 @@ int tk_unigram_trainer_keep(tk_unigram_trainer *t, const uint8_t *kept);
 int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *expected,
                               tk_unigram_sums *sums);
 
-/* Add how often each piece stands in the best segmentation of the units from `from` to `behind`; of segmentations as
-   good, the one whose last piece is the longest, and so on towards the beginning. */
-int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *counts);
-
 /* How much log-likelihood is lost, about, where a piece is left out, for the pieces from `from` to `behind`: each time
-   it is expected, the best other segmentation of it stands there instead. Infinity where there is none. */
+   it is expected, the best other segmentation of it stands there instead, and each token more costs `token_cost`.
+   Infinity where there is none. `total` is the sum of `expected`. */
 int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t behind, const double *expected,
                               double total, double token_cost, double *losses);
 
