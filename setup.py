@@ -16,13 +16,13 @@ UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
+PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
 SOURCES = {
+    **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
     "text": TEXT,
     "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "stages": ["dfa.c"],
-    "id_blocks": [],
-    "spans": [],
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
@@ -42,21 +42,15 @@ SOURCES = {
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
     "sp_normalize": ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
-    "model_file": [],
     "sp_whole": [
         *("special.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
         *("sp_whole.c", "sp_whole_bpe.c"),
     ],
-    "detokenize": [],
-    "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
-    "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
-    "piece_units": [
-        *(*TEXT, "piece_rules.c", "word_counts.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
-    ],
-    "sp_bpe_train": [*TEXT, "piece_rules.c", "word_counts.c", "word_cells.c", "sp_bpe_train.c"],
-    "unigram_train": ["piece_rules.c", *TEXT, "word_counts.c", "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
+    "piece_units": [*PIECES, "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
+    "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
+    "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 

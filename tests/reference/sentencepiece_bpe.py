@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 
 def train(units: Mapping[str, int], n_pieces: int, is_valid: Callable[[str], bool]) -> list[tuple[str, int]]:
@@ -14,7 +15,7 @@ def train(units: Mapping[str, int], n_pieces: int, is_valid: Callable[[str], boo
     while len(pieces) < n_pieces:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, count in words:
-            for left, right in zip(word, word[1:], strict=False):
+            for left, right in pairwise(word):
                 pairs[left, right] += count
         allowed = [pair for pair in pairs if is_valid("".join(pair)) and "".join(pair) not in known]
         if not allowed:

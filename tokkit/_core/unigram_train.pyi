@@ -26,5 +26,11 @@ class UnigramTrainer:
     def keep(self, kept: NDArray[np.uint8]) -> None: ...
     def expect(self, start: int, stop: int, expected: NDArray[np.int64]) -> tuple[int, int]: ...
     def losses(
-        self, start: int, stop: int, expected: NDArray[np.float64], total: float, token_cost: float, losses: NDArray[np.float64]
+        self,
+        start: int,
+        stop: int,
+        expected: NDArray[np.float64],
+        total: float,
+        token_cost: float,
+        losses: NDArray[np.float64],
     ) -> None: ...

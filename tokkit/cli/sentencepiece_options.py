@@ -88,9 +88,13 @@ def _all() -> list[Callable[..., Any]]:
         _option("character_coverage", "The part of all characters that must be known.", 0.9995, type=float),
         _option("normalization_rule_name", f"How text is normalized: {rules}", "nmt_nfkc", metavar="NAME"),
         _option(
-            *("normalization_rule_tsv", "Normalize by these rules: lines of code points in hexadecimal, tab, others."),
-            *("none",),
-            **{"dest": "normalization_rules", "type": click.Path(), "callback": _rules, "metavar": "FILE"},
+            "normalization_rule_tsv",
+            "Normalize by these rules: lines of code points in hexadecimal, tab, others.",
+            "none",
+            dest="normalization_rules",
+            type=click.Path(),
+            callback=_rules,
+            metavar="FILE",
         ),
     ]
     for name in SWITCHES:
@@ -103,9 +107,7 @@ def _all() -> list[Callable[..., Any]]:
         _option("required_chars", "Characters that are pieces whether they occur or not.", "none", metavar="TEXT"),
     ]
     found += [_option(f"{k}_id", f"The id of {_PIECES[k]}; -1 for none.", id_, type=int) for k, id_ in _IDS.items()]
-    found += [
-        _option(f"{name}_piece", "How it is called.", piece, metavar="TEXT") for name, piece in _PIECES.items()
-    ]
+    found += [_option(f"{name}_piece", "How it is called.", piece, metavar="TEXT") for name, piece in _PIECES.items()]
     return [
         *found,
         _option("unk_surface", "What <unk> is decoded to.", "' \u2047 '", metavar="TEXT"),

@@ -45,8 +45,10 @@ def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
 
 
 def _known_model_type(ctx: click.Context, parameter: click.Parameter, model: str | None) -> str | None:
-    """The model by sentencepiece's name for it."""
-    return None if model is None else _known_model(ctx, parameter, sentencepiece_options.BY_MODEL_TYPE.get(model, model))
+    """Return the model by sentencepiece's name for it."""
+    if model is None:
+        return None
+    return _known_model(ctx, parameter, sentencepiece_options.BY_MODEL_TYPE.get(model, model))
 
 
 def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str]:

@@ -169,10 +169,8 @@ def _show_rounds(rounds: list[dict[str, Any]]) -> None:
     """Print how a Unigram training came from all its first pieces to the vocabulary."""
     say("")
     say("The rounds of training:")
-    rows = [
-        (r["number"], f"{r['pieces_before']:,}", f"{r['pieces']:,}", f"{r['log_likelihood']:,.0f}", f"{r['tokens']:,.0f}")
-        for r in rounds
-    ]
+    keys = ("pieces_before", "pieces", "log_likelihood", "tokens")
+    rows = [(r["number"], *(f"{r[key]:,.0f}" for key in keys)) for r in rounds]
     table([("round", "pieces", "kept", "log-likelihood", "tokens"), *rows], left=(), margin="  ")
     for r in rounds:
         if r["pruned"]:

@@ -35,9 +35,9 @@ class Step:
 class Round:
     """One round of a Unigram training: what it began and ended with.
 
-    `log_likelihood`, in nats, is that of the text that has an alphabet, over all its segmentations, by the pieces at the
-    last step's beginning; `tokens` is how many of them are expected. `pruned` are some of the pieces that the round
-    before left out last, those that would have cost the most.
+    `log_likelihood`, in nats, is that of the text over all its segmentations, without unknown characters, by the
+    probabilities that the last step began with; `tokens` is how many are expected. `pruned` are some of the pieces
+    that were left out before the round, those that would have cost the most.
     """
 
     number: int

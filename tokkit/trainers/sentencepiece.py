@@ -16,7 +16,8 @@ from tokkit._core.sp_normalize import Normalizer
 from tokkit._core.unigram_train import LONGEST_PIECE
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError
-from tokkit.normalizers.sentencepiece_rules import charsmap, compile_rules
+from tokkit.normalizers.charsmap_builder import compile_rules
+from tokkit.normalizers.sentencepiece_rules import charsmap
 from tokkit.sentencepiece_model import Kind, definition_of
 from tokkit.trainers.counts import Counter, Reporter
 from tokkit.trainers.options import Round, checked_list, choice, flag, integer, number, text
@@ -142,9 +143,8 @@ class SentencePieceTraining:
                 f"are not learnt and one more, and at most {MAX_ID + 1}"
             )
         if max(self.meta) >= min(sizes):
-            raise OptionError(
-                f"the id of {self.meta[max(self.meta)][0]!r} is {max(self.meta)}; it must be less than vocab_size, {given}"
-            )
+            last = max(self.meta)
+            raise OptionError(f"the id of {self.meta[last][0]!r} is {last}; it must be less than vocab_size, {given}")
 
     def symbols(self) -> list[str]:
         """Return the pieces that normalizing keeps whole and that no other piece has a part of."""

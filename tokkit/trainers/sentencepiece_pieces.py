@@ -45,7 +45,7 @@ def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
         found[id_], named[piece] = (piece, kind), id_
     symbols = [(symbol, CONTROL) for symbol in (*options.special_tokens, *options.control_symbols)]
     symbols += [(symbol, USER_DEFINED) for symbol in _user_defined(options)]
-    symbols += [("<0x%02X>" % byte, BYTE) for byte in range(256)] if options.byte_fallback else []
+    symbols += [(f"<0x{byte:02X}>", BYTE) for byte in range(256)] if options.byte_fallback else []
     seen: set[str] = set()
     id_ = 0
     for symbol, kind in symbols:

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +55,8 @@ def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
     A word then has to be normalized as it would be in its line: so a block with U+2581, which a line loses at its end,
     is counted by lines whatever is asked for.
     """
-    lines = choose(r"[^\n]+", keep_unmatched=False).split
-    words = choose(r"[^ \n]+", keep_unmatched=False).split
+    lines: Any = choose(r"[^\n]+", keep_unmatched=False).split
+    words: Any = choose(r"[^ \n]+", keep_unmatched=False).split
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:

@@ -204,7 +204,7 @@ def digamma(x: Any) -> NDArray[np.float64]:
     [-0.577215665, 2.251752589]
     """
     x = np.array(x, dtype=np.float64)
-    found = np.zeros_like(x)
+    found: NDArray[np.float64] = np.zeros_like(x)
     while np.any(small := x < _ASYMPTOTIC):
         found[small] -= 1 / x[small]
         x[small] += 1

@@ -39,7 +39,8 @@ typedef struct {
 
 void tk_unigram_trainer_free(tk_unigram_trainer *t);
 
-/* Lay out the units (UTF-8); pieces have at most `depth` symbols, TK_LONGEST_PIECE or less. TK_TOO_LARGE beyond 2^32 symbols. */
+/* Lay out the units (UTF-8); pieces have at most `depth` symbols, TK_LONGEST_PIECE or less. TK_TOO_LARGE beyond 2^32
+   symbols. */
 int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth);
 
 /* Make pieces of all symbols, and of substrings by their count · symbols: the best `most`, of equals the shorter, then
