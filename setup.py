@@ -104,8 +104,8 @@ if __name__ == "__main__":
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
             "tokkit": ["py.typed", "*.pyi"],
-            "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit.bundled": ["*.txt"],
         },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
