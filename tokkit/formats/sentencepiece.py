@@ -202,7 +202,9 @@ def _whole_model(definition: Definition) -> SentencePieceModel:
     """Return the model with a control piece for each special token that came to it."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
-        raise FormatError(f"a {SUFFIX} holds a SentencePiece model, not a {type(model).__name__}")
+        from tokkit.formats import sentencepiece_conversion
+
+        return sentencepiece_conversion.model_of(definition)
     for token in definition.added_tokens:
         own = token.id < model.pieces.n_ids
         if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):

@@ -289,6 +289,7 @@ class SentencePieceProcessor(PieceTable):
 
 def _as(verb: str, kind: ReturnType, **always: Any) -> Callable[..., Any]:
     def method(self: SentencePieceProcessor, input: Any, *args: Any, **options: Any) -> Any:
+        """Return what the call without "as" gives, of one type."""
         # Samples and the best take nbest_size, and samples alpha, by place too.
         given = dict(zip(("nbest_size", "alpha"), args, strict=False))
         return getattr(self, verb)(input, return_type=kind, **always, **given, **options)
