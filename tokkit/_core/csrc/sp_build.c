@@ -251,24 +251,61 @@ static int add_characters(forms *f, tk_token_trie *trie) {
     return build_trie(trie, f, f->foreign); /* of two with the same bytes the greater counts: one of each is enough */
 }
 
-static int set_ranks(tk_sp *m, const tk_sp_source *s, const forms *f) {
-    /* Scores as numbers in order: those of floats whose sign is turned. */
-    m->ranks = tk_alloc(m->n_ids, sizeof *m->ranks);
-    if (!m->ranks) return TK_NO_MEMORY;
-    for (size_t id = 0; id < m->n_ids; id++) {
-        float score = s->scores[id] + 0.0f; /* no negative zero */
-        uint32_t bits;
-        memcpy(&bits, &score, sizeof bits);
-        m->ranks[id] = bits >> 31 ? bits : ~bits & ~(UINT32_C(1) << 31);
-        if (s->kinds[id] != TK_SP_UNUSED || m->unused) continue;
-        m->unused = tk_calloc(m->n_ids, 1);
-        if (!m->unused) return TK_NO_MEMORY;
+/* Scores as numbers, the greatest first: those of floats, with the sign turned. */
+static uint32_t order_of(float score) {
+    uint32_t bits;
+    score += 0.0f; /* no negative zero */
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 31 ? bits : ~bits & ~(UINT32_C(1) << 31);
+}
+
+typedef struct {
+    uint32_t order, id;
+} ranked;
+
+static int by_order(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Number the symbols by their scores; characters that are no pieces come last, as nothing becomes one. */
+static int set_numbers(tk_sp *m, const tk_sp_source *s, const forms *f) {
+    m->n_symbols = f->n;
+    m->tokens = tk_alloc(f->n, sizeof *m->tokens);
+    m->numbers = tk_alloc(f->n, sizeof *m->numbers);
+    m->ranks = tk_alloc(f->n, sizeof *m->ranks);
+    ranked *list = tk_alloc(f->n, sizeof *list);
+    if (!m->tokens || !m->numbers || !m->ranks || !list) return free(list), TK_NO_MEMORY;
+    for (size_t id = 0; id < f->n; id++)
+        list[id] = (ranked){id < m->n_ids && !f->foreign[id] ? order_of(s->scores[id]) : UINT32_MAX, (uint32_t)id};
+    qsort(list, f->n, sizeof *list, by_order);
+    int equal = 0;
+    for (size_t k = 0; k < f->n; k++) {
+        int same = k && list[k].order == list[k - 1].order;
+        m->tokens[k] = list[k].id;
+        m->numbers[list[k].id] = (uint32_t)k;
+        m->ranks[k] = same ? m->ranks[k - 1] : (uint32_t)k;
+        equal |= same && list[k].order != UINT32_MAX;
     }
-    for (size_t id = 0; id < m->n_ids && m->unused; id++) m->unused[id] = s->kinds[id] == TK_SP_UNUSED;
-    m->whole = m->unused != NULL;
-    m->lengths = m->unused ? tk_alloc(f->n, sizeof *m->lengths) : NULL;
-    if (m->unused && !m->lengths) return TK_NO_MEMORY;
-    for (size_t id = 0; id < f->n && m->lengths; id++) m->lengths[id] = (uint32_t)(f->offsets[id + 1] - f->offsets[id]);
+    free(list);
+    if (equal) return TK_OK;
+    free(m->ranks);
+    m->ranks = NULL;
+    return TK_OK;
+}
+
+static int set_unused(tk_sp *m, const tk_sp_source *s, const forms *f) {
+    for (size_t id = 0; id < m->n_ids && !m->whole; id++) m->whole = s->kinds[id] == TK_SP_UNUSED;
+    if (!m->whole) return TK_OK;
+    m->unused = tk_calloc(f->n, 1);
+    m->lengths = tk_alloc(f->n, sizeof *m->lengths);
+    if (!m->unused || !m->lengths) return TK_NO_MEMORY;
+    for (size_t id = 0; id < f->n; id++) {
+        size_t number = m->numbers[id];
+        m->unused[number] = id < m->n_ids && s->kinds[id] == TK_SP_UNUSED;
+        m->lengths[number] = (uint32_t)(f->offsets[id + 1] - f->offsets[id]);
+    }
     return TK_OK;
 }
 
@@ -290,7 +327,8 @@ static int list_pairs(const tk_sp *m, const forms *f, pair_list *pairs) {
             uint32_t right = tk_trie_find(&m->trie, p + i, n - i);
             if (right == TK_NO_ID) continue;
             if (tk_reserve(&pairs->list, &pairs->capacity, pairs->n + 1, sizeof *pairs->list)) return TK_NO_MEMORY;
-            pairs->list[pairs->n++] = ((uint64_t)tk_trie_id(node) << TK_SP_PAIR_BITS | right) << TK_SP_PAIR_BITS | id;
+            pairs->list[pairs->n++] = ((uint64_t)m->numbers[tk_trie_id(node)] << TK_SP_PAIR_BITS | m->numbers[right])
+                                          << TK_SP_PAIR_BITS | m->numbers[id];
         }
     }
     return TK_OK;
@@ -304,9 +342,12 @@ static int set_pairs(tk_sp *m, const forms *f) {
     while (slots < 2 * pairs.n) slots *= 2;
     m->pair_mask = slots - 1;
     if (status == TK_OK && !(m->pairs = tk_alloc(slots, sizeof *m->pairs))) status = TK_NO_MEMORY;
+    if (status == TK_OK && !(m->may_pair = tk_calloc((size_t)1 << (TK_SP_MAY_BITS - 6), 8))) status = TK_NO_MEMORY;
     if (status == TK_OK) memset(m->pairs, 0xFF, slots * sizeof *m->pairs);
     for (size_t k = 0; k < pairs.n && status == TK_OK; k++) {
-        size_t slot = (size_t)tk_mix64(pairs.list[k] >> TK_SP_PAIR_BITS) & m->pair_mask;
+        uint64_t hash = tk_sp_pair_hash(pairs.list[k] >> TK_SP_PAIR_BITS);
+        size_t slot = (size_t)(hash >> 32) & m->pair_mask, bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
+        m->may_pair[bit >> 6] |= UINT64_C(1) << (bit & 63);
         while (m->pairs[slot] != UINT64_MAX) slot = (slot + 1) & m->pair_mask;
         m->pairs[slot] = pairs.list[k];
     }
@@ -351,7 +392,8 @@ int tk_sp_build(tk_sp *m, const tk_sp_source *s, const char **reason) {
     if (status == TK_OK) status = set_cuts(m, &f);
     if (m->bpe) {
         if (status == TK_OK) status = add_characters(&f, &m->trie);
-        if (status == TK_OK) status = set_ranks(m, s, &f);
+        if (status == TK_OK) status = set_numbers(m, s, &f);
+        if (status == TK_OK) status = set_unused(m, s, &f);
         if (status == TK_OK) status = set_pairs(m, &f);
         if (status == TK_OK) status = set_frozen(m, s, &f);
     } else if (status == TK_OK) {
@@ -370,6 +412,9 @@ void tk_sp_free(tk_sp *m) {
     free(m->firsts);
     free(m->bigrams);
     free(m->pairs);
+    free(m->may_pair);
+    free(m->tokens);
+    free(m->numbers);
     free(m->ranks);
     free(m->unused);
     free(m->lengths);

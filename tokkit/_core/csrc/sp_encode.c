@@ -51,19 +51,31 @@ static void unmap_lines(void *block, size_t mapped) {
 
 static void *aligned_lines(void *block) { return (void *)(((uintptr_t)block + LINE - 1) & ~(uintptr_t)(LINE - 1)); }
 
-static int make_cache(tk_sp_cache *cache, size_t units) {
-    size_t lines = 1, n_long = 1;
+enum { FIRST_UNITS = 1 << 15 };
+
+/* A table of so many entries, two to a line; `cache` keeps what it has if there is no memory. */
+static int make_entries(tk_sp_cache *cache, size_t units) {
+    size_t lines = 1, mapped;
     while (lines <= units / 4) lines *= 2;
-    while (n_long <= units / 16) n_long *= 2;
     if (lines > (size_t)PTRDIFF_MAX / LINE / 2) return TK_NO_MEMORY;
+    void *block = map_lines(lines * LINE, &mapped);
+    if (!block) return TK_NO_MEMORY;
+    cache->block = block;
+    cache->mapped = mapped;
+    cache->entries = aligned_lines(block);
     cache->mask = lines - 1;
-    cache->long_mask = n_long - 1;
-    cache->block = map_lines(lines * LINE, &cache->mapped);
-    cache->long_block = map_lines(n_long * sizeof(tk_sp_long_entry), &cache->long_mapped);
-    if (!cache->block || !cache->long_block) return TK_NO_MEMORY;
-    cache->entries = aligned_lines(cache->block);
-    cache->long_entries = aligned_lines(cache->long_block);
     return TK_OK;
+}
+
+static int make_cache(tk_sp_cache *cache, size_t units) {
+    size_t n_long = 1;
+    while (n_long <= units / 16) n_long *= 2;
+    cache->most = units;
+    cache->long_mask = n_long - 1;
+    cache->long_block = map_lines(n_long * sizeof(tk_sp_long_entry), &cache->long_mapped);
+    if (!cache->long_block) return TK_NO_MEMORY;
+    cache->long_entries = aligned_lines(cache->long_block);
+    return make_entries(cache, units < FIRST_UNITS ? units : FIRST_UNITS);
 }
 
 static int make_room(tk_sp_worker *w, size_t need) {
@@ -140,6 +152,12 @@ typedef struct {
 static const uint8_t KEEP[64] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
                                  255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
+TK_INLINE size_t line_of(const tk_sp_cache *cache, uint64_t low, uint64_t high) {
+    uint64_t hash = (low ^ UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15) ^
+                    high * UINT64_C(0xD6E8FEB86659FD93);
+    return (size_t)(((hash ^ hash >> 32) * UINT64_C(0xBF58476D1CE4E5B9)) >> 32) & cache->mask;
+}
+
 /* The key of n bytes; of more than TK_SP_SHORT, one that no entry has. 16 may be read from p on. */
 TK_INLINE short_key key_of(const tk_sp_cache *cache, const uint8_t *p, size_t n) {
     size_t kept = n < 16 ? n : 16;
@@ -147,10 +165,7 @@ TK_INLINE short_key key_of(const tk_sp_cache *cache, const uint8_t *p, size_t n)
     key.low = tk_load64(p) & tk_load64(KEEP + 32 - kept);
     key.high = (tk_load64(p + 8) & tk_load64(KEEP + 40 - kept)) | (uint64_t)kept << 56;
     if (kept == 16) key.high |= UINT64_C(64) << 56;
-    uint64_t hash = (key.low ^ UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15) ^
-                    key.high * UINT64_C(0xD6E8FEB86659FD93);
-    hash = (hash ^ hash >> 32) * UINT64_C(0xBF58476D1CE4E5B9);
-    key.line = (size_t)(hash >> 32) & cache->mask;
+    key.line = line_of(cache, key.low, key.high);
     return key;
 }
 
@@ -238,16 +253,47 @@ TK_INLINE uint32_t meta_of(const tk_sp_unit *unit) {
     return unit->limit << 16 | unit->sum << 2 | (unit->count <= 3 ? unit->count : 0);
 }
 
+/* A key that finds both its entries taken may have one of the neighbouring line. */
+TK_INLINE size_t neighbour(const tk_sp_cache *cache, size_t line) { return (line ^ 1) & cache->mask; }
+
+/* The entry that a new key gets. */
+static tk_sp_entry *place_for(tk_sp_cache *cache, size_t line) {
+    tk_sp_entry *e = cache->entries + 2 * line, *others = cache->entries + 2 * neighbour(cache, line);
+    if (!e->high || !e[1].high) return e + (e->high != 0);
+    if (!others->high || !others[1].high) return others + (others->high != 0);
+    return e + (cache->turn++ & 1);
+}
+
+/* Four times as many entries, once half of them are taken: few units stay where they are fast to reach, and cost no
+   pages that nothing is in. */
+static void grow(tk_sp_cache *cache) {
+    tk_sp_cache old = *cache;
+    size_t n = 2 * (old.mask + 1);
+    if (make_entries(cache, 4 * n < cache->most ? 4 * n : cache->most) != TK_OK) return;
+    for (size_t k = 0; k < n; k++) {
+        const tk_sp_entry *e = old.entries + k;
+        if (e->high) *place_for(cache, line_of(cache, e->low, e->high & ~TK_SP_SPILT)) = *e;
+    }
+    unmap_lines(old.block, old.mapped);
+}
+
 static int learn_short(tk_sp_cache *cache, const short_key *key, const tk_sp_unit *unit) {
     uint32_t place = 0;
     if (unit->count > 3 && spill(cache, unit->ids, unit->count, &place) != TK_OK) return TK_NO_MEMORY;
-    tk_sp_entry *e = cache->entries + 2 * key->line;
-    if (e->high && (!e[1].high || cache->turn++ & 1)) e++;
+    tk_sp_entry *e = place_for(cache, key->line);
     cache->n += !e->high;
     *e = (tk_sp_entry){key->low, key->high, {place, unit->count, 0}, meta_of(unit)};
     if (unit->count > 3) e->high |= TK_SP_SPILT;
     else memcpy(e->ids, unit->ids, unit->count * sizeof *e->ids);
     return TK_OK;
+}
+
+static const tk_sp_entry *find_short(const tk_sp_cache *cache, const short_key *key) {
+    for (int i = 0; i < 4; i++) {
+        const tk_sp_entry *e = cache->entries + 2 * (i < 2 ? key->line : neighbour(cache, key->line)) + (i & 1);
+        if (e->low == key->low && (e->high & ~TK_SP_SPILT) == key->high) return e;
+    }
+    return NULL;
 }
 
 static int learn_long(tk_sp_cache *cache, const uint64_t key[4], size_t slot, const tk_sp_unit *unit) {
@@ -283,18 +329,49 @@ static int make_unit(const tk_sp *m, tk_sp_worker *w, size_t at, size_t n, tk_sp
     return status;
 }
 
+static int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_key *key, size_t at, size_t end);
+
+/* Encode a long unit by parts, if there is any boundary within that no piece stands across: the front has looked only
+   for those beside spaces and characters beyond ASCII. *whole says that there was none. */
+static int encode_parts(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end, int *whole) {
+    size_t first = at, length = tk_sp_length(w->text[at], end - at);
+    uint32_t left = tk_sp_packed(w->text + at, (unsigned)length);
+    int status = TK_OK;
+    for (size_t i = at + length; i <= end && status == TK_OK; i += length) {
+        uint32_t right = 0;
+        int safe = i == end;
+        if (i < end) {
+            length = tk_sp_length(w->text[i], end - i);
+            right = tk_sp_packed(w->text + i, (unsigned)length);
+            safe = (left != ' ' || right != ' ') && !tk_has_bit(m->bigrams, tk_sp_bigram(left, right));
+        } else if (first == at) {
+            *whole = 1;
+            return TK_OK;
+        }
+        left = right;
+        if (!safe) continue;
+        short_key key = key_of(&w->cache, w->text + first, i - first);
+        status = encode_unit(m, w, &key, first, i);
+        first = i;
+        if (i == end) break;
+    }
+    *whole = 0;
+    return status;
+}
+
 static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_key *key, size_t at, size_t end) {
     tk_sp_cache *cache = &w->cache;
     tk_sp_unit unit;
     size_t n = end - at, slot = 0;
     uint64_t long_key[4];
-    int status;
-    if (n > TK_SP_LONG) return encode_plainly(m, w, at, end);
+    int status, whole;
+    if (n > TK_SP_LONG) {
+        status = encode_parts(m, w, at, end, &whole);
+        return whole && status == TK_OK ? encode_plainly(m, w, at, end) : status;
+    }
     if (n <= TK_SP_SHORT) {
-        const tk_sp_entry *e = cache->entries + 2 * key->line;
-        for (int i = 0; i < 2; i++, e++) {
-            int same = e->low == key->low && (e->high & ~TK_SP_SPILT) == key->high;
-            if (!same) continue;
+        const tk_sp_entry *e = find_short(cache, key);
+        if (e) {
             int spilt = (e->high & TK_SP_SPILT) != 0;
             status = put_known(m, w, spilt ? cache->spilt + e->ids[0] : e->ids, spilt ? e->ids[1] : e->meta & 3, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
@@ -306,6 +383,8 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_
             status = put_known(m, w, e->count > TK_SP_LONG_IDS ? cache->spilt + e->ids[0] : e->ids, e->count, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
+        status = encode_parts(m, w, at, end, &whole);
+        if (!whole || status != TK_OK) return status;
     }
     cache->misses++;
     w->missed++;
@@ -365,6 +444,7 @@ static int encode_units(const tk_sp *m, tk_sp_worker *w, size_t last) {
             status = encode_unprobed(m, w, &k, last);
             continue;
         }
+        if (w->cache.n > w->cache.mask && 2 * (w->cache.mask + 1) < w->cache.most) grow(&w->cache);
         size_t next = k + BATCH < last ? k + BATCH : last;
         status = m->bpe ? look_up_units(m, w, k, next, 1) : look_up_units(m, w, k, next, 0);
         w->looked += next - k;

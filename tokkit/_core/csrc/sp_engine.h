@@ -60,14 +60,18 @@ typedef struct {
     tk_sp_set apart;  /* in no piece of more than one character */
     /* BPE */
     tk_token_trie frozen; /* user-defined pieces as they stand in the buffer: nothing merges with them */
-    uint64_t *pairs;      /* left, right, merged: 21 bits each; 0 is a free one */
+    uint64_t *pairs;      /* left, right, merged: 21 bits each; 0 is a free one; symbols by their numbers */
     size_t pair_mask;
-    uint32_t *ranks;      /* [n_ids] the greater the score the less */
-    uint8_t *unused;      /* [n_ids] or NULL; if not, `lengths` has how many bytes of the buffer each symbol is */
+    uint64_t *may_pair;   /* a bit for each hash of left and right: most pairs are none */
+    uint32_t *tokens;     /* [n_symbols] the id of a number: the greater the score the less the number */
+    uint32_t *numbers;    /* [n_symbols] the number of an id */
+    uint32_t *ranks;      /* of a number, where some scores are equal, else NULL */
+    size_t n_symbols;
+    uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
 } tk_sp;
 
-enum { TK_SP_PAIR_BITS = 21 };
+enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 20 };
 
 /* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
    are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
@@ -92,6 +96,7 @@ typedef struct {
     tk_sp_entry *entries; /* two in a line of 64 bytes */
     tk_sp_long_entry *long_entries;
     size_t mask, long_mask; /* of lines; of entries */
+    size_t most;            /* entries that there may be: it begins with fewer */
     uint32_t *spilt;
     size_t n_spilt, spilt_capacity;
     size_t n, n_long;
@@ -199,6 +204,11 @@ static inline int tk_sp_add(tk_sp_worker *w, uint32_t id, size_t start, size_t e
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, w->n_tokens + 1, sizeof *w->tokens);
     if (status == TK_OK) w->tokens[w->n_tokens++] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
     return status;
+}
+
+TK_INLINE uint64_t tk_sp_pair_hash(uint64_t pair) {
+    pair *= UINT64_C(0x9E3779B97F4A7C15);
+    return (pair ^ pair >> 32) * UINT64_C(0xD6E8FEB86659FD93);
 }
 
 /* The character at p as a number that no other has, and the place of a pair of them in `bigrams`. */

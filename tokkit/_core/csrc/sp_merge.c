@@ -10,7 +10,7 @@ enum { FEW = 48, NO_SYMBOL = UINT32_MAX };
 
 typedef struct {
     uint32_t id, start, previous, next; /* id NO_SYMBOL: frozen, unknown, or merged into the one before */
-    uint32_t token, end;
+    uint32_t token, end;                /* both are numbers of symbols */
 } symbol;
 
 /* A merge that may happen: it is out of date when its symbols are others by then. */
@@ -21,13 +21,14 @@ typedef struct {
 
 /* rank << 32 | merged, or NO_PAIR. */
 TK_INLINE uint64_t look_up(const tk_sp *m, uint32_t left, uint32_t right) {
-    if (left == NO_SYMBOL || right == NO_SYMBOL) return NO_PAIR;
-    uint64_t key = (uint64_t)left << TK_SP_PAIR_BITS | right;
-    for (size_t slot = (size_t)tk_mix64(key) & m->pair_mask;; slot = (slot + 1) & m->pair_mask) {
+    uint64_t key = (uint64_t)left << TK_SP_PAIR_BITS | right, hash = tk_sp_pair_hash(key);
+    size_t bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
+    if (left == NO_SYMBOL || right == NO_SYMBOL || !(m->may_pair[bit >> 6] >> (bit & 63) & 1)) return NO_PAIR;
+    for (size_t slot = (size_t)(hash >> 32) & m->pair_mask;; slot = (slot + 1) & m->pair_mask) {
         uint64_t pair = m->pairs[slot];
         if (pair == UINT64_MAX) return NO_PAIR;
         uint32_t merged = (uint32_t)pair & ((UINT32_C(1) << TK_SP_PAIR_BITS) - 1);
-        if (pair >> TK_SP_PAIR_BITS == key) return (uint64_t)m->ranks[merged] << 32 | merged;
+        if (pair >> TK_SP_PAIR_BITS == key) return (uint64_t)(m->ranks ? m->ranks[merged] : merged) << 32 | merged;
     }
 }
 
@@ -54,8 +55,9 @@ static size_t read_symbols(const tk_sp *m, const uint8_t *p, size_t n, symbol *s
             end = at + tk_sp_length(p[at], n - at);
             id = tk_trie_find(&m->trie, p + at, end - at);
         }
-        symbols[count] = (symbol){id == TK_NO_ID || frozen ? NO_SYMBOL : id, (uint32_t)at, (uint32_t)count - 1,
-                                  (uint32_t)count + 1, id < m->n_ids ? id : NO_SYMBOL, (uint32_t)end};
+        uint32_t number = id == TK_NO_ID ? NO_SYMBOL : m->numbers[id];
+        symbols[count] = (symbol){frozen ? NO_SYMBOL : number, (uint32_t)at, (uint32_t)count - 1, (uint32_t)count + 1,
+                                  number, (uint32_t)end};
         at = end;
     }
     return count;
@@ -156,7 +158,8 @@ static int merge_many(const tk_sp *m, tk_sp_worker *w, size_t count, double drop
 
 static int add_symbol(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t token, size_t start, size_t end) {
     static const uint8_t space[] = {0xE2, 0x96, 0x81};
-    if (token != NO_SYMBOL) return tk_sp_add(w, token, start, end);
+    uint32_t id = token != NO_SYMBOL ? m->tokens[token] : TK_NO_ID;
+    if (id < m->n_ids) return tk_sp_add(w, id, start, end);
     if (!m->byte_fallback) return tk_sp_add(w, m->unknown, start, end);
     int status = TK_OK, is_space = m->escape && p[start] == ' ';
     const uint8_t *bytes = is_space ? space : p + start;
@@ -175,7 +178,7 @@ static int add_split(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t
     while (n && status == TK_OK) {
         uint32_t *stack = w->heap;
         token = stack[--n];
-        if (token < m->n_ids && m->unused[token] && w->parts[2 * token] != NO_SYMBOL) {
+        if (m->unused[token] && w->parts[2 * token] != NO_SYMBOL) {
             status = tk_reserve(&w->heap, &w->heap_capacity, (n + 2) / EACH + 1, sizeof(candidate));
             if (status != TK_OK) break;
             stack = w->heap;
@@ -184,7 +187,7 @@ static int add_split(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t
             continue;
         }
         size_t end = at + m->lengths[token];
-        status = add_symbol(m, w, p, token < m->n_ids ? token : NO_SYMBOL, at, end);
+        status = add_symbol(m, w, p, token, at, end);
         at = end;
     }
     return status;
@@ -195,8 +198,8 @@ int tk_sp_merge(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t n, dou
     if (n >= NO_SYMBOL) return TK_TOO_LARGE;
     int status = tk_reserve(&w->symbols, &w->symbols_capacity, n + 1, sizeof(symbol));
     if (m->unused && status == TK_OK) {
-        status = tk_reserve(&w->parts, &w->parts_capacity, 2 * m->n_ids, sizeof *w->parts);
-        if (status == TK_OK) memset(w->parts, 0xFF, 2 * m->n_ids * sizeof *w->parts);
+        status = tk_reserve(&w->parts, &w->parts_capacity, 2 * m->n_symbols, sizeof *w->parts);
+        if (status == TK_OK) memset(w->parts, 0xFF, 2 * m->n_symbols * sizeof *w->parts);
     }
     if (status != TK_OK) return status;
     size_t count = read_symbols(m, p, n, w->symbols);
