@@ -41,6 +41,12 @@ SOURCES = {
         *("unit_cache.c", "model.c", "model_cuts.c"),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
+    "sp_normalize": ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
+    "model_file": [],
+    "sp_whole": [
+        *("special.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
+        *("sp_whole.c", "sp_whole_bpe.c"),
+    ],
     "detokenize": [],
     "rank_file": [],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engine import Engine
-from tokkit.interpreter import Interpreter
+from tokkit.engine import AnyEngine
 from tokkit.pretokenizers import patterns
 
 
-def fingerprint(definition: Definition, engine: Engine | Interpreter) -> str:
+def fingerprint(definition: Definition, engine: AnyEngine) -> str:
     """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
     digest = hashlib.sha256()
     vocab, model, split = definition.vocab, definition.model, definition.pretokenizer
@@ -51,7 +50,9 @@ def _is_plain(definition: Definition, token: Any) -> bool:
 def _plain(part: Any) -> Any:
     """Return a component, or what is in one, as what has one way to be written."""
     if is_dataclass(part) and not isinstance(part, type):
-        shown = [(field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init]
+        shown = [
+            (field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init and field.compare
+        ]
         return type(part).__name__, shown
     if isinstance(part, np.ndarray):
         return part.shape, hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()

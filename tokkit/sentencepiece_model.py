@@ -12,14 +12,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.token_tables import TokenIndex
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of pieces, by the numbers that model files have for them."""
-KINDS = ("unigram", "bpe", "word", "char")
 Kind = Literal["unigram", "bpe", "word", "char"]
+KINDS: tuple[Kind, ...] = ("unigram", "bpe", "word", "char")
+"""The kinds of models, in the order of the numbers, from 1 on, that model files have for them."""
 SPACE = "\u2581".encode()
 """What stands for a space in pieces."""
 
@@ -89,10 +91,10 @@ class SentencePieceModel:
         self._check_bytes()
 
     def _check_twice(self) -> None:
-        first: dict[bytes, int] = {}
-        for id_, piece in enumerate(self.pieces):
-            if first.setdefault(piece, id_) != id_:
-                raise VocabError(f"the pieces {first[piece]} and {id_} are both {piece.decode(errors='replace')!r}")
+        again = TokenIndex(self.pieces.blob, self.pieces.offsets).twice
+        if again >= 0:
+            piece = self.pieces[again]
+            raise VocabError(f"the pieces {self.pieces[piece]} and {again} are both {piece.decode(errors='replace')!r}")
 
     def _check_bytes(self) -> None:
         names = {self.pieces[id_] for id_ in np.flatnonzero(self.types == BYTE).tolist()}
