@@ -23,7 +23,7 @@ cdef extern from "sp_engine.h" nogil:
     ctypedef struct tk_sp_cache:
         size_t mask, n, n_long
         uint64_t misses
-    ctypedef struct tk_sp_worker:
+    ctypedef struct tk_sp_scratch:
         tk_sp_cache cache
         uint32_t *ids
         size_t n_ids, ids_capacity, first
@@ -36,19 +36,19 @@ cdef extern from "sp_engine.h" nogil:
         size_t utf8_capacity
     int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason)
     void tk_sp_free(tk_sp *m)
-    int tk_sp_worker_init(tk_sp_worker *w, size_t cache_units)
-    void tk_sp_worker_free(tk_sp_worker *w)
-    void tk_sp_worker_shrink(tk_sp_worker *w, size_t most)
-    void tk_sp_begin(tk_sp_worker *w, int aligned)
-    void tk_sp_begin_document(tk_sp_worker *w)
-    int tk_sp_encode(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, size_t stop)
-    int tk_sp_encode_aligned(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n)
-    int tk_sp_append(tk_sp_worker *w, uint32_t id, size_t start, size_t end)
-    int tk_sp_prepare(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n)
+    int tk_sp_scratch_init(tk_sp_scratch *w, size_t cache_units)
+    void tk_sp_scratch_free(tk_sp_scratch *w)
+    void tk_sp_scratch_shrink(tk_sp_scratch *w, size_t most)
+    void tk_sp_begin(tk_sp_scratch *w, int aligned)
+    void tk_sp_begin_document(tk_sp_scratch *w)
+    int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop)
+    int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
+    int tk_sp_put_id(tk_sp_scratch *w, uint32_t id, size_t start, size_t end)
+    int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
 
 
 cdef class Worker:
-    cdef tk_sp_worker state
+    cdef tk_sp_scratch state
 
 
 cdef class SentencePieceEncoder:
@@ -61,4 +61,4 @@ cdef class SentencePieceEncoder:
     cdef int run(self, Worker worker, text, SpecialMatcher matcher, bint aligned) except -1
     cdef object as_array(self, Worker worker)
     cdef object as_array_with_spans(self, Worker worker)
-    cdef object spelt_out(self, tk_sp_worker *w)
+    cdef object spelt_out(self, tk_sp_scratch *w)

@@ -40,11 +40,11 @@ cdef class Worker:
     # Cache and scratch for one thread at a time.
 
     def __cinit__(self, size_t cache_units):
-        if tk_sp_worker_init(&self.state, cache_units) != TK_OK:
+        if tk_sp_scratch_init(&self.state, cache_units) != TK_OK:
             raise MemoryError("not enough memory for the cache of units")
 
     def __dealloc__(self):
-        tk_sp_worker_free(&self.state)
+        tk_sp_scratch_free(&self.state)
 
 
 cdef class SentencePieceEncoder:
@@ -94,14 +94,14 @@ cdef class SentencePieceEncoder:
             return Worker(self.cache_units)
 
     cdef object give_back(self, Worker worker):
-        tk_sp_worker_shrink(&worker.state, KEEP_BYTES)
+        tk_sp_scratch_shrink(&worker.state, KEEP_BYTES)
         self.idle.append(worker)
 
     cdef int run(self, Worker worker, text, SpecialMatcher matcher, bint aligned) except -1:
         # Leaves the ids of a text in the worker.
         cdef TextView view
         cdef Progress progress
-        cdef tk_sp_worker *w = &worker.state
+        cdef tk_sp_scratch *w = &worker.state
         cdef const tk_special *specials = &matcher.special if matcher is not None else NULL
         cdef const uint8_t *p = NULL
         cdef size_t n = 0
@@ -151,7 +151,7 @@ cdef class SentencePieceEncoder:
             self.give_back(worker)
 
     cdef object as_array(self, Worker worker):
-        cdef tk_sp_worker *w = &worker.state
+        cdef tk_sp_scratch *w = &worker.state
         return self.pool.array(&w.ids, &w.ids_capacity, w.n_ids)
 
     def count(self, text, SpecialMatcher matcher=None):
@@ -206,7 +206,7 @@ cdef class SentencePieceEncoder:
             self.give_back(worker)
 
     cdef object as_array_with_spans(self, Worker worker):
-        cdef tk_sp_worker *w = &worker.state
+        cdef tk_sp_scratch *w = &worker.state
         cdef size_t k
         cdef int64_t[:, ::1] out
         spans = np.empty((w.n_ids, 2), dtype=np.int64)
@@ -221,7 +221,7 @@ cdef class SentencePieceEncoder:
         them; and uint32 (bytes + 1,), the byte of the text that each of them comes from.
         """
         cdef Worker worker = self.take_worker()
-        cdef tk_sp_worker *w = &worker.state
+        cdef tk_sp_scratch *w = &worker.state
         cdef TextView view
         cdef int status
         cdef const uint8_t *p
@@ -241,7 +241,7 @@ cdef class SentencePieceEncoder:
         finally:
             self.give_back(worker)
 
-    cdef object spelt_out(self, tk_sp_worker *w):
+    cdef object spelt_out(self, tk_sp_scratch *w):
         # The buffer with its spaces as U+2581; the spans that the worker has become those of this text.
         cdef size_t k, i, at = 0, width = 3 if self.state.escape else 1
         cdef uint32_t[::1] moved = np.empty(w.n + 1, dtype=np.uint32), from_
@@ -266,7 +266,7 @@ cdef class SentencePieceEncoder:
     def normalize(self, bytes text not None):
         """Return a text as the model normalizes it, with U+2581 spelt out."""
         cdef Worker worker = self.take_worker()
-        cdef tk_sp_worker *w = &worker.state
+        cdef tk_sp_scratch *w = &worker.state
         cdef TextView view
         text = view_text(text, &view)
         try:
@@ -296,7 +296,7 @@ cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
 
 
-cdef int read_text(const TextView *view, tk_sp_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
+cdef int read_text(const TextView *view, tk_sp_scratch *w, const uint8_t **p, size_t *n) noexcept nogil:
     # Make the text UTF-8, in the worker's buffer unless it is already.
     cdef int surrogates = 0, status
     if view.width == 0:
@@ -312,7 +312,7 @@ cdef int read_text(const TextView *view, tk_sp_worker *w, const uint8_t **p, siz
 
 
 cdef int encode_some(
-    const tk_sp *m, tk_sp_worker *w, const tk_special *specials, const uint8_t *p, size_t n, Progress *progress
+    const tk_sp *m, tk_sp_scratch *w, const tk_special *specials, const uint8_t *p, size_t n, Progress *progress
 ) noexcept nogil:
     # From progress.at on for about SLICE_BYTES. Each part between added tokens is a document.
     cdef size_t begin = progress.at, length
@@ -336,7 +336,7 @@ cdef int encode_some(
             if status != TK_OK or w.at < length:
                 return status
         if progress.start < n:
-            status = tk_sp_append(w, progress.id_, progress.start, progress.end)
+            status = tk_sp_put_id(w, progress.id_, progress.start, progress.end)
             if status != TK_OK:
                 return status
         progress.at = progress.end
@@ -344,7 +344,7 @@ cdef int encode_some(
     return TK_OK
 
 
-cdef void move_spans(tk_sp_worker *w, uint32_t offset) noexcept nogil:
+cdef void move_spans(tk_sp_scratch *w, uint32_t offset) noexcept nogil:
     # From the buffer to the text that a document stands in.
     cdef size_t k
     for k in range(2 * w.first, 2 * w.n_ids):
@@ -352,7 +352,7 @@ cdef void move_spans(tk_sp_worker *w, uint32_t offset) noexcept nogil:
 
 
 cdef int encode_views(
-    const tk_sp *m, tk_sp_worker *w, const tk_special *specials, const TextView *views, size_t n, size_t *done,
+    const tk_sp *m, tk_sp_scratch *w, const tk_special *specials, const TextView *views, size_t n, size_t *done,
     int64_t *counts
 ) noexcept nogil:
     # Texts from *done on, until they are n or have been SLICE_BYTES: *done is behind them.

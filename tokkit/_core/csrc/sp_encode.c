@@ -1,201 +1,32 @@
 /* Text in, ids out: units of the buffer, looked up or encoded, and the score kept; see sp_engine.h. */
-#if defined(__linux__)
-#define _GNU_SOURCE
-#endif
 #include <math.h>
 
 #include "isa.h"
-#include "sp_engine.h"
+#include "sp_cache.h"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-enum { ROOM = 1 << 14, BATCH = 32, LINE = 64, HUGE_PAGE = 2 << 20 };
-enum { MOST_SPILT = 1 << 21 }; /* ids of units that have more than an entry holds: then all is forgotten */
+enum { BATCH = 32 };
 
 /* Of so many units that were looked up, if so many missed, so many are encoded without: where nothing comes again
    the look-up and what it displaces cost more than they save. */
 enum { RUN = 1 << 12, WINDOW = 1024, MANY = WINDOW * 2 / 5, PAUSE = 16 * WINDOW };
 
-/* ---- memory */
-
-static void *map_lines(size_t bytes, size_t *mapped) {
-    *mapped = 0;
-#if defined(__linux__)
-    if (bytes >= HUGE_PAGE) {
-        uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p != MAP_FAILED) {
-            size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
-            if (head) munmap(p, head);
-            if (head < HUGE_PAGE) munmap(p + head + bytes, HUGE_PAGE - head);
-            (void)madvise(p + head, bytes, MADV_HUGEPAGE); /* an entry is found at random: most of that is its page */
-            *mapped = bytes;
-            return p + head;
-        }
-    }
-#endif
-    return tk_calloc(bytes + LINE, 1);
-}
-
-static void unmap_lines(void *block, size_t mapped) {
-#if defined(__linux__)
-    if (mapped) {
-        munmap(block, mapped);
-        return;
-    }
-#endif
-    (void)mapped;
-    free(block);
-}
-
-static void *aligned_lines(void *block) { return (void *)(((uintptr_t)block + LINE - 1) & ~(uintptr_t)(LINE - 1)); }
-
-enum { FIRST_UNITS = 1 << 15 };
-
-/* A table of so many entries, two to a line; `cache` keeps what it has if there is no memory. */
-static int make_entries(tk_sp_cache *cache, size_t units) {
-    size_t lines = 1, mapped;
-    while (lines <= units / 4) lines *= 2;
-    if (lines > (size_t)PTRDIFF_MAX / LINE / 2) return TK_NO_MEMORY;
-    void *block = map_lines(lines * LINE, &mapped);
-    if (!block) return TK_NO_MEMORY;
-    cache->block = block;
-    cache->mapped = mapped;
-    cache->entries = aligned_lines(block);
-    cache->mask = lines - 1;
-    return TK_OK;
-}
-
-static int make_cache(tk_sp_cache *cache, size_t units) {
-    size_t n_long = 1;
-    while (n_long <= units / 16) n_long *= 2;
-    cache->most = units;
-    cache->long_mask = n_long - 1;
-    cache->long_block = map_lines(n_long * sizeof(tk_sp_long_entry), &cache->long_mapped);
-    if (!cache->long_block) return TK_NO_MEMORY;
-    cache->long_entries = aligned_lines(cache->long_block);
-    return make_entries(cache, units < FIRST_UNITS ? units : FIRST_UNITS);
-}
-
-static int make_room(tk_sp_worker *w, size_t need) {
-    void *moved;
-    if (need > UINT32_MAX - ROOM) return TK_TOO_LARGE; /* places are of 32 bits */
-    if (need > w->room) {
-        if (!(moved = realloc(w->text, need + TK_SP_BEHIND))) return TK_NO_MEMORY;
-        w->text = moved;
-        w->room = need;
-    }
-    if (tk_reserve(&w->starts, &w->starts_capacity, w->room + TK_SP_BEHIND, sizeof *w->starts)) return TK_NO_MEMORY;
-    if (!w->aligned) return TK_OK;
-    return tk_reserve(&w->from, &w->from_room, w->room + TK_SP_BEHIND, sizeof *w->from);
-}
-
-int tk_sp_worker_init(tk_sp_worker *w, size_t cache_units) {
-    memset(w, 0, sizeof *w);
-    int status = make_cache(&w->cache, cache_units);
-    return status == TK_OK ? make_room(w, ROOM) : status;
-}
-
-static void free_buffer(tk_sp_worker *w) {
-    free(w->text);
-    free(w->from);
-    free(w->starts);
-    w->text = NULL, w->from = NULL, w->starts = NULL;
-    w->room = w->from_room = w->starts_capacity = 0;
-}
-
-void tk_sp_worker_free(tk_sp_worker *w) {
-    unmap_lines(w->cache.block, w->cache.mapped);
-    unmap_lines(w->cache.long_block, w->cache.long_mapped);
-    free(w->cache.spilt);
-    free_buffer(w);
-    free(w->ids);
-    free(w->spans);
-    free(w->nodes);
-    free(w->tokens);
-    free(w->symbols);
-    free(w->heap);
-    free(w->parts);
-    free(w->utf8);
-    memset(w, 0, sizeof *w);
-}
-
-static void shrink(void *block, size_t *capacity, size_t size, size_t most) {
-    void *old, *none = NULL;
-    if (*capacity <= most / size) return;
-    memcpy(&old, block, sizeof old);
-    free(old);
-    memcpy(block, &none, sizeof none);
-    *capacity = 0;
-}
-
-void tk_sp_worker_shrink(tk_sp_worker *w, size_t most) {
-    if (w->room > most / 16) free_buffer(w);
-    shrink(&w->ids, &w->ids_capacity, sizeof *w->ids, most);
-    shrink(&w->spans, &w->spans_capacity, sizeof *w->spans, most);
-    shrink(&w->nodes, &w->nodes_capacity, sizeof *w->nodes, most);
-    shrink(&w->tokens, &w->tokens_capacity, sizeof *w->tokens, most);
-    shrink(&w->symbols, &w->symbols_capacity, 32, most);
-    shrink(&w->heap, &w->heap_capacity, 32, most);
-    shrink(&w->parts, &w->parts_capacity, sizeof *w->parts, most);
-    shrink(&w->utf8, &w->utf8_capacity, 1, most);
-}
-
-/* ---- keys */
-
-typedef struct {
-    uint64_t low, high;
-    size_t line;
-} short_key;
-
-static const uint8_t KEEP[64] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-                                 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-
-TK_INLINE size_t line_of(const tk_sp_cache *cache, uint64_t low, uint64_t high) {
-    uint64_t hash = (low ^ UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15) ^
-                    high * UINT64_C(0xD6E8FEB86659FD93);
-    return (size_t)(((hash ^ hash >> 32) * UINT64_C(0xBF58476D1CE4E5B9)) >> 32) & cache->mask;
-}
-
-/* The key of n bytes; of more than TK_SP_SHORT, one that no entry has. 16 may be read from p on. */
-TK_INLINE short_key key_of(const tk_sp_cache *cache, const uint8_t *p, size_t n) {
-    size_t kept = n < 16 ? n : 16;
-    short_key key;
-    key.low = tk_load64(p) & tk_load64(KEEP + 32 - kept);
-    key.high = (tk_load64(p + 8) & tk_load64(KEEP + 40 - kept)) | (uint64_t)kept << 56;
-    if (kept == 16) key.high |= UINT64_C(64) << 56;
-    key.line = line_of(cache, key.low, key.high);
-    return key;
-}
-
-static void long_key_of(const uint8_t *p, size_t n, uint64_t key[4], size_t *slot) {
-    uint64_t hash = 0;
-    for (int i = 0; i < 4; i++) {
-        key[i] = tk_load64(p + 8 * i) & tk_load64(KEEP + 32 - n + 8 * i);
-        if (i == 3) key[i] |= (uint64_t)n << 56;
-        hash = tk_mix64(hash ^ key[i]);
-    }
-    *slot = (size_t)(hash >> 24);
-}
-
 /* ---- the score */
 
 /* Bring the score up to date: it is what sentencepiece's lattice has behind these tokens. */
-static void settle(const tk_sp *m, tk_sp_worker *w) {
+static void settle(const tk_sp *m, tk_sp_scratch *w) {
     float score = w->score;
     for (; w->settled < w->n_ids; w->settled++) score += m->scores[w->ids[w->settled]];
     w->score = score;
 }
 
-static int room_for(tk_sp_worker *w, size_t more) {
+static int room_for(tk_sp_scratch *w, size_t more) {
     size_t need = w->n_ids + more + 4 * BATCH;
     if (TK_LIKELY(need <= w->ids_capacity)) return TK_OK;
     return tk_reserve(&w->ids, &w->ids_capacity, need, sizeof *w->ids);
 }
 
 /* The tokens that w->tokens has, of text[at:]. */
-static int put_tokens(tk_sp_worker *w, size_t at) {
+static int put_tokens(tk_sp_scratch *w, size_t at) {
     if (room_for(w, w->n_tokens) != TK_OK) return TK_NO_MEMORY;
     if (w->aligned && tk_reserve(&w->spans, &w->spans_capacity, 2 * (w->n_ids + w->n_tokens), sizeof *w->spans))
         return TK_NO_MEMORY;
@@ -210,7 +41,7 @@ static int put_tokens(tk_sp_worker *w, size_t at) {
     return TK_OK;
 }
 
-int tk_sp_append(tk_sp_worker *w, uint32_t id, size_t start, size_t end) {
+int tk_sp_put_id(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, 1, sizeof *w->tokens);
     if (status != TK_OK) return status;
     w->tokens[0] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
@@ -219,7 +50,7 @@ int tk_sp_append(tk_sp_worker *w, uint32_t id, size_t start, size_t end) {
 }
 
 /* Encode text[at:end] from the true score on, with no look at the cache. */
-static int encode_plainly(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end) {
+static int encode_plainly(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end) {
     int status;
     if (m->bpe) {
         status = tk_sp_merge(m, w, w->text + at, end - at, 0, NULL);
@@ -236,81 +67,8 @@ static int encode_plainly(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end
 
 /* ---- units that the first look does not find */
 
-static int spill(tk_sp_cache *cache, const uint32_t *ids, size_t count, uint32_t *place) {
-    if (cache->n_spilt + count > MOST_SPILT) {
-        memset(cache->entries, 0, (cache->mask + 1) * LINE);
-        memset(cache->long_entries, 0, (cache->long_mask + 1) * sizeof *cache->long_entries);
-        cache->n_spilt = cache->n = cache->n_long = 0;
-    }
-    if (tk_reserve(&cache->spilt, &cache->spilt_capacity, cache->n_spilt + count + 4, sizeof *ids)) return TK_NO_MEMORY;
-    memcpy(cache->spilt + cache->n_spilt, ids, count * sizeof *ids);
-    *place = (uint32_t)cache->n_spilt;
-    cache->n_spilt += count;
-    return TK_OK;
-}
-
-TK_INLINE uint32_t meta_of(const tk_sp_unit *unit) {
-    return unit->limit << 16 | unit->sum << 2 | (unit->count <= 3 ? unit->count : 0);
-}
-
-/* A key that finds both its entries taken may have one of the neighbouring line. */
-TK_INLINE size_t neighbour(const tk_sp_cache *cache, size_t line) { return (line ^ 1) & cache->mask; }
-
-/* The entry that a new key gets. */
-static tk_sp_entry *place_for(tk_sp_cache *cache, size_t line) {
-    tk_sp_entry *e = cache->entries + 2 * line, *others = cache->entries + 2 * neighbour(cache, line);
-    if (!e->high || !e[1].high) return e + (e->high != 0);
-    if (!others->high || !others[1].high) return others + (others->high != 0);
-    return e + (cache->turn++ & 1);
-}
-
-/* Four times as many entries, once half of them are taken: few units stay where they are fast to reach, and cost no
-   pages that nothing is in. */
-static void grow(tk_sp_cache *cache) {
-    tk_sp_cache old = *cache;
-    size_t n = 2 * (old.mask + 1);
-    if (make_entries(cache, 4 * n < cache->most ? 4 * n : cache->most) != TK_OK) return;
-    for (size_t k = 0; k < n; k++) {
-        const tk_sp_entry *e = old.entries + k;
-        if (e->high) *place_for(cache, line_of(cache, e->low, e->high & ~TK_SP_SPILT)) = *e;
-    }
-    unmap_lines(old.block, old.mapped);
-}
-
-static int learn_short(tk_sp_cache *cache, const short_key *key, const tk_sp_unit *unit) {
-    uint32_t place = 0;
-    if (unit->count > 3 && spill(cache, unit->ids, unit->count, &place) != TK_OK) return TK_NO_MEMORY;
-    tk_sp_entry *e = place_for(cache, key->line);
-    cache->n += !e->high;
-    *e = (tk_sp_entry){key->low, key->high, {place, unit->count, 0}, meta_of(unit)};
-    if (unit->count > 3) e->high |= TK_SP_SPILT;
-    else memcpy(e->ids, unit->ids, unit->count * sizeof *e->ids);
-    return TK_OK;
-}
-
-static const tk_sp_entry *find_short(const tk_sp_cache *cache, const short_key *key) {
-    for (int i = 0; i < 4; i++) {
-        const tk_sp_entry *e = cache->entries + 2 * (i < 2 ? key->line : neighbour(cache, key->line)) + (i & 1);
-        if (e->low == key->low && (e->high & ~TK_SP_SPILT) == key->high) return e;
-    }
-    return NULL;
-}
-
-static int learn_long(tk_sp_cache *cache, const uint64_t key[4], size_t slot, const tk_sp_unit *unit) {
-    uint32_t place = 0;
-    if (unit->count > TK_SP_LONG_IDS && spill(cache, unit->ids, unit->count, &place) != TK_OK) return TK_NO_MEMORY;
-    tk_sp_long_entry *e = cache->long_entries + (slot & cache->long_mask);
-    cache->n_long += !e->key[3];
-    memcpy(e->key, key, sizeof e->key);
-    e->count = unit->count;
-    e->meta = meta_of(unit);
-    e->ids[0] = place;
-    if (unit->count <= TK_SP_LONG_IDS) memcpy(e->ids, unit->ids, unit->count * sizeof *e->ids);
-    return TK_OK;
-}
-
 /* Put ids that are known; 1 where the score before them does not allow that. */
-TK_INLINE int put_known(const tk_sp *m, tk_sp_worker *w, const uint32_t *ids, size_t count, uint32_t meta) {
+TK_INLINE int put_known(const tk_sp *m, tk_sp_scratch *w, const uint32_t *ids, size_t count, uint32_t meta) {
     if (!m->bpe && w->amount >> 4 >= meta >> 16) return 1;
     if (room_for(w, count) != TK_OK) return TK_NO_MEMORY;
     memcpy(w->ids + w->n_ids, ids, count * sizeof *ids);
@@ -320,7 +78,7 @@ TK_INLINE int put_known(const tk_sp *m, tk_sp_worker *w, const uint32_t *ids, si
 }
 
 /* Encode a unit by itself. */
-static int make_unit(const tk_sp *m, tk_sp_worker *w, size_t at, size_t n, tk_sp_unit *unit) {
+static int make_unit(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t n, tk_sp_unit *unit) {
     if (!m->bpe) return tk_sp_best_unit(m, w->text + at, n, unit), TK_OK;
     int status = tk_sp_merge(m, w, w->text + at, n, 0, NULL);
     unit->limit = unit->sum = 0;
@@ -329,11 +87,11 @@ static int make_unit(const tk_sp *m, tk_sp_worker *w, size_t at, size_t n, tk_sp
     return status;
 }
 
-static int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_key *key, size_t at, size_t end);
+static int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp_key *key, size_t at, size_t end);
 
 /* Encode a long unit by parts, if there is any boundary within that no piece stands across: the front has looked only
    for those beside spaces and characters beyond ASCII. *whole says that there was none. */
-static int encode_parts(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end, int *whole) {
+static int encode_parts(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end, int *whole) {
     size_t first = at, length = tk_sp_length(w->text[at], end - at);
     uint32_t left = tk_sp_packed(w->text + at, (unsigned)length);
     int status = TK_OK;
@@ -350,7 +108,7 @@ static int encode_parts(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end, 
         }
         left = right;
         if (!safe) continue;
-        short_key key = key_of(&w->cache, w->text + first, i - first);
+        tk_sp_key key = tk_sp_key_of(&w->cache, w->text + first, i - first);
         status = encode_unit(m, w, &key, first, i);
         first = i;
         if (i == end) break;
@@ -359,27 +117,27 @@ static int encode_parts(const tk_sp *m, tk_sp_worker *w, size_t at, size_t end, 
     return status;
 }
 
-static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_key *key, size_t at, size_t end) {
+static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp_key *key, size_t at, size_t end) {
     tk_sp_cache *cache = &w->cache;
     tk_sp_unit unit;
-    size_t n = end - at, slot = 0;
-    uint64_t long_key[4];
+    size_t n = end - at;
+    tk_sp_long_key long_key;
     int status, whole;
     if (n > TK_SP_LONG) {
         status = encode_parts(m, w, at, end, &whole);
         return whole && status == TK_OK ? encode_plainly(m, w, at, end) : status;
     }
     if (n <= TK_SP_SHORT) {
-        const tk_sp_entry *e = find_short(cache, key);
+        const tk_sp_entry *e = tk_sp_cache_find(cache, key);
         if (e) {
             int spilt = (e->high & TK_SP_SPILT) != 0;
             status = put_known(m, w, spilt ? cache->spilt + e->ids[0] : e->ids, spilt ? e->ids[1] : e->meta & 3, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
     } else {
-        long_key_of(w->text + at, n, long_key, &slot);
-        const tk_sp_long_entry *e = cache->long_entries + (slot & cache->long_mask);
-        if (!memcmp(e->key, long_key, sizeof long_key)) {
+        long_key = tk_sp_long_key_of(cache, w->text + at, n);
+        const tk_sp_long_entry *e = tk_sp_cache_find_long(cache, &long_key);
+        if (e) {
             status = put_known(m, w, e->count > TK_SP_LONG_IDS ? cache->spilt + e->ids[0] : e->ids, e->count, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
@@ -390,24 +148,24 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_worker *w, const short_
     w->missed++;
     if ((status = make_unit(m, w, at, n, &unit)) != TK_OK) return status;
     if (unit.count == UINT32_MAX) return encode_plainly(m, w, at, end);
-    status = n <= TK_SP_SHORT ? learn_short(cache, key, &unit) : learn_long(cache, long_key, slot, &unit);
-    if (status == TK_OK) status = put_known(m, w, unit.ids, unit.count, meta_of(&unit));
+    status = n <= TK_SP_SHORT ? tk_sp_cache_learn(cache, key, &unit) : tk_sp_cache_learn_long(cache, &long_key, &unit);
+    if (status == TK_OK) status = put_known(m, w, unit.ids, unit.count, tk_sp_meta_of(&unit));
     return status == 1 ? encode_plainly(m, w, at, end) : status;
 }
 
 /* ---- the units of the buffer */
 
 /* Units first up to last of `starts`, which has one more. */
-TK_INLINE int look_up_units(const tk_sp *m, tk_sp_worker *w, size_t first, size_t last, int bpe) {
-    short_key keys[BATCH];
+TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size_t last, int bpe) {
+    tk_sp_key keys[BATCH];
     int status = room_for(w, 0);
     for (size_t k = first; k < last; k++) {
-        short_key key = key_of(&w->cache, w->text + w->starts[k], w->starts[k + 1] - w->starts[k]);
+        tk_sp_key key = tk_sp_key_of(&w->cache, w->text + w->starts[k], w->starts[k + 1] - w->starts[k]);
         TK_PREFETCH(w->cache.entries + 2 * key.line);
         keys[k - first] = key;
     }
     for (size_t k = first; k < last && status == TK_OK; k++) {
-        const short_key *key = keys + (k - first);
+        const tk_sp_key *key = keys + (k - first);
         const tk_sp_entry *e = w->cache.entries + 2 * key->line;
         e += ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
         int other = ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
@@ -423,7 +181,7 @@ TK_INLINE int look_up_units(const tk_sp *m, tk_sp_worker *w, size_t first, size_
 }
 
 /* Units without a look at the cache: several as one, which is as exact and costs less. */
-static int encode_unprobed(const tk_sp *m, tk_sp_worker *w, size_t *first, size_t last) {
+static int encode_unprobed(const tk_sp *m, tk_sp_scratch *w, size_t *first, size_t last) {
     size_t k = *first, most = last - k < w->unprobed ? last : k + w->unprobed, end = k + 1;
     while (!m->bpe && end < most && w->starts[end] - w->starts[k] < RUN) end++;
     w->unprobed -= end - k;
@@ -432,7 +190,7 @@ static int encode_unprobed(const tk_sp *m, tk_sp_worker *w, size_t *first, size_
 }
 
 /* `last` units: starts[last] is the end of the last one. */
-static int encode_units(const tk_sp *m, tk_sp_worker *w, size_t last) {
+static int encode_units(const tk_sp *m, tk_sp_scratch *w, size_t last) {
     int status = TK_OK;
     for (size_t k = 0; k < last && status == TK_OK;) {
         if (w->aligned || m->whole) {
@@ -444,7 +202,7 @@ static int encode_units(const tk_sp *m, tk_sp_worker *w, size_t last) {
             status = encode_unprobed(m, w, &k, last);
             continue;
         }
-        if (w->cache.n > w->cache.mask && 2 * (w->cache.mask + 1) < w->cache.most) grow(&w->cache);
+        if (TK_UNLIKELY(tk_sp_cache_is_full(&w->cache))) tk_sp_cache_grow(&w->cache);
         size_t next = k + BATCH < last ? k + BATCH : last;
         status = m->bpe ? look_up_units(m, w, k, next, 1) : look_up_units(m, w, k, next, 0);
         w->looked += next - k;
@@ -457,7 +215,7 @@ static int encode_units(const tk_sp *m, tk_sp_worker *w, size_t last) {
 }
 
 /* Neighbouring unknown tokens are one. */
-static void join_unknown(const tk_sp *m, tk_sp_worker *w) {
+static void join_unknown(const tk_sp *m, tk_sp_scratch *w) {
     size_t n = w->first, any = 0;
     if (m->byte_fallback) return;
     for (size_t k = w->first; k < w->n_ids; k++) any += w->ids[k] == m->unknown;
@@ -475,13 +233,13 @@ static void join_unknown(const tk_sp *m, tk_sp_worker *w) {
 
 /* ---- documents */
 
-void tk_sp_begin(tk_sp_worker *w, int aligned) {
+void tk_sp_begin(tk_sp_scratch *w, int aligned) {
     w->aligned = aligned;
     w->n_ids = 0;
     tk_sp_begin_document(w);
 }
 
-void tk_sp_begin_document(tk_sp_worker *w) {
+void tk_sp_begin_document(tk_sp_scratch *w) {
     w->first = w->settled = w->n_ids;
     w->at = w->n = w->scanned = w->n_starts = 0;
     w->started = w->any = w->previous = 0;
@@ -489,17 +247,17 @@ void tk_sp_begin_document(tk_sp_worker *w) {
     w->amount = 0;
 }
 
-static void put_space(tk_sp_worker *w, size_t from) {
+static void put_space(tk_sp_scratch *w, size_t from) {
     if (w->aligned) w->from[w->n] = (uint32_t)from;
     w->text[w->n++] = ' ';
 }
 
 /* Leave out the spaces that the text begins with, and put the one that it shall begin with. */
-static void start(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n) {
+static void start(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
     const uint8_t *put;
     size_t n_put, taken;
     while (m->remove_extra && w->at < n) {
-        taken = tk_sp_step(m, text, n, w->at, &put, &n_put);
+        taken = tk_sp_replaced(m, text, n, w->at, &put, &n_put);
         if (n_put != 1 || *put != ' ') break;
         w->at += taken;
     }
@@ -511,7 +269,7 @@ static void start(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n
 }
 
 /* Leave out the spaces that it ends with, and put the one that it shall end with. */
-static void finish(const tk_sp *m, tk_sp_worker *w) {
+static void finish(const tk_sp *m, tk_sp_scratch *w) {
     size_t begin = w->starts[w->n_starts - 1], end = w->n, from = w->at;
     while (m->remove_extra && end > begin && w->text[end - 1] == ' ') end--;
     if (w->aligned && end < w->n) from = w->from[end];
@@ -529,25 +287,25 @@ static tk_sp_front chosen_front(tk_sp_cutter *cut) {
 }
 
 /* Normalize the rest of a document, or what there is room for. */
-static int fill(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, tk_sp_front front) {
-    int status = make_room(w, w->room > ROOM ? w->room : ROOM);
+static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, tk_sp_front front) {
+    int status = tk_sp_make_room(w, w->room > TK_SP_ROOM ? w->room : TK_SP_ROOM);
     if (status == TK_OK && !w->started) start(m, w, text, n);
     while (status == TK_OK && w->at < n) {
         size_t before = w->at;
         front(m, w, text, n);
         if (w->at != before) break;
-        status = make_room(w, 2 * w->room); /* what one step puts is larger than the buffer */
+        status = tk_sp_make_room(w, 2 * w->room); /* what one step puts is larger than the buffer */
     }
     return status;
 }
 
-int tk_sp_prepare(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n) {
+int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
     tk_sp_cutter cut;
     tk_sp_front front = chosen_front(&cut);
     tk_sp_begin_document(w);
     int status = n < UINT32_MAX ? fill(m, w, text, n, front) : TK_TOO_LARGE;
     while (status == TK_OK && w->at < n) {
-        status = make_room(w, 2 * w->room);
+        status = tk_sp_make_room(w, 2 * w->room);
         if (status == TK_OK) status = fill(m, w, text, n, front);
     }
     if (status != TK_OK) return status;
@@ -556,7 +314,7 @@ int tk_sp_prepare(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n
     return TK_OK;
 }
 
-int tk_sp_encode_aligned(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n) {
+int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
     int status = tk_sp_prepare(m, w, text, n);
     if (status != TK_OK) return status;
     if (w->n > w->starts[w->n_starts - 1]) w->starts[w->n_starts++] = (uint32_t)w->n;
@@ -565,7 +323,7 @@ int tk_sp_encode_aligned(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, s
     return status;
 }
 
-int tk_sp_encode(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, size_t stop) {
+int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop) {
     tk_sp_cutter cut;
     tk_sp_front front = chosen_front(&cut);
     int status = TK_OK;
@@ -583,7 +341,7 @@ int tk_sp_encode(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n,
         w->starts[0] = 0;
         w->n_starts = 1;
         /* Twice as much each time: what a long unit costs to move stays in proportion to its length. */
-        if (left > w->room / 2) status = make_room(w, 2 * w->room);
+        if (left > w->room / 2) status = tk_sp_make_room(w, 2 * w->room);
     }
     if (status == TK_OK && w->at == n) join_unknown(m, w);
     return status;

@@ -146,39 +146,43 @@ typedef struct {
     size_t parts_capacity;
     uint8_t *utf8;
     size_t utf8_capacity;
-} tk_sp_worker;
+} tk_sp_scratch;
 
 /* TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, or TK_BAD_INPUT with its reason. `m` is freed by tk_sp_free either way. */
 int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason);
 void tk_sp_free(tk_sp *m);
 
-int tk_sp_worker_init(tk_sp_worker *w, size_t cache_units);
-void tk_sp_worker_free(tk_sp_worker *w);
-void tk_sp_worker_shrink(tk_sp_worker *w, size_t most);
+int tk_sp_scratch_init(tk_sp_scratch *w, size_t cache_units);
+void tk_sp_scratch_free(tk_sp_scratch *w);
+void tk_sp_scratch_shrink(tk_sp_scratch *w, size_t most);
+
+/* Room for so many bytes in the buffer, what is there kept. */
+int tk_sp_make_room(tk_sp_scratch *w, size_t need);
+enum { TK_SP_ROOM = 1 << 14 };
 
 /* Begin with no ids; `aligned` says whether spans are wanted too. */
-void tk_sp_begin(tk_sp_worker *w, int aligned);
+void tk_sp_begin(tk_sp_scratch *w, int aligned);
 
 /* Begin a document behind the ids that are there. */
-void tk_sp_begin_document(tk_sp_worker *w);
+void tk_sp_begin_document(tk_sp_scratch *w);
 
 /* Append the ids of a document from w->at on till it is n, or has passed `stop`. */
-int tk_sp_encode(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, size_t stop);
+int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop);
 
 /* A piece of the text that is one token already. */
-int tk_sp_append(tk_sp_worker *w, uint32_t id, size_t start, size_t end);
+int tk_sp_put_id(tk_sp_scratch *w, uint32_t id, size_t start, size_t end);
 
 /* Normalize a document into the buffer, and do no more. */
-int tk_sp_prepare(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
+int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
 
 /* The same, and append its ids, with spans. */
-int tk_sp_encode_aligned(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
+int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
 
 /* What the normalizer puts for the beginning of text[at:n], and of how many bytes that is. */
-size_t tk_sp_step(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put);
+size_t tk_sp_replaced(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put);
 
 /* Put that into the buffer: spaces behind a space dropped where the model says so. There is room. */
-void tk_sp_put(const tk_sp *m, tk_sp_worker *w, const uint8_t *put, size_t n_put);
+void tk_sp_put(const tk_sp *m, tk_sp_scratch *w, const uint8_t *put, size_t n_put);
 
 /* The bytes of buffers are characters; what is none counts as one byte. */
 TK_INLINE unsigned tk_sp_length(uint8_t lead, size_t left) {
@@ -187,7 +191,7 @@ TK_INLINE unsigned tk_sp_length(uint8_t lead, size_t left) {
 }
 
 /* The tokens of p[0:n] from a score on, which moves behind them; sp_viterbi.c. */
-int tk_sp_best(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t n, float *score);
+int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, float *score);
 
 /* A unit by itself: its tokens, and what its entry in a cache says. */
 typedef struct {
@@ -198,9 +202,9 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
 enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
-int tk_sp_merge(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
+int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
 
-static inline int tk_sp_add(tk_sp_worker *w, uint32_t id, size_t start, size_t end) {
+static inline int tk_sp_add(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, w->n_tokens + 1, sizeof *w->tokens);
     if (status == TK_OK) w->tokens[w->n_tokens++] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
     return status;
@@ -235,14 +239,14 @@ TK_INLINE size_t tk_charsmap_child(const tk_charsmap *map, size_t at, uint8_t by
 }
 
 /* Normalize the text from w->at on as far as there is room, and cut what is not yet cut; by each instruction set. */
-typedef void (*tk_sp_front)(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
-void tk_sp_fill_scalar(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
-void tk_sp_fill_avx2(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
-void tk_sp_fill_avx512(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n);
-typedef void (*tk_sp_cutter)(const tk_sp *m, tk_sp_worker *w);
-void tk_sp_cut_scalar(const tk_sp *m, tk_sp_worker *w);
-void tk_sp_cut_avx2(const tk_sp *m, tk_sp_worker *w);
-void tk_sp_cut_avx512(const tk_sp *m, tk_sp_worker *w);
+typedef void (*tk_sp_front)(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
+void tk_sp_fill_scalar(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
+void tk_sp_fill_avx2(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
+void tk_sp_fill_avx512(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
+typedef void (*tk_sp_cutter)(const tk_sp *m, tk_sp_scratch *w);
+void tk_sp_cut_scalar(const tk_sp *m, tk_sp_scratch *w);
+void tk_sp_cut_avx2(const tk_sp *m, tk_sp_scratch *w);
+void tk_sp_cut_avx512(const tk_sp *m, tk_sp_scratch *w);
 
 /* Of 64 bytes: ASCII that is kept as it is, or one space; ASCII in no longer piece; spaces; bytes of other characters,
    and those of them that begin none. */
@@ -255,6 +259,6 @@ typedef struct {
 
 /* One step puts less than this into the buffer, unless the charsmap says otherwise; and what may be read and written
    behind the end of it. */
-enum { TK_SP_SLACK = 512, TK_SP_BEHIND = 128 };
+enum { TK_SP_SPARE = 512, TK_SP_BEHIND = 128 };
 
 #endif

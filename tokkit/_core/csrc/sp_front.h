@@ -12,12 +12,12 @@ enum { BLOCK = 64 };
 TK_INLINE uint64_t below(size_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0); }
 TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : 64; }
 
-TK_INLINE void trace(tk_sp_worker *w, size_t count, size_t from) {
+TK_INLINE void trace(tk_sp_scratch *w, size_t count, size_t from) {
     for (size_t i = 0; i < count; i++) w->from[w->n + i] = (uint32_t)(from + i);
 }
 
 /* Up to 64 bytes that need no look; returns how many they were. */
-TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, int aligned) {
+TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
     uint8_t last[BLOCK + 1];
     const uint8_t *p = text + w->at;
     size_t left = n - w->at;
@@ -67,7 +67,7 @@ TK_INLINE int stays(const tk_sp *m, const uint8_t *text, size_t n, size_t next, 
 }
 
 /* One character, or what is replaced as one; 0 where there is no room. */
-TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, size_t limit,
+TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t limit,
                                 int aligned) {
     const uint8_t *p = text + w->at, *put;
     unsigned length = tk_utf8_length(*p), other;
@@ -84,14 +84,14 @@ TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_worker *w, const uint8_t *
         if (!w->previous) tk_sp_put(m, w, p, 1);
         return 1;
     }
-    size_t taken = tk_sp_step(m, text, n, w->at, &put, &n_put);
-    if (w->n + n_put + BLOCK > limit + TK_SP_SLACK) return 0;
+    size_t taken = tk_sp_replaced(m, text, n, w->at, &put, &n_put);
+    if (w->n + n_put + BLOCK > limit + TK_SP_SPARE) return 0;
     tk_sp_put(m, w, put, n_put);
     return taken;
 }
 
-TK_INLINE void fill(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n, int aligned) {
-    size_t limit = w->room - TK_SP_SLACK, taken;
+TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
+    size_t limit = w->room - TK_SP_SPARE, taken;
     while (w->at < n && w->n < limit) {
         if (TK_LIKELY(text[w->at] < 0x80) && (taken = fill_block(m, w, text, n, aligned)) > 0) {
             w->at += taken;
@@ -106,7 +106,7 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t
 }
 
 /* Those of the boundaries in `test` that no piece stands across. */
-TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_worker *w, uint64_t test) {
+TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
     uint64_t cuts = 0;
     size_t end = 0; /* of the last right character */
     uint32_t last = 0;
@@ -128,7 +128,7 @@ TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_worker *w, uint64_t test) {
     return cuts;
 }
 
-TK_INLINE void cut(const tk_sp *m, tk_sp_worker *w) {
+TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
     for (; w->scanned < w->n; w->scanned += BLOCK) {
         size_t count = w->n - w->scanned;
         const uint8_t *p = w->text + w->scanned;
@@ -149,10 +149,10 @@ TK_INLINE void cut(const tk_sp *m, tk_sp_worker *w) {
 }
 
 #define TK_SP_FRONT(isa)                                                                           \
-    void tk_sp_fill_##isa(const tk_sp *m, tk_sp_worker *w, const uint8_t *text, size_t n) {        \
+    void tk_sp_fill_##isa(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {        \
         if (w->aligned) fill(m, w, text, n, 1);                                                    \
         else fill(m, w, text, n, 0);                                                               \
     }                                                                                              \
-    void tk_sp_cut_##isa(const tk_sp *m, tk_sp_worker *w) { cut(m, w); }
+    void tk_sp_cut_##isa(const tk_sp *m, tk_sp_scratch *w) { cut(m, w); }
 
 #endif

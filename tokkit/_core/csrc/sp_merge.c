@@ -33,7 +33,7 @@ TK_INLINE uint64_t look_up(const tk_sp *m, uint32_t left, uint32_t right) {
 }
 
 /* Which two an unused piece was made of last: it is split again in the end. */
-TK_INLINE void remember(const tk_sp *m, tk_sp_worker *w, uint64_t pair, uint32_t left, uint32_t right) {
+TK_INLINE void remember(const tk_sp *m, tk_sp_scratch *w, uint64_t pair, uint32_t left, uint32_t right) {
     uint32_t merged = (uint32_t)pair;
     if (pair == NO_PAIR || !m->unused || !m->unused[merged]) return;
     w->parts[2 * merged] = left;
@@ -97,7 +97,7 @@ static void merge_few(const tk_sp *m, symbol *symbols, size_t count) {
 
 /* ---- many symbols */
 
-static int push(tk_sp_worker *w, size_t *n, candidate c) {
+static int push(tk_sp_scratch *w, size_t *n, candidate c) {
     if (tk_reserve(&w->heap, &w->heap_capacity, *n + 1, sizeof(candidate)) != TK_OK) return TK_NO_MEMORY;
     candidate *heap = w->heap;
     size_t i = (*n)++;
@@ -118,7 +118,7 @@ static candidate pop(candidate *heap, size_t *n) {
     return top;
 }
 
-static int offer(const tk_sp *m, tk_sp_worker *w, size_t *n, uint32_t left, uint32_t right) {
+static int offer(const tk_sp *m, tk_sp_scratch *w, size_t *n, uint32_t left, uint32_t right) {
     const symbol *symbols = w->symbols;
     uint64_t pair = look_up(m, symbols[left].id, symbols[right].id);
     if (pair == NO_PAIR) return TK_OK;
@@ -135,7 +135,7 @@ static double chance(uint64_t *random) {
     return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
 }
 
-static int merge_many(const tk_sp *m, tk_sp_worker *w, size_t count, double dropout, uint64_t *random) {
+static int merge_many(const tk_sp *m, tk_sp_scratch *w, size_t count, double dropout, uint64_t *random) {
     size_t n = 0;
     symbol *symbols = w->symbols;
     int status = TK_OK;
@@ -156,7 +156,7 @@ static int merge_many(const tk_sp *m, tk_sp_worker *w, size_t count, double drop
 
 /* ---- tokens */
 
-static int add_symbol(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t token, size_t start, size_t end) {
+static int add_symbol(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, uint32_t token, size_t start, size_t end) {
     static const uint8_t space[] = {0xE2, 0x96, 0x81};
     uint32_t id = token != NO_SYMBOL ? m->tokens[token] : TK_NO_ID;
     if (id < m->n_ids) return tk_sp_add(w, id, start, end);
@@ -170,7 +170,7 @@ static int add_symbol(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_
 }
 
 /* A piece that is unused, as the two that it was made of last, and so on. What waits lies in the heap's memory. */
-static int add_split(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t token, size_t at) {
+static int add_split(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, uint32_t token, size_t at) {
     enum { EACH = sizeof(candidate) / sizeof(uint32_t) };
     size_t n = 1;
     int status = tk_reserve(&w->heap, &w->heap_capacity, 1, sizeof(candidate));
@@ -193,7 +193,7 @@ static int add_split(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, uint32_t
     return status;
 }
 
-int tk_sp_merge(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t n, double dropout, uint64_t *random) {
+int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random) {
     w->n_tokens = 0;
     if (n >= NO_SYMBOL) return TK_TOO_LARGE;
     int status = tk_reserve(&w->symbols, &w->symbols_capacity, n + 1, sizeof(symbol));

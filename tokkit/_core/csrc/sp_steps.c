@@ -12,7 +12,7 @@ static size_t longest(const tk_token_trie *trie, const uint8_t *p, size_t n) {
     return found;
 }
 
-size_t tk_sp_step(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put) {
+size_t tk_sp_replaced(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put) {
     const uint8_t *p = text + at;
     size_t taken = m->users.root ? longest(&m->users, p, n - at) : 0;
     *put = p;
@@ -33,7 +33,7 @@ size_t tk_sp_step(const tk_sp *m, const uint8_t *text, size_t n, size_t at, cons
     return taken;
 }
 
-void tk_sp_put(const tk_sp *m, tk_sp_worker *w, const uint8_t *put, size_t n_put) {
+void tk_sp_put(const tk_sp *m, tk_sp_scratch *w, const uint8_t *put, size_t n_put) {
     size_t i = 0;
     while (w->previous && i < n_put && put[i] == ' ') i++;
     if (i == n_put) return;

@@ -13,7 +13,7 @@
 enum { NOWHERE = UINT32_MAX };
 
 /* The tokens of an unknown character: from the back, as all here. */
-static int add_unknown(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t start, size_t end) {
+static int add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t start, size_t end) {
     static const uint8_t symbol[] = {0xE2, 0x96, 0x81};
     if (!m->byte_fallback) return tk_sp_add(w, m->unknown, start, end);
     int status = TK_OK, space = m->escape && p[start] == ' ';
@@ -36,7 +36,7 @@ TK_INLINE void offer(tk_sp_node *there, float score, size_t start, uint32_t id) 
     if (there->start == NOWHERE || score > there->score) *there = (tk_sp_node){score, (uint32_t)start, id};
 }
 
-int tk_sp_best(const tk_sp *m, tk_sp_worker *w, const uint8_t *p, size_t n, float *score) {
+int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, float *score) {
     w->n_tokens = 0;
     if (n >= NOWHERE) return TK_TOO_LARGE;
     int status = tk_reserve(&w->nodes, &w->nodes_capacity, n + 1, sizeof(tk_sp_node));
