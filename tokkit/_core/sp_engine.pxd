@@ -34,6 +34,10 @@ cdef extern from "sp_engine.h" nogil:
         uint32_t *from_ "from"
         uint8_t *utf8
         size_t utf8_capacity
+        void *nodes
+        void *symbols
+        void *heap
+        uint32_t *parts
     int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason)
     void tk_sp_free(tk_sp *m)
     int tk_sp_scratch_init(tk_sp_scratch *w, size_t cache_units)

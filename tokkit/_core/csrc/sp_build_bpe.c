@@ -16,7 +16,7 @@ static int add_characters(tk_sp_forms *f, tk_token_trie *trie) {
     }
     if (f->n == n_pieces || status != TK_OK) return status;
     tk_token_trie_free(trie);
-    return tk_sp_build_trie(trie, f, f->foreign); /* of two with the same bytes the greater counts: one of each is enough */
+    return tk_sp_build_trie(trie, f, f->foreign); /* of two with the same bytes the greater counts */
 }
 
 /* Scores as numbers, the greatest first: those of floats, with the sign turned. */

@@ -131,7 +131,8 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
         const tk_sp_entry *e = tk_sp_cache_find(cache, key);
         if (e) {
             int spilt = (e->high & TK_SP_SPILT) != 0;
-            status = put_known(m, w, spilt ? cache->spilt + e->ids[0] : e->ids, spilt ? e->ids[1] : e->meta & 3, e->meta);
+            const uint32_t *ids = spilt ? cache->spilt + e->ids[0] : e->ids;
+            status = put_known(m, w, ids, spilt ? e->ids[1] : e->meta & 3, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
     } else {

@@ -43,7 +43,7 @@ typedef struct {
     int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
     size_t n_ids;
-    tk_token_trie trie; /* pieces as they stand in the buffer; of BPE, characters that are no piece too, from n_ids on */
+    tk_token_trie trie; /* pieces as they stand in the buffer; of BPE, other characters of theirs too, from n_ids on */
     float *scores;      /* [n_ids] what a token adds: of a byte piece that begins a character, the unknown's score */
     float unknown_score;
     /* normalizer */

@@ -3,7 +3,7 @@
 
    User-defined pieces stand as they are, the longest where several begin; nothing merges with them. A few symbols are
    looked through for each merge; more wait in a heap, so that a long run costs O(n log n). */
-#include "sp_engine.h"
+#include "sp_lattice.h"
 
 enum { FEW = 48, NO_SYMBOL = UINT32_MAX };
 #define NO_PAIR UINT64_MAX
@@ -127,14 +127,6 @@ static int offer(const tk_sp *m, tk_sp_scratch *w, size_t *n, uint32_t left, uin
                                   (uint32_t)pair});
 }
 
-static double chance(uint64_t *random) {
-    *random += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
-    uint64_t x = *random;
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
-}
-
 static int merge_many(const tk_sp *m, tk_sp_scratch *w, size_t count, double dropout, uint64_t *random) {
     size_t n = 0;
     symbol *symbols = w->symbols;
@@ -145,7 +137,7 @@ static int merge_many(const tk_sp *m, tk_sp_scratch *w, size_t count, double dro
         uint32_t left = (uint32_t)top.order;
         if (symbols[left].id != top.left_id || symbols[top.right].id != top.right_id || symbols[left].next != top.right)
             continue;
-        if (dropout > 0 && chance(random) < dropout) continue;
+        if (dropout > 0 && tk_sp_chance(random) < dropout) continue;
         join(symbols, left, top.right, top.merged, count);
         uint32_t previous = symbols[left].previous, next = symbols[left].next;
         if (previous < count) status = offer(m, w, &n, previous, left);
