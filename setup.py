@@ -53,6 +53,10 @@ SOURCES = {
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
 }
+SP_ENGINE = ("build", "build_bpe", "steps", "viterbi", "merge", "cache", "scratch", "encode")
+SOURCES["sp_engine"] = [*TEXT, "special.c", "charsmap.c", "token_trie.c", *(f"sp_{part}.c" for part in SP_ENGINE)]
+SOURCES["sp_lattice"] = ["sp_lattice.c", "sp_merge.c", "sp_viterbi.c"]
+SOURCES["sp_engine"] += [f"sp_front_{isa}.c" for isa in ("scalar", "avx2", "avx512")]
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {
