@@ -52,6 +52,10 @@ SOURCES = {
     "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
     "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }
+SP_ENGINE = ("build", "build_bpe", "steps", "viterbi", "merge", "cache", "scratch", "encode")
+SOURCES["sp_engine"] = [*TEXT, "special.c", "charsmap.c", "token_trie.c", *(f"sp_{part}.c" for part in SP_ENGINE)]
+SOURCES["sp_lattice"] = ["sp_lattice.c", "sp_merge.c", "sp_viterbi.c"]
+SOURCES["sp_engine"] += [f"sp_front_{isa}.c" for isa in ("scalar", "avx2", "avx512")]
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {
@@ -103,8 +107,8 @@ if __name__ == "__main__":
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
             "tokkit": ["py.typed", "*.pyi"],
-            "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit.bundled": ["*.txt"],
         },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from tokkit._core.bert import BertEncoder
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
+from tokkit.batch_parts import in_parts
 from tokkit.definition import AddedToken, Definition
-from tokkit.engine import CHARACTERS_A_THREAD, Special, may_overlap, together
+from tokkit.engine import Special, may_overlap
 from tokkit.errors import OptionError
 from tokkit.interpreter import Interpreter
 from tokkit.models.wordpiece import WordPiece
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 CACHE_WORDS = 1 << 17
 """Words, of 32 bytes each, that one thread's cache holds."""
-
-PART_TEXTS = 1 << 17
-"""Characters of the texts that a thread of a batch takes at a time."""
 
 
 def runs(definition: Definition) -> bool:
@@ -106,29 +103,7 @@ class BertEngine(Interpreter):
             for text in texts:
                 self._refuse(text)
             special = "text"
-        texts = list(texts)
-        ends = np.cumsum([_length(text, number) for number, text in enumerate(texts)], dtype=np.int64)
-        size = int(ends[-1]) if len(ends) else 0
-        threads = min(threads, 1 + size // CHARACTERS_A_THREAD)
-        parts = [texts]
-        if threads > 1:
-            bounds = [0, *np.searchsorted(ends, np.arange(PART_TEXTS, size, PART_TEXTS)).tolist(), len(texts)]
-            parts = [texts[a:b] for a, b in itertools.pairwise(bounds) if a < b]
-        found: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [_NOTHING] * len(parts)
-        waiting = list(range(len(parts)))[::-1]
-
-        def work() -> None:
-            while waiting:
-                try:
-                    number = waiting.pop()
-                except IndexError:  # another thread was faster
-                    return
-                found[number] = self._encode_part(parts[number], special)
-
-        together(work, threads, waiting.clear)
-        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum(np.concatenate([counts for _, counts in found]), out=offsets[1:])
-        return found[0][0] if len(found) == 1 else np.concatenate([ids for ids, _ in found]), offsets
+        return in_parts(texts, threads, lambda part: self._encode_part(part, special))
 
     def _encode_part(self, texts: list[Text], special: Special) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         fast, matcher = self._fast(special)
@@ -156,11 +131,4 @@ def _matcher(tokens: Sequence[AddedToken]) -> SpecialMatcher | None:
     return SpecialMatcher({token.content.encode(): token.id for token in tokens}) if tokens else None
 
 
-def _length(text: Text, number: int) -> int:
-    if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
-    return len(text)
-
-
 _NO_IDS = np.empty(0, dtype=np.uint32)
-_NOTHING = _NO_IDS, np.empty(0, dtype=np.int64)

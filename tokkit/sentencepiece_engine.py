@@ -6,6 +6,7 @@ its own, with a space before it where the model puts one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.aligned import AlignedText
+from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.sp_whole import WholeEncoder
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
+from tokkit.batch_parts import in_parts
 from tokkit.definition import Definition
 from tokkit.engine import Special
 from tokkit.engine import WholeEncoder as WholeFileEncoder
@@ -26,9 +29,29 @@ if TYPE_CHECKING:
     from tokkit._core.text import Text
 
 
-def encoder_of(model: SentencePieceModel) -> WholeEncoder:
+CACHE_UNITS = 1 << 18
+"""Units, of 32 bytes each, that one thread's cache holds at most; it begins with an eighth of that."""
+
+
+def encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
     """Return what encodes texts with a model in the core."""
     normalizer = model.normalizer
+    if model.kind in ("unigram", "bpe"):
+        return SentencePieceEncoder(
+            model.pieces.blob,
+            model.pieces.offsets,
+            model.scores,
+            model.types,
+            charsmap=normalizer.charsmap,
+            unknown=model.unk_id,
+            bpe=model.kind == "bpe",
+            byte_fallback=model.byte_fallback,
+            dummy_prefix=normalizer.add_dummy_prefix,
+            remove_extra=normalizer.remove_extra_whitespaces,
+            escape=normalizer.escape_whitespaces,
+            suffix=model.treat_whitespace_as_suffix,
+            cache_units=CACHE_UNITS,
+        )
     return WholeEncoder(
         model.kind,
         model.pieces.blob,
@@ -120,8 +143,8 @@ class SentencePieceEngine:
         if special == "raise":
             for text in texts:
                 self.matcher(special, text)
-        ids, counts = self.core.encode_several(list(texts), self.matcher(special))
-        return ids, np.append(0, np.cumsum(counts)).astype(np.int64)
+        matcher = self.matcher(special)
+        return in_parts(list(texts), threads, lambda part: self.core.encode_several(part, matcher))
 
     def block_encoder(self, special: Special, *, narrow: bool) -> WholeFileEncoder:
         """Return what encodes a file, as one text."""
@@ -146,7 +169,7 @@ class SentencePieceEngine:
         begins[1:] |= alone[1:] | alone[:-1]
         return np.cumsum(begins, dtype=np.int32)
 
-    @property
+    @functools.cached_property
     def _begins_word(self) -> NDArray[np.bool_]:
         """Whether a token begins with a space, or ends with it where that is its place."""
         vocab, width = self._definition.vocab, len(SPACE)

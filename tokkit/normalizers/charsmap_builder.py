@@ -9,11 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
+from tokkit._core.charsmap import Charsmap
 from tokkit.errors import OptionError
 
 _LEAF_BELOW, _VALUE = 1 << 8, 1 << 31
 _OFFSET_SHIFT, _MOST_UNITS = 10, 1 << 21
 _BLOCK, _ALL = 256, (1 << 256) - 1
+_LONGEST, _MOST_RULES = 256, 1 << 20
 _OPEN_BLOCKS = 16
 """Blocks, the last ones with room, in which a node looks for it: more makes the map smaller, and making it slower."""
 _EVERY_OTHER = [sum(1 << i for i in range(_BLOCK) if not i >> bit & 1) for bit in range(8)]
@@ -112,7 +114,7 @@ def _placed(nodes: list[Node], root: int) -> list[int]:
                 bases[block] ^= 1 << at
                 for label in labels:
                     free[block] ^= 1 << (at ^ label)
-                return block * _BLOCK + at
+                return int(block * _BLOCK + at)
         raise OptionError("no room")  # which a block of its own has
 
     # Those with many children first: they need more room together.
@@ -133,3 +135,34 @@ def _placed(nodes: list[Node], root: int) -> list[int]:
         if at and free[at // _BLOCK] >> at % _BLOCK & 1:
             units[at] = _VALUE
     return units
+
+
+def decompile(charsmap: bytes) -> list[tuple[str, str]]:
+    """Return the rules of a map as pairs, by the bytes of what is replaced; OptionError for a map that has no end.
+
+    >>> decompile(compile_rules({"a": "A", "ab": "x"}))
+    [('a', 'A'), ('ab', 'x')]
+    """
+    if not charsmap:
+        return []
+    Charsmap(charsmap)  # which checks it
+    n = int.from_bytes(charsmap[:4], "little") // 4
+    units, strings = struct.unpack_from(f"<{n}I", charsmap, 4), charsmap[4 + 4 * n :]
+    found: list[tuple[bytes, bytes]] = []
+    stack = [(b"", _offset(units[0]))]
+    while stack:
+        key, base = stack.pop()
+        if len(key) > _LONGEST or len(found) > _MOST_RULES:
+            raise OptionError(f"the map has rules of more than {_LONGEST} bytes, or more than {_MOST_RULES}")
+        for byte in range(255, 0, -1):
+            at = base ^ byte
+            if at < n and units[at] & (_VALUE | 0xFF) == byte:
+                stack.append((key + bytes([byte]), at ^ _offset(units[at])))
+                if units[at] & _LEAF_BELOW:
+                    place = units[at ^ _offset(units[at])] & ~_VALUE
+                    found.append((key + bytes([byte]), strings[place : strings.index(b"\0", place)]))
+    return [(key.decode(errors="replace"), value.decode()) for key, value in sorted(found)]
+
+
+def _offset(unit: int) -> int:
+    return unit >> _OFFSET_SHIFT << (8 if unit & 1 << 9 else 0)

@@ -29,11 +29,11 @@ def charsmap(name: str) -> bytes:
 
 
 def read_tsv(text: str) -> dict[str, str]:
-    """Return the rules of a TSV: code points in hexadecimal, a tab, and those to put in their place, if any.
+    r"""Return the rules of a TSV: code points in hexadecimal, a tab, and those to put in their place, if any.
 
     FormatError names the line that is not of that kind. Of two rules for one text the last counts.
 
-    >>> read_tsv("FF21 41\\t61\\tcomment\\n41\\n")
+    >>> read_tsv("FF21 41\t61\tcomment\n41\n")
     {'ＡA': 'a', 'A': ''}
     """
     rules = {}

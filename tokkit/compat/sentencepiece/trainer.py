@@ -1,0 +1,156 @@
+"""Flags of sentencepiece in, a trained model file out: `SentencePieceTrainer.train`."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
+from tokkit.compat.sentencepiece.table import add_spellings
+from tokkit.errors import OptionError, TokkitError
+from tokkit.formats import sentencepiece as model_file
+from tokkit.formats.files import write_atomically
+from tokkit.normalizers import sentencepiece_rules
+from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.sentencepiece_model import SentencePieceNormalizer as Rules
+from tokkit.trainers import train
+
+_FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+_TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
+_MODELS = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
+_NO_MATTER = {
+    *("model_prefix", "minloglevel", "random_seed", "sentence_reader", "accept_language", "self_test_sample_size"),
+    *("vocabulary_output_piece_score", "train_extremely_large_corpus", "shuffle_input_sentence"),
+}
+"""What changes no piece: of the files written, of messages, of memory, and of a sample that is not drawn."""
+_USUAL = {
+    "input_sentence_size": 0,
+    "escape_whitespaces": True,
+    "pretokenization_delimiter": "",
+    "pretokenizer": None,
+    "auto_character_coverage": False,
+    "seed_sentencepieces_file": "",
+    "enable_differential_privacy": False,
+    "differential_privacy_noise_level": 0.0,
+    "differential_privacy_clipping_threshold": 0,
+}
+"""Flags of which there is one value that can be had."""
+
+
+class SentencePieceTrainer:
+    """Trains models with sentencepiece's flags."""
+
+    @staticmethod
+    def train(
+        arg: str | None = None,
+        logstream: Any = None,
+        sentence_iterator: Iterable[str] | None = None,
+        model_writer: Any = None,
+        normalizer: SentencePieceNormalizer | None = None,
+        **flags: Any,
+    ) -> None:
+        """Train with `--flag=value …` in one str, or with flags as keywords, and write PREFIX.model and PREFIX.vocab.
+
+        With a `model_writer` the model goes there instead; `sentence_iterator` gives texts in the place of files.
+        """
+        options = parsed(arg) if arg is not None else {name: _value(name, value) for name, value in flags.items()}
+        try:
+            model = _trained(options, sentence_iterator or flags.get("sentence_reader"), normalizer)
+        except TokkitError as error:
+            raise RuntimeError(f"INTERNAL: {error}") from None
+        data = model_file.write_model(model)
+        if model_writer is not None:
+            model_writer.write(data)
+            return
+        prefix = options.get("model_prefix") or ""
+        if not prefix:
+            raise RuntimeError("INVALID_ARGUMENT: model_prefix must not be empty")
+        scored = options.get("vocabulary_output_piece_score", True)
+        write_atomically(Path(f"{prefix}.model"), data, overwrite=True)
+        write_atomically(Path(f"{prefix}.vocab"), vocabulary(model, scores=scored).encode(), overwrite=True)
+
+
+def parsed(arg: str) -> dict[str, Any]:
+    """Return the flags of a command line."""
+    found: dict[str, Any] = {}
+    for part in shlex.split(arg):
+        name, is_given, value = part.removeprefix("--").partition("=")
+        found[name] = _value(name, value if is_given else "true")
+    return found
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a flag's value as its type; OSError for a flag that sentencepiece has not, as its own error."""
+    if name in ("sentence_reader", "pretokenizer"):
+        return value
+    kind = model_file.TRAINER_FIELDS.get(name)
+    if name in _TEXTS:
+        return str(value)
+    if kind is None and name not in (*_FLAGS, "minloglevel", "random_seed"):
+        raise OSError(f'NOT_FOUND: unknown field name "{name}" in TrainerSpec.')
+    type_ = kind.type if kind is not None else bool if name in _FLAGS else int
+    if kind is not None and kind.repeated:
+        items = value if isinstance(value, (list, tuple)) else next(csv.reader([str(value)]), [])
+        return [str(item) for item in items]
+    if type_ is bool and isinstance(value, str):
+        if value.lower() not in ("true", "t", "1", "yes", "y", "", "false", "f", "0", "no", "n"):
+            raise OSError(f'INVALID_ARGUMENT: cannot parse "{value}" as bool.')
+        return value.lower() in ("true", "t", "1", "yes", "y", "")
+    try:
+        return type_(value)
+    except (TypeError, ValueError):
+        raise OSError(f'INVALID_ARGUMENT: cannot parse "{value}" as {type_.__name__}.') from None
+
+
+def _trained(
+    options: dict[str, Any], texts: Iterable[str] | None, normalizer: SentencePieceNormalizer | None
+) -> SentencePieceModel:
+    given = {name: value for name, value in options.items() if name not in _NO_MATTER}
+    files = given.pop("input", [])
+    if texts is None and not files:
+        raise RuntimeError("INVALID_ARGUMENT: input or sentence_iterator must be given")
+    for name, usual in _USUAL.items():
+        if (value := given.pop(name, usual)) != usual:
+            raise OptionError(f"{name}={value!r} is not supported; {usual!r} is")
+    kind, size = given.pop("model_type", "unigram"), given.pop("vocab_size", 8000)
+    if kind not in _MODELS:
+        raise OptionError(f"model_type is {kind!r}; it must be one of {', '.join(_MODELS)}")
+    threads = given.pop("num_threads", None)
+    denormalization = given.pop("denormalization_rule_tsv", "")
+    if tsv := given.pop("normalization_rule_tsv", ""):
+        given["normalization_rules"] = sentencepiece_rules.read_tsv(Path(tsv).read_text(encoding="utf-8"))
+        given.pop("normalization_rule_name", None)
+    if normalizer is not None:
+        rules = normalizer.rules
+        given["normalization_rules"] = dict(normalizer.decompile())
+        given["add_dummy_prefix"] = rules.add_dummy_prefix
+        given["remove_extra_whitespaces"] = rules.remove_extra_whitespaces
+    if given.get("normalization_rule_name") == "":
+        del given["normalization_rule_name"]
+    source = iter(texts) if texts is not None else files
+    made = train(source, model=_MODELS[kind], vocab_size=size, threads=threads, **cast("Any", given))
+    model = made.definition.model
+    if not isinstance(model, SentencePieceModel):
+        raise OptionError(f"{kind} gave a {type(model).__name__}, not a SentencePiece model")
+    if not denormalization:
+        return model
+    back = sentencepiece_rules.compile_tsv(Path(denormalization).read_text(encoding="utf-8"))
+    rules = Rules(
+        name="", charsmap=back, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False
+    )
+    return replace(model, denormalizer=rules)
+
+
+def vocabulary(model: SentencePieceModel, *, scores: bool = True) -> str:
+    """Return the lines of a .vocab: piece, tab, score (or 0, 1, 2, … without scores)."""
+    rows = zip(model.pieces, model.scores.tolist(), strict=True)
+    if scores:
+        return "".join(f"{piece.decode()}\t{score:.6g}\n" for piece, score in rows)
+    return "".join(f"{piece.decode()}\n" for piece, _ in rows)
+
+
+add_spellings(SentencePieceTrainer)
