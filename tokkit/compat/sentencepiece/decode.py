@@ -48,6 +48,7 @@ class Decoder:
         found = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" else list(ids)
         if not all(isinstance(id_, (int, np.integer)) for id_ in found):
             raise TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
+        found = [int(id_) for id_ in found]
         if found and not 0 <= min(found) <= max(found) < len(self._pieces):
             raise IndexError("OUT_OF_RANGE: piece id is out of range.")
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
+from tokkit.errors import OptionError
+from tokkit.segmentations import Segmentations
 from tokkit.sentencepiece_engine import SentencePieceEngine
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
 
@@ -29,11 +31,12 @@ class Loaded:
         self.decoder = decode.Decoder(model, self.pieces)
 
     @functools.cached_property
-    def segmentations(self) -> Any:
+    def segmentations(self) -> Segmentations:
         """What finds other ways to cut a text; RuntimeError where there is one way alone."""
-        if self.model.kind not in ("unigram", "bpe"):
-            raise RuntimeError(f"INTERNAL: a model of the kind {self.model.kind} has one way to cut a text")
-        return importlib.import_module("tokkit.segmentations").Segmentations(self.model)
+        try:
+            return Segmentations(self.model)
+        except OptionError as error:
+            raise RuntimeError(f"INTERNAL: {error}") from None
 
     # ---- cutting
 
@@ -55,6 +58,8 @@ class Loaded:
     def nbest(self, text: str | bytes, n: int) -> list[Segmented]:
         """Return the best ways to cut a text, the best first."""
         whole = self.segmented(text)
+        if n == 1:  # the best is the encoder's own, and nobody adds its score up
+            return [replace(whole, score=0.0)]
         return [whole.cut(*found) for found in self.segmentations.nbest(whole.normalized, n)]
 
     # ---- showing

@@ -234,7 +234,12 @@ class SentencePieceProcessor(PieceTable):
         extras = self._extras(options.get("add_bos"), options.get("add_eos"), options.get("reverse"))
 
         own = self._own
-        how = {"n": num_samples, "alpha": alpha, "without_replacement": wor, "include_best": include_best}
+        how: dict[str, Any] = {
+            "n": num_samples,
+            "alpha": alpha,
+            "without_replacement": wor,
+            "include_best": include_best,
+        }
 
         def one(text: str | bytes) -> list[tuple[Any, float]]:
             whole = own.segmented(text)

@@ -5,40 +5,21 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.formats.files import write_atomically
-from tokkit.normalizers import sentencepiece_rules
 from tokkit.sentencepiece_model import SentencePieceModel
-from tokkit.sentencepiece_model import SentencePieceNormalizer as Rules
-from tokkit.trainers import train
+from tokkit.trainers.sentencepiece_flags import train_by_flags
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
-_MODELS = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
-_NO_MATTER = {
-    *("model_prefix", "minloglevel", "random_seed", "sentence_reader", "accept_language", "self_test_sample_size"),
-    *("vocabulary_output_piece_score", "train_extremely_large_corpus", "shuffle_input_sentence"),
-}
-"""What changes no piece: of the files written, of messages, of memory, and of a sample that is not drawn."""
-_USUAL = {
-    "input_sentence_size": 0,
-    "escape_whitespaces": True,
-    "pretokenization_delimiter": "",
-    "pretokenizer": None,
-    "auto_character_coverage": False,
-    "seed_sentencepieces_file": "",
-    "enable_differential_privacy": False,
-    "differential_privacy_noise_level": 0.0,
-    "differential_privacy_clipping_threshold": 0,
-}
-"""Flags of which there is one value that can be had."""
+_NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "random_seed", "vocabulary_output_piece_score")
+"""What says where texts come from, where the model goes, and what is told of it."""
 
 
 class SentencePieceTrainer:
@@ -84,65 +65,43 @@ def parsed(arg: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a flag's value as its type; OSError for a flag that sentencepiece has not, as its own error."""
+    """Return a flag's value as its type; RuntimeError for a flag that sentencepiece has not, ValueError for a wrong value."""
     if name in ("sentence_reader", "pretokenizer"):
         return value
     kind = model_file.TRAINER_FIELDS.get(name)
     if name in _TEXTS:
         return str(value)
     if kind is None and name not in (*_FLAGS, "minloglevel", "random_seed"):
-        raise OSError(f'NOT_FOUND: unknown field name "{name}" in TrainerSpec.')
+        raise RuntimeError(f'NOT_FOUND: unknown field name "{name}" in TrainerSpec.')
     type_ = kind.type if kind is not None else bool if name in _FLAGS else int
     if kind is not None and kind.repeated:
         items = value if isinstance(value, (list, tuple)) else next(csv.reader([str(value)]), [])
         return [str(item) for item in items]
     if type_ is bool and isinstance(value, str):
         if value.lower() not in ("true", "t", "1", "yes", "y", "", "false", "f", "0", "no", "n"):
-            raise OSError(f'INVALID_ARGUMENT: cannot parse "{value}" as bool.')
+            raise ValueError(f'INVALID_ARGUMENT: cannot parse "{value}" as bool.')
         return value.lower() in ("true", "t", "1", "yes", "y", "")
     try:
         return type_(value)
     except (TypeError, ValueError):
-        raise OSError(f'INVALID_ARGUMENT: cannot parse "{value}" as {type_.__name__}.') from None
+        raise ValueError(f'INVALID_ARGUMENT: cannot parse "{value}" as {type_.__name__}.') from None
 
 
 def _trained(
     options: dict[str, Any], texts: Iterable[str] | None, normalizer: SentencePieceNormalizer | None
 ) -> SentencePieceModel:
-    given = {name: value for name, value in options.items() if name not in _NO_MATTER}
-    files = given.pop("input", [])
+    files = options.get("input", [])
     if texts is None and not files:
         raise RuntimeError("INVALID_ARGUMENT: input or sentence_iterator must be given")
-    for name, usual in _USUAL.items():
-        if (value := given.pop(name, usual)) != usual:
-            raise OptionError(f"{name}={value!r} is not supported; {usual!r} is")
-    kind, size = given.pop("model_type", "unigram"), given.pop("vocab_size", 8000)
-    if kind not in _MODELS:
-        raise OptionError(f"model_type is {kind!r}; it must be one of {', '.join(_MODELS)}")
-    threads = given.pop("num_threads", None)
-    denormalization = given.pop("denormalization_rule_tsv", "")
-    if tsv := given.pop("normalization_rule_tsv", ""):
-        given["normalization_rules"] = sentencepiece_rules.read_tsv(Path(tsv).read_text(encoding="utf-8"))
-        given.pop("normalization_rule_name", None)
+    given = {name: value for name, value in options.items() if name not in _NOT_FLAGS and value != ""}
+    if not given.pop("escape_whitespaces", True):
+        raise OptionError("escape_whitespaces=False is not supported here; leave it out")
     if normalizer is not None:
         rules = normalizer.rules
         given["normalization_rules"] = dict(normalizer.decompile())
         given["add_dummy_prefix"] = rules.add_dummy_prefix
         given["remove_extra_whitespaces"] = rules.remove_extra_whitespaces
-    if given.get("normalization_rule_name") == "":
-        del given["normalization_rule_name"]
-    source = iter(texts) if texts is not None else files
-    made = train(source, model=_MODELS[kind], vocab_size=size, threads=threads, **cast("Any", given))
-    model = made.definition.model
-    if not isinstance(model, SentencePieceModel):
-        raise OptionError(f"{kind} gave a {type(model).__name__}, not a SentencePiece model")
-    if not denormalization:
-        return model
-    back = sentencepiece_rules.compile_tsv(Path(denormalization).read_text(encoding="utf-8"))
-    rules = Rules(
-        name="", charsmap=back, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False
-    )
-    return replace(model, denormalizer=rules)
+    return train_by_flags(files if texts is None else iter(texts), given)
 
 
 def vocabulary(model: SentencePieceModel, *, scores: bool = True) -> str:
