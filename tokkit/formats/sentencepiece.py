@@ -195,11 +195,11 @@ def read_normalizer(data: bytes, where: str = "normalizer_spec") -> SentencePiec
 
 def write(definition: Definition) -> bytes:
     """Return the model file of a definition; FormatError where none can hold it with equal ids."""
-    return write_model(_whole_model(definition))
+    return write_model(whole_model(definition))
 
 
-def _whole_model(definition: Definition) -> SentencePieceModel:
-    """Return the model with a control piece for each special token that came to it."""
+def whole_model(definition: Definition) -> SentencePieceModel:
+    """Return the model with a control piece for each special token that came to it; FormatError where none can be."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
         from tokkit.formats import sentencepiece_conversion

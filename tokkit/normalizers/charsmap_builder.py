@@ -148,19 +148,23 @@ def decompile(charsmap: bytes) -> list[tuple[str, str]]:
     Charsmap(charsmap)  # which checks it
     n = int.from_bytes(charsmap[:4], "little") // 4
     units, strings = struct.unpack_from(f"<{n}I", charsmap, 4), charsmap[4 + 4 * n :]
+    below: dict[int, list[tuple[int, int]]] = {}
+    for at, unit in enumerate(units):
+        byte = unit & (_VALUE | 0xFF)
+        if at and 0 < byte <= 0xFF:  # it can only be the child by this byte of what has its children there
+            below.setdefault(at ^ byte, []).append((at, byte))
     found: list[tuple[bytes, bytes]] = []
     stack = [(b"", _offset(units[0]))]
     while stack:
         key, base = stack.pop()
         if len(key) > _LONGEST or len(found) > _MOST_RULES:
             raise OptionError(f"the map has rules of more than {_LONGEST} bytes, or more than {_MOST_RULES}")
-        for byte in range(255, 0, -1):
-            at = base ^ byte
-            if at < n and units[at] & (_VALUE | 0xFF) == byte:
-                stack.append((key + bytes([byte]), at ^ _offset(units[at])))
-                if units[at] & _LEAF_BELOW:
-                    place = units[at ^ _offset(units[at])] & ~_VALUE
-                    found.append((key + bytes([byte]), strings[place : strings.index(b"\0", place)]))
+        for at, byte in below.get(base, ()):
+            longer, next_base = key + bytes([byte]), at ^ _offset(units[at])
+            stack.append((longer, next_base))
+            if units[at] & _LEAF_BELOW:
+                place = units[next_base] & ~_VALUE
+                found.append((longer, strings[place : strings.index(b"\0", place)]))
     return [(key.decode(errors="replace"), value.decode()) for key, value in sorted(found)]
 
 

@@ -152,7 +152,8 @@ def _has_pieces(given: Any) -> bool:
 def _decode_one(decoder: Decoder, given: Any, chosen: Any, as_bytes: bool, pieces: bool) -> Any:
     if chosen in (str, bytes):
         text = decoder.proto_of_pieces(given).text if pieces else decoder.text_of_ids(given)
-        return text if chosen is str and not (pieces and isinstance(given[0], bytes)) else text.encode()
+        from_bytes = pieces and len(given) > 0 and isinstance(given[0], bytes)
+        return text if chosen is str and not from_bytes else text.encode()
     if chosen not in ("proto", "serialized_proto", "offset_mapping"):
         raise ValueError(f"unknown return_type={chosen} or input type")
     proto = decoder.proto_of_pieces(given) if pieces else decoder.proto_of_ids(given)

@@ -234,16 +234,11 @@ class SentencePieceProcessor(PieceTable):
         extras = self._extras(options.get("add_bos"), options.get("add_eos"), options.get("reverse"))
 
         own = self._own
-        how: dict[str, Any] = {
-            "n": num_samples,
-            "alpha": alpha,
-            "without_replacement": wor,
-            "include_best": include_best,
-        }
+        how: dict[str, Any] = {"alpha": alpha, "without_replacement": wor, "include_best": include_best}
 
         def one(text: str | bytes) -> list[tuple[Any, float]]:
             whole = own.segmented(text)
-            found = own.segmentations.sample_and_score(whole.normalized, rng=generator(), **how)
+            found = own.segmentations.sample_and_score(whole.normalized, n=num_samples, rng=generator(), **how)
             cuts = [whole.cut(*cut) for cut in found]
             return [(own.shown(cut, chosen, extras, False, False), cut.score or 0.0) for cut in cuts]
 

@@ -14,7 +14,7 @@ from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.formats.files import write_atomically
 from tokkit.sentencepiece_model import SentencePieceModel
-from tokkit.trainers.sentencepiece_flags import train_by_flags
+from tokkit.trainers.sentencepiece_flags import MODEL_TYPES, train_by_flags
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
@@ -65,10 +65,12 @@ def parsed(arg: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a flag's value as its type; RuntimeError for a flag that sentencepiece has not, ValueError for a wrong value."""
+    """Return a flag's value as its type; RuntimeError for an unknown flag, ValueError for what is no such value."""
     if name in ("sentence_reader", "pretokenizer"):
         return value
     kind = model_file.TRAINER_FIELDS.get(name)
+    if name == "model_type" and value not in MODEL_TYPES:
+        raise ValueError(f'INVALID_ARGUMENT: unknown model_type "{value}"; one of {", ".join(MODEL_TYPES)}')
     if name in _TEXTS:
         return str(value)
     if kind is None and name not in (*_FLAGS, "minloglevel", "random_seed"):
