@@ -72,7 +72,7 @@ class SentencePieceEngine:
 
     cuts = False
     encoder = None
-    split_engine = "components"
+    split_engine = "model"
     split_reason = ""
     unreachable = 0
 
