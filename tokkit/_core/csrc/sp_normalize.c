@@ -197,11 +197,9 @@ static int copy_characters(run *r) {
         for (uint8_t c; end < most && (c = text[end]) >= 0x80 && !z->starts[c]; end += tk_utf8_length(c)) {
             if (z->options.one_byte_space && !memcmp(text + end, SPACE, 2) && text[end + 2] == SPACE[2]) break;
             if (!z->has_map) continue;
-            if (c < 0xE0) {
-                if (z->mapped[(c & 31) << 6 | (text[end + 1] & 63)]) break;
-            } else if (!tk_charsmap_passes(&z->map, text + end)) {
-                break;
-            }
+            size_t length, two = (size_t)(c & 31) << 6 | (text[end + 1] & 63);
+            if (c < 0xE0 ? !z->mapped[two] : tk_charsmap_passes(&z->map, text + end)) continue;
+            if (tk_charsmap_find_longest(&z->map, text + end, r->n - end, &length) != SIZE_MAX) break;
         }
         if (end == r->at) return TK_OK;
         if (reserve(r->out, end - r->at) != TK_OK) return TK_NO_MEMORY;
