@@ -1,8 +1,8 @@
-/* Bytes of the buffer in, tokens out, by BPE as sentencepiece has it: the pair whose piece has the greatest score merges
-   first, of equal ones the leftmost. See sp_engine.h.
+/* Bytes of the buffer in, tokens out, by BPE as sentencepiece has it: see sp_engine.h.
 
-   User-defined pieces stand as they are, the longest where several begin; nothing merges with them. A few symbols are
-   looked through for each merge; more wait in a heap, so that a long run costs O(n log n). */
+   The pair whose piece has the greatest score merges first, of equal ones the leftmost. User-defined pieces stand as
+   they are, the longest where several begin; nothing merges with them. A few symbols are looked through for each merge;
+   more wait in a heap, so that a long run costs O(n log n). */
 #include "sp_lattice.h"
 
 enum { FEW = 48, NO_SYMBOL = UINT32_MAX };
