@@ -262,8 +262,10 @@ void tk_sp_free(tk_sp *m) {
     free(m->scores);
     free(m->firsts);
     free(m->bigrams);
-    free(m->pairs);
-    free(m->may_pair);
+    free(m->pairs.slots);
+    free(m->pairs.may);
+    free(m->last_pairs.slots);
+    free(m->last_pairs.may);
     free(m->tokens);
     free(m->numbers);
     free(m->ranks);

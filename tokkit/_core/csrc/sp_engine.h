@@ -39,6 +39,12 @@ typedef struct {
     uint8_t low[16];
 } tk_sp_set;
 
+/* What two symbols merge to, by their numbers. */
+typedef struct {
+    uint64_t *slots, *may; /* left, right, merged, of 21 bits each; a bit for each hash of left and right, as most are none */
+    size_t mask;
+} tk_sp_pairs;
+
 typedef struct {
     int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
@@ -60,18 +66,17 @@ typedef struct {
     tk_sp_set apart;  /* in no piece of more than one character */
     /* BPE */
     tk_token_trie frozen; /* user-defined pieces as they stand in the buffer: nothing merges with them */
-    uint64_t *pairs;      /* left, right, merged: 21 bits each; 0 is a free one; symbols by their numbers */
-    size_t pair_mask;
-    uint64_t *may_pair;   /* a bit for each hash of left and right: most pairs are none */
+    tk_sp_pairs pairs;    /* all, and those that merging comes by if none is left out */
+    tk_sp_pairs last_pairs;
     uint32_t *tokens;     /* [n_symbols] the id of a number: the greater the score the less the number */
     uint32_t *numbers;    /* [n_symbols] the number of an id */
-    uint32_t *ranks;      /* of a number, where some scores are equal, else NULL */
+    uint32_t *ranks, first_equal; /* of a number: the same where scores are; from this number on some are */
     size_t n_symbols;
     uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
 } tk_sp;
 
-enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 20 };
+enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 19 };
 
 /* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
    are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
@@ -203,6 +208,10 @@ enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
+
+/* The numbers of the two symbols that the last merge of p[0:n] joins, TK_NO_ID where it does not become one; 0 if that
+   would take long to say. */
+int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left, uint32_t *right);
 
 static inline int tk_sp_add(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, w->n_tokens + 1, sizeof *w->tokens);
