@@ -76,7 +76,7 @@ typedef struct {
     uint32_t *lengths;
 } tk_sp;
 
-enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 19 };
+enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 18 };
 
 /* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
    are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
@@ -200,7 +200,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
 
 /* A unit by itself: its tokens, and what its entry in a cache says. */
 typedef struct {
-    uint32_t ids[TK_SP_LONG], count, sum, limit;
+    uint32_t ids[TK_SP_LONG + 1], count, sum, limit;
 } tk_sp_unit;
 void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *unit);
 

@@ -5,7 +5,7 @@
    more wait in a heap, so that a long run costs O(n log n). */
 #include "sp_lattice.h"
 
-enum { FEW = 48, NO_SYMBOL = UINT32_MAX };
+enum { FEW = 48, SPARE = 5, NO_SYMBOL = UINT32_MAX };
 
 typedef struct {
     uint32_t id, start, previous, next; /* id NO_SYMBOL: frozen, unknown, or merged into the one before */
@@ -77,26 +77,41 @@ static size_t leftmost(const tk_sp *m, const uint32_t *pairs, size_t n, uint32_t
     return 0;
 }
 
-/* What is left stands together: symbols by their places in `symbols`, and what each becomes with the next. */
-static void merge_few(const tk_sp *m, symbol *symbols, size_t count) {
-    uint32_t pairs[FEW + 1], ids[FEW + 1];
-    uint8_t at[FEW + 1];
+/* Items from k + 1 on, up to n, each to the place before it, four at a time: they are few. */
+TK_INLINE void move_down(uint32_t *items, size_t k, size_t n) {
+    uint32_t four[4];
+    for (; k < n; k += 4) {
+        memcpy(four, items + k + 1, sizeof four);
+        memcpy(items + k, four, sizeof four);
+    }
+}
+
+/* What is left stands together: symbols by their places in `symbols`, and what each becomes with the next. Returns how
+   many there are; those have become their tokens. */
+static size_t merge_few(const tk_sp *m, symbol *symbols, size_t count) {
+    uint32_t pairs[FEW + SPARE], ids[FEW + SPARE], at[FEW + SPARE];
     size_t n = count;
-    for (size_t i = 0; i < n; i++) at[i] = (uint8_t)i, ids[i] = symbols[i].id;
+    for (size_t i = 0; i < n; i++) at[i] = (uint32_t)i, ids[i] = symbols[i].id;
     for (size_t i = 0; i + 1 < n; i++) pairs[i] = look_up(&m->last_pairs, ids[i], ids[i + 1]);
     while (n > 1) {
         uint32_t least = pairs[0];
         size_t k = 0;
         for (size_t i = 1; i + 1 < n; i++) k = pairs[i] < least ? i : k, least = pairs[i] < least ? pairs[i] : least;
-        if (least == NO_SYMBOL) return;
+        if (least == NO_SYMBOL) break;
         if (least >= m->first_equal) k = leftmost(m, pairs, n - 1, least), least = pairs[k];
-        join(symbols, at[k], at[k + 1], least, count);
-        ids[k] = least;
+        symbols[at[k]].token = ids[k] = least;
         n--;
-        for (size_t i = k + 1; i < n; i++) at[i] = at[i + 1], ids[i] = ids[i + 1], pairs[i] = pairs[i + 1];
+        move_down(at, k + 1, n);
+        move_down(ids, k + 1, n);
+        move_down(pairs, k + 1, n);
         if (k + 1 < n) pairs[k] = look_up(&m->last_pairs, least, ids[k + 1]);
         if (k) pairs[k - 1] = look_up(&m->last_pairs, ids[k - 1], least);
     }
+    for (size_t i = 0; i < n; i++) {
+        symbols[at[i]].end = symbols[i + 1 < n ? at[i + 1] - 1 : (uint32_t)count - 1].end;
+        symbols[i] = symbols[at[i]]; /* i <= at[i], and those before it are done */
+    }
+    return n;
 }
 
 /* ---- many symbols */
@@ -224,9 +239,20 @@ int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, do
     }
     if (status != TK_OK) return status;
     size_t count = read_symbols(m, p, n, w->symbols);
-    if (count <= FEW && !m->unused && dropout <= 0) merge_few(m, w->symbols, count);
-    else if (dropout < 1) status = merge_many(m, w, count, dropout, random);
     const symbol *symbols = w->symbols;
+    if (count <= FEW && !m->unused && dropout <= 0) {
+        count = merge_few(m, w->symbols, count);
+        status = tk_reserve(&w->tokens, &w->tokens_capacity, count, sizeof *w->tokens);
+        for (size_t i = 0; i < count && status == TK_OK; i++) {
+            const symbol *s = symbols + i;
+            uint32_t id = s->token != NO_SYMBOL ? m->tokens[s->token] : TK_NO_ID;
+            if (TK_LIKELY(id < m->n_ids && w->n_tokens < w->tokens_capacity))
+                w->tokens[w->n_tokens++] = (tk_sp_token){id, s->start, s->end};
+            else status = add_symbol(m, w, p, s->token, s->start, s->end);
+        }
+        return status;
+    }
+    if (dropout < 1) status = merge_many(m, w, count, dropout, random);
     for (size_t i = 0; i < count && status == TK_OK; i = symbols[i].next) {
         const symbol *s = symbols + i;
         if (m->unused && s->token != NO_SYMBOL && m->unused[s->token])
