@@ -55,7 +55,8 @@ typedef struct {
     /* normalizer */
     tk_token_trie users; /* user-defined pieces as they are stored */
     tk_charsmap map;
-    int has_map, composes; /* an ASCII character may be the first of more */
+    int has_map, verbatim; /* nothing is put for anything but spaces and U+2581 */
+    int composes;          /* an ASCII character may be the first of more */
     uint8_t *firsts;       /* [TK_SP_PAGE] */
     uint8_t ascii[128];
     tk_sp_set keep, white;
@@ -224,11 +225,14 @@ TK_INLINE uint64_t tk_sp_pair_hash(uint64_t pair) {
     return (pair ^ pair >> 32) * UINT64_C(0xD6E8FEB86659FD93);
 }
 
-/* The character at p as a number that no other has, and the place of a pair of them in `bigrams`. */
+/* The character at p as a number that no other has, where four bytes may be read; and the place of a pair of them in
+   `bigrams`. */
 TK_INLINE uint32_t tk_sp_packed(const uint8_t *p, unsigned length) {
-    uint32_t c = p[0];
-    for (unsigned i = 1; i < length; i++) c = c << 8 | p[i];
-    return c;
+    static const uint8_t keep[8] = {255, 255, 255, 255};
+    uint32_t bytes, mask;
+    memcpy(&bytes, p, sizeof bytes);
+    memcpy(&mask, keep + 4 - length, sizeof mask);
+    return bytes & mask;
 }
 TK_INLINE size_t tk_sp_bigram(uint32_t left, uint32_t right) {
     return (left * UINT32_C(0x9E3779B1) ^ right * UINT32_C(0x85EBCA6B)) >> (32 - TK_SP_BIGRAM_BITS);
@@ -258,9 +262,9 @@ void tk_sp_cut_avx2(const tk_sp *m, tk_sp_scratch *w);
 void tk_sp_cut_avx512(const tk_sp *m, tk_sp_scratch *w);
 
 /* Of 64 bytes: ASCII that is kept as it is, or one space; ASCII in no longer piece; spaces; bytes of other characters,
-   and those of them that begin none. */
+   those of them that begin none, and those that may begin U+2581. */
 typedef struct {
-    uint64_t keep, white, high;
+    uint64_t keep, white, high, symbol;
 } tk_sp_text_masks;
 typedef struct {
     uint64_t space, apart, high, rest;
