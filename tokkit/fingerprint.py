@@ -10,13 +10,16 @@ import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engine import AnyEngine
+from tokkit.errors import FormatError
+from tokkit.formats import sentencepiece
 from tokkit.pretokenizers import patterns
+from tokkit.sentencepiece_model import SentencePieceModel
 
 
 def fingerprint(definition: Definition, engine: AnyEngine) -> str:
     """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
     digest = hashlib.sha256()
-    vocab, model, split = definition.vocab, definition.model, definition.pretokenizer
+    vocab, model, split = definition.vocab, _whole(definition), definition.pretokenizer
     added = sorted(definition.special_tokens.items())
     if isinstance(model, BPE) and isinstance(split, Split):
         merges = engine.merges()
@@ -28,7 +31,9 @@ def fingerprint(definition: Definition, engine: AnyEngine) -> str:
         if model.drops_unknown:
             digest.update(b"drops unknown")
     else:
-        digest.update(repr((added, _plain(model), _plain(split), sorted(definition.foreign))).encode())
+        # Which tokens a SentencePiece model has says the model itself.
+        foreign = [] if isinstance(model, SentencePieceModel) else sorted(definition.foreign)
+        digest.update(repr((added, _plain(model), _plain(split), foreign)).encode())
     more = {
         "added": [_plain(t) for t in definition.added_tokens if not (t.special and _is_plain(definition, t))],
         "normalizer": _plain(definition.normalizer),
@@ -39,6 +44,16 @@ def fingerprint(definition: Definition, engine: AnyEngine) -> str:
     digest.update(vocab.offsets.astype("<i8").tobytes())
     digest.update(vocab.blob)
     return digest.hexdigest()
+
+
+def _whole(definition: Definition) -> Any:
+    """Return the model; special tokens that a SentencePiece model has not make the same of it as if it had them."""
+    if not isinstance(definition.model, SentencePieceModel):
+        return definition.model
+    try:
+        return sentencepiece.whole_model(definition)
+    except FormatError:
+        return definition.model
 
 
 def _is_plain(definition: Definition, token: Any) -> bool:

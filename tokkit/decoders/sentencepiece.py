@@ -100,6 +100,10 @@ class SentencePiece:
             text = "".join([joined[a:b].decode("utf-8", errors) for a, b in pairwise(cuts)])
         else:
             text = joined.decode("utf-8", errors)
+        return self.denormalized(text)
+
+    def denormalized(self, text: str) -> str:
+        """Return a text changed as the model says that decoded ones are."""
         return text if self._denormalizer is None else self._denormalizer.normalize(text).decode()
 
 

@@ -33,8 +33,9 @@ VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
-# A message of field 1 that begins with the piece, which is its own field 1.
+# A message of field 1 that begins with the piece, which is its own field 1; and how fields of a model may begin.
 _PIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f]")
+_FIELDS = (b"\n", b"\x12", b"\x1a")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
 
 
@@ -108,7 +109,7 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None, lo
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
-    if path.suffix == SENTENCEPIECE or _PIECE.match(data):
+    if _PIECE.match(data) or (path.suffix == SENTENCEPIECE and data[:1] in _FIELDS):
         return _read_sentencepiece(data, pattern, special)
     from tokkit.formats import unsupported
 

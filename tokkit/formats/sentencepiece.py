@@ -133,8 +133,8 @@ def read_model(data: bytes) -> SentencePieceModel:
             pieces=Vocab(texts, ends),
             scores=scores,
             types=types.astype(np.uint8),
-            normalizer=_normalizer(normalizer, "normalizer_spec"),
-            denormalizer=None if denormalizer is None else _normalizer(denormalizer, "denormalizer_spec"),
+            normalizer=read_normalizer(normalizer, "normalizer_spec"),
+            denormalizer=None if denormalizer is None else read_normalizer(denormalizer, "denormalizer_spec"),
             **{name: says[name] for name in _RUN},
             trainer_spec=trainer,
             kept_pieces=tuple(kept),
@@ -172,7 +172,8 @@ def _message(parts: list[bytes], where: str) -> bytes | None:
     return found
 
 
-def _normalizer(data: bytes, where: str) -> SentencePieceNormalizer:
+def read_normalizer(data: bytes, where: str = "normalizer_spec") -> SentencePieceNormalizer:
+    """Return the normalizer that a message of a model file is."""
     says = protobuf.values(data, _NORMALIZER_FIELDS, where)
     made = SentencePieceNormalizer(
         name=says["name"],
@@ -194,14 +195,16 @@ def _normalizer(data: bytes, where: str) -> SentencePieceNormalizer:
 
 def write(definition: Definition) -> bytes:
     """Return the model file of a definition; FormatError where none can hold it with equal ids."""
-    return write_model(_whole_model(definition))
+    return write_model(whole_model(definition))
 
 
-def _whole_model(definition: Definition) -> SentencePieceModel:
-    """Return the model with a control piece for each special token that came to it."""
+def whole_model(definition: Definition) -> SentencePieceModel:
+    """Return the model with a control piece for each special token that came to it; FormatError where none can be."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
-        raise FormatError(f"a {SUFFIX} holds a SentencePiece model, not a {type(model).__name__}")
+        from tokkit.formats import sentencepiece_conversion
+
+        return sentencepiece_conversion.model_of(definition)
     for token in definition.added_tokens:
         own = token.id < model.pieces.n_ids
         if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):
@@ -227,9 +230,9 @@ def write_model(model: SentencePieceModel) -> bytes:
     """Return the bytes of a model file."""
     says: dict[str, Any] = {"model_type": KINDS.index(model.kind) + 1, **{name: getattr(model, name) for name in _RUN}}
     trainer = protobuf.updated(model.trainer_spec, TRAINER_FIELDS, says, "trainer_spec")
-    messages = [(TRAINER, trainer), (NORMALIZER, _normalizer_spec(model.normalizer))]
+    messages = [(TRAINER, trainer), (NORMALIZER, normalizer_spec(model.normalizer))]
     if model.denormalizer is not None:
-        messages.append((DENORMALIZER, _normalizer_spec(model.denormalizer)))
+        messages.append((DENORMALIZER, normalizer_spec(model.denormalizer)))
     parts = [(number, protobuf.written(number, message)) for number, message in messages]
     parts += [(f.number, model.others[f.start : f.end]) for f in protobuf.fields(model.others, "model")]
     pieces = b"".join(protobuf.written(PIECES, message) for message in _pieces(model))
@@ -250,7 +253,8 @@ def _pieces(model: SentencePieceModel) -> list[bytes]:
     return made
 
 
-def _normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:
+def normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:
+    """Return the message that a model file has of a normalizer."""
     says = {
         "name": normalizer.name,
         "precompiled_charsmap": normalizer.charsmap,

@@ -22,6 +22,10 @@ _TRAININGS = {
     "wordpiece": "wordpiece:WordPieceTraining",
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
+    "unigram": "sentencepiece:UnigramTraining",
+    "sp-bpe": "sentencepiece:BPETraining",
+    "sp-word": "sentencepiece:WordTraining",
+    "sp-char": "sentencepiece:CharacterTraining",
 }
 MODELS = tuple(_TRAININGS)
 
@@ -113,7 +117,7 @@ def train(
             counts = WordCounts() if count is None else count_words(corpus, count, threads=workers, report=report)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report)]
+    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
 
 
@@ -132,7 +136,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
-    names = {other: {field.name for field in fields(_class_of(other))} for other in MODELS}
+    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
     for name in options:
         if name not in names[model]:
             others = [other for other in MODELS if name in names[other]]

@@ -29,7 +29,8 @@ size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t
         uint32_t unit = map->units[at];
         if (label(unit) != p[i]) break;
         at ^= offset(unit);
-        if (!(unit & LEAF_BELOW)) continue;
+        /* A map may have half a character, which is never replaced: what is left would be no text. */
+        if (!(unit & LEAF_BELOW) || (i + 1 < n && tk_is_continuation(p[i + 1]))) continue;
         found = map->units[at] & ~VALUE_BIT;
         *length = i + 1;
     }

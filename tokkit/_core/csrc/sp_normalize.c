@@ -206,7 +206,11 @@ static int copy_characters(run *r) {
         if (end == r->at) return TK_OK;
         if (reserve(r->out, end - r->at) != TK_OK) return TK_NO_MEMORY;
         r->after_space = 0;
-        copy(r, end - r->at);
+        size_t first = r->out->n, n = end - r->at;
+        copy(r, n);
+        uint32_t *origin = r->out->origin + first;
+        for (size_t k = 1; r->out->aligns && k < n; k++)
+            if (tk_is_continuation(r->out->text[first + k])) origin[k] = origin[k - 1];
     }
 }
 
