@@ -129,7 +129,7 @@ class SentencePieceEngine:
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array."""
-        return self.core.encode_array(text, self.matcher(special, text))
+        return self.core.encode_array(text, self._none if special == "text" else self.matcher(special, text))
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""

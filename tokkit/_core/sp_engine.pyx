@@ -216,6 +216,17 @@ cdef class SentencePieceEncoder:
                 out[k, 0], out[k, 1] = w.spans[2 * k], w.spans[2 * k + 1]
         return self.as_array(worker), spans
 
+    def encode_whole(self, text):
+        """Return the ids of a text as `encode_array` does, but by no cuts and no cache: what those are measured by."""
+        cdef Worker worker = self.take_worker()
+        try:
+            worker.state.unprobed = <size_t> -1
+            self.run(worker, text, None, False)
+            return self.as_array(worker)
+        finally:
+            worker.state.unprobed = 0
+            self.give_back(worker)
+
     def segments(self, bytes text not None):
         """Return (normalized, ids, spans, origin) of UTF-8: bytes with U+2581 spelt out; uint32 (n,); int64 (n, 2) in
         them; and uint32 (bytes + 1,), the byte of the text that each of them comes from.

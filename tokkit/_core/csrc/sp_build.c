@@ -171,6 +171,7 @@ static int set_normalizer(tk_sp *m, const tk_sp_source *s, const char **reason) 
         if (status != TK_OK) return status;
         read_map(m, looks);
     }
+    m->verbatim = !m->has_map && !m->users.root;
     m->firsts[' '] |= TK_SP_ALONE;
     if (m->escape) m->firsts[0x2581] |= TK_SP_ALONE;
     for (unsigned c = 0; c < 128; c++) {
@@ -211,7 +212,9 @@ static int set_cuts(tk_sp *m, const tk_sp_forms *f) {
         uint32_t left = 0;
         for (size_t i = 0; i < n && !f->foreign[id];) {
             unsigned length = tk_sp_length(p[i], n - i);
-            uint32_t right = tk_sp_packed(p + i, length);
+            uint8_t bytes[4] = {0};
+            memcpy(bytes, p + i, length);
+            uint32_t right = tk_sp_packed(bytes, length);
             if (i) tk_set_bit(m->bigrams, tk_sp_bigram(left, right));
             if (i && right == ' ' && left != ' ') m->plain = 0;
             if (length == 1 && n > 1 && p[i] < 0x80) m->apart.low[p[i] & 15] &= (uint8_t)~(1u << (p[i] >> 4));
@@ -262,8 +265,10 @@ void tk_sp_free(tk_sp *m) {
     free(m->scores);
     free(m->firsts);
     free(m->bigrams);
-    free(m->pairs);
-    free(m->may_pair);
+    free(m->pairs.slots);
+    free(m->pairs.may);
+    free(m->last_pairs.slots);
+    free(m->last_pairs.may);
     free(m->tokens);
     free(m->numbers);
     free(m->ranks);

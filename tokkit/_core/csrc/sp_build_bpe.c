@@ -37,7 +37,7 @@ static int by_order(const void *a, const void *b) {
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Number the symbols by their scores; characters that are no pieces come last, as nothing becomes one. */
+/* Number the symbols by their scores; characters come last, as nothing becomes one. */
 static int set_numbers(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
     m->n_symbols = f->n;
     m->tokens = tk_alloc(f->n, sizeof *m->tokens);
@@ -45,21 +45,21 @@ static int set_numbers(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
     m->ranks = tk_alloc(f->n, sizeof *m->ranks);
     ranked *list = tk_alloc(f->n, sizeof *list);
     if (!m->tokens || !m->numbers || !m->ranks || !list) return free(list), TK_NO_MEMORY;
-    for (size_t id = 0; id < f->n; id++)
-        list[id] = (ranked){id < m->n_ids && !f->foreign[id] ? order_of(s->scores[id]) : UINT32_MAX, (uint32_t)id};
+    for (size_t id = 0; id < f->n; id++) {
+        size_t n = (size_t)(f->offsets[id + 1] - f->offsets[id]);
+        int merged = n && n > tk_sp_length(f->blob[f->offsets[id]], n);
+        list[id] = (ranked){merged ? order_of(s->scores[id]) : UINT32_MAX, (uint32_t)id};
+    }
     qsort(list, f->n, sizeof *list, by_order);
-    int equal = 0;
+    m->first_equal = (uint32_t)f->n;
     for (size_t k = 0; k < f->n; k++) {
         int same = k && list[k].order == list[k - 1].order;
         m->tokens[k] = list[k].id;
         m->numbers[list[k].id] = (uint32_t)k;
         m->ranks[k] = same ? m->ranks[k - 1] : (uint32_t)k;
-        equal |= same && list[k].order != UINT32_MAX;
+        if (same && m->first_equal == f->n) m->first_equal = (uint32_t)k - 1;
     }
     free(list);
-    if (equal) return TK_OK;
-    free(m->ranks);
-    m->ranks = NULL;
     return TK_OK;
 }
 
@@ -102,22 +102,51 @@ static int list_pairs(const tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
     return TK_OK;
 }
 
+static int make_table(tk_sp_pairs *table, const pair_list *pairs) {
+    size_t slots = 2;
+    while (slots < 2 * pairs->n) slots *= 2;
+    table->mask = slots - 1;
+    table->slots = tk_alloc(slots, sizeof *table->slots);
+    table->may = tk_calloc((size_t)1 << (TK_SP_MAY_BITS - 6), sizeof *table->may);
+    if (!table->slots || !table->may) return TK_NO_MEMORY;
+    memset(table->slots, 0xFF, slots * sizeof *table->slots);
+    for (size_t k = 0; k < pairs->n; k++) {
+        uint64_t hash = tk_sp_pair_hash(pairs->list[k] >> TK_SP_PAIR_BITS);
+        size_t slot = (size_t)(hash >> 32) & table->mask, bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
+        table->may[bit >> 6] |= UINT64_C(1) << (bit & 63);
+        while (table->slots[slot] != UINT64_MAX) slot = (slot + 1) & table->mask;
+        table->slots[slot] = pairs->list[k];
+    }
+    return TK_OK;
+}
+
+/* Keep the pairs that are the last merge of their piece alone. Others never stand side by side, unless merges are left
+   out: as long as nothing merges across the ends of what spells a piece, all within goes as it does for the piece
+   alone, which is two symbols once. So few pairs fit where they are found fast. */
+static void keep_last_merges(const tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
+    const uint64_t low = (UINT64_C(1) << TK_SP_PAIR_BITS) - 1;
+    size_t n = 0;
+    for (size_t k = 0, next; k < pairs->n; k = next) {
+        uint64_t number = pairs->list[k] & low;
+        size_t id = m->tokens[number];
+        uint32_t left, right;
+        int said = tk_sp_last_merge(m, f->blob + f->offsets[id], (size_t)(f->offsets[id + 1] - f->offsets[id]), &left,
+                                    &right);
+        for (next = k; next < pairs->n && (pairs->list[next] & low) == number; next++) /* a piece's stand together */
+            if (!said || pairs->list[next] >> TK_SP_PAIR_BITS == ((uint64_t)left << TK_SP_PAIR_BITS | right))
+                pairs->list[n++] = pairs->list[next];
+    }
+    pairs->n = n;
+}
+
 static int set_pairs(tk_sp *m, const tk_sp_forms *f) {
     pair_list pairs = {0};
-    size_t slots = 2;
     if (f->n >= (size_t)1 << TK_SP_PAIR_BITS) return TK_TOO_LARGE;
     int status = list_pairs(m, f, &pairs);
-    while (slots < 2 * pairs.n) slots *= 2;
-    m->pair_mask = slots - 1;
-    if (status == TK_OK && !(m->pairs = tk_alloc(slots, sizeof *m->pairs))) status = TK_NO_MEMORY;
-    if (status == TK_OK && !(m->may_pair = tk_calloc((size_t)1 << (TK_SP_MAY_BITS - 6), 8))) status = TK_NO_MEMORY;
-    if (status == TK_OK) memset(m->pairs, 0xFF, slots * sizeof *m->pairs);
-    for (size_t k = 0; k < pairs.n && status == TK_OK; k++) {
-        uint64_t hash = tk_sp_pair_hash(pairs.list[k] >> TK_SP_PAIR_BITS);
-        size_t slot = (size_t)(hash >> 32) & m->pair_mask, bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
-        m->may_pair[bit >> 6] |= UINT64_C(1) << (bit & 63);
-        while (m->pairs[slot] != UINT64_MAX) slot = (slot + 1) & m->pair_mask;
-        m->pairs[slot] = pairs.list[k];
+    if (status == TK_OK) status = make_table(&m->pairs, &pairs);
+    if (status == TK_OK) {
+        keep_last_merges(m, f, &pairs);
+        status = make_table(&m->last_pairs, &pairs);
     }
     free(pairs.list);
     return status;

@@ -122,16 +122,20 @@ int tk_sp_cache_learn(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit
     cache->n += !e->high;
     *e = (tk_sp_entry){key->low, key->high, {place, unit->count, 0}, tk_sp_meta_of(unit)};
     if (unit->count > 3) e->high |= TK_SP_SPILT;
-    else memcpy(e->ids, unit->ids, unit->count * sizeof *e->ids);
+    else memcpy(e->ids, unit->ids, sizeof e->ids);
     return TK_OK;
 }
 
-const tk_sp_entry *tk_sp_cache_find(const tk_sp_cache *cache, const tk_sp_key *key) {
-    for (int i = 0; i < 4; i++) {
-        const tk_sp_entry *e = cache->entries + 2 * (i < 2 ? key->line : neighbour(cache, key->line)) + (i & 1);
+static const tk_sp_entry *find_in(const tk_sp_entry *e, const tk_sp_key *key) {
+    for (int i = 0; i < 2; i++, e++)
         if (e->low == key->low && (e->high & ~TK_SP_SPILT) == key->high) return e;
-    }
     return NULL;
+}
+
+const tk_sp_entry *tk_sp_cache_find(const tk_sp_cache *cache, const tk_sp_key *key) {
+    const tk_sp_entry *line = cache->entries + 2 * key->line, *e = find_in(line, key);
+    if (e || !line->high || !line[1].high) return e; /* the neighbour has what finds both taken */
+    return find_in(cache->entries + 2 * neighbour(cache, key->line), key);
 }
 
 tk_sp_long_key tk_sp_long_key_of(const tk_sp_cache *cache, const uint8_t *p, size_t n) {
@@ -160,6 +164,6 @@ int tk_sp_cache_learn_long(tk_sp_cache *cache, const tk_sp_long_key *key, const 
     e->count = unit->count;
     e->meta = tk_sp_meta_of(unit);
     e->ids[0] = place;
-    if (unit->count <= TK_SP_LONG_IDS) memcpy(e->ids, unit->ids, unit->count * sizeof *e->ids);
+    if (unit->count <= TK_SP_LONG_IDS) memcpy(e->ids, unit->ids, sizeof e->ids);
     return TK_OK;
 }

@@ -71,7 +71,7 @@ static int encode_plainly(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t en
 TK_INLINE int put_known(const tk_sp *m, tk_sp_scratch *w, const uint32_t *ids, size_t count, uint32_t meta) {
     if (!m->bpe && w->amount >> 4 >= meta >> 16) return 1;
     if (room_for(w, count) != TK_OK) return TK_NO_MEMORY;
-    memcpy(w->ids + w->n_ids, ids, count * sizeof *ids);
+    for (size_t k = 0; k < count; k += 4) memcpy(w->ids + w->n_ids + k, ids + k, 4 * sizeof *ids); /* all have more */
     w->n_ids += count;
     w->amount += meta >> 2 & TK_SP_MOST_SUM;
     return TK_OK;

@@ -39,6 +39,12 @@ typedef struct {
     uint8_t low[16];
 } tk_sp_set;
 
+/* What two symbols merge to, by their numbers. */
+typedef struct {
+    uint64_t *slots, *may; /* left, right, merged, of 21 bits each; a bit for each hash of left and right, as most are none */
+    size_t mask;
+} tk_sp_pairs;
+
 typedef struct {
     int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
@@ -49,7 +55,8 @@ typedef struct {
     /* normalizer */
     tk_token_trie users; /* user-defined pieces as they are stored */
     tk_charsmap map;
-    int has_map, composes; /* an ASCII character may be the first of more */
+    int has_map, verbatim; /* nothing is put for anything but spaces and U+2581 */
+    int composes;          /* an ASCII character may be the first of more */
     uint8_t *firsts;       /* [TK_SP_PAGE] */
     uint8_t ascii[128];
     tk_sp_set keep, white;
@@ -60,18 +67,17 @@ typedef struct {
     tk_sp_set apart;  /* in no piece of more than one character */
     /* BPE */
     tk_token_trie frozen; /* user-defined pieces as they stand in the buffer: nothing merges with them */
-    uint64_t *pairs;      /* left, right, merged: 21 bits each; 0 is a free one; symbols by their numbers */
-    size_t pair_mask;
-    uint64_t *may_pair;   /* a bit for each hash of left and right: most pairs are none */
+    tk_sp_pairs pairs;    /* all, and those that merging comes by if none is left out */
+    tk_sp_pairs last_pairs;
     uint32_t *tokens;     /* [n_symbols] the id of a number: the greater the score the less the number */
     uint32_t *numbers;    /* [n_symbols] the number of an id */
-    uint32_t *ranks;      /* of a number, where some scores are equal, else NULL */
+    uint32_t *ranks, first_equal; /* of a number: the same where scores are; from this number on some are */
     size_t n_symbols;
     uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
 } tk_sp;
 
-enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 20 };
+enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 18 };
 
 /* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
    are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
@@ -195,7 +201,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
 
 /* A unit by itself: its tokens, and what its entry in a cache says. */
 typedef struct {
-    uint32_t ids[TK_SP_LONG], count, sum, limit;
+    uint32_t ids[TK_SP_LONG + 1], count, sum, limit;
 } tk_sp_unit;
 void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *unit);
 
@@ -203,6 +209,10 @@ enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
+
+/* The numbers of the two symbols that the last merge of p[0:n] joins, TK_NO_ID where it does not become one; 0 if that
+   would take long to say. */
+int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left, uint32_t *right);
 
 static inline int tk_sp_add(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, w->n_tokens + 1, sizeof *w->tokens);
@@ -215,11 +225,14 @@ TK_INLINE uint64_t tk_sp_pair_hash(uint64_t pair) {
     return (pair ^ pair >> 32) * UINT64_C(0xD6E8FEB86659FD93);
 }
 
-/* The character at p as a number that no other has, and the place of a pair of them in `bigrams`. */
+/* The character at p as a number that no other has, where four bytes may be read; and the place of a pair of them in
+   `bigrams`. */
 TK_INLINE uint32_t tk_sp_packed(const uint8_t *p, unsigned length) {
-    uint32_t c = p[0];
-    for (unsigned i = 1; i < length; i++) c = c << 8 | p[i];
-    return c;
+    static const uint8_t keep[8] = {255, 255, 255, 255};
+    uint32_t bytes, mask;
+    memcpy(&bytes, p, sizeof bytes);
+    memcpy(&mask, keep + 4 - length, sizeof mask);
+    return bytes & mask;
 }
 TK_INLINE size_t tk_sp_bigram(uint32_t left, uint32_t right) {
     return (left * UINT32_C(0x9E3779B1) ^ right * UINT32_C(0x85EBCA6B)) >> (32 - TK_SP_BIGRAM_BITS);
@@ -249,9 +262,9 @@ void tk_sp_cut_avx2(const tk_sp *m, tk_sp_scratch *w);
 void tk_sp_cut_avx512(const tk_sp *m, tk_sp_scratch *w);
 
 /* Of 64 bytes: ASCII that is kept as it is, or one space; ASCII in no longer piece; spaces; bytes of other characters,
-   and those of them that begin none. */
+   those of them that begin none, and those that may begin U+2581. */
 typedef struct {
-    uint64_t keep, white, high;
+    uint64_t keep, white, high, symbol;
 } tk_sp_text_masks;
 typedef struct {
     uint64_t space, apart, high, rest;

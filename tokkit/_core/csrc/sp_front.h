@@ -12,8 +12,11 @@ enum { BLOCK = 64 };
 TK_INLINE uint64_t below(size_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0); }
 TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : 64; }
 
-TK_INLINE void trace(tk_sp_scratch *w, size_t count, size_t from) {
-    for (size_t i = 0; i < count; i++) w->from[w->n + i] = (uint32_t)(from + i);
+TK_INLINE void trace(tk_sp_scratch *w, const uint8_t *p, size_t count, size_t from) {
+    for (size_t i = 0, start = 0; i < count; i++) {
+        start = (p[i] & 0xC0) == 0x80 ? start : i;
+        w->from[w->n + i] = (uint32_t)(from + start);
+    }
 }
 
 /* Up to 64 bytes that need no look; returns how many they were. */
@@ -27,12 +30,14 @@ TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *tex
         p = last;
     }
     tk_sp_text_masks masks = read_text(m, p, w->text + w->n);
+    if (m->verbatim) masks.keep |= m->escape ? masks.high & ~masks.symbol : masks.high;
     uint64_t stop = ~(masks.keep | masks.white);
     if (m->composes) stop |= masks.high >> 1 | (uint64_t)(p[BLOCK] >= 0x80) << 63;
     size_t count = lowest(stop);
+    while (count && (p[count] & 0xC0) == 0x80) count--; /* the buffer holds whole characters */
     if (!count) return 0;
     if (!m->remove_extra) {
-        if (aligned) trace(w, count, w->at);
+        if (aligned) trace(w, p, count, w->at);
         w->n += count;
         return count;
     }
@@ -45,10 +50,10 @@ TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *tex
             count = first;
             kept = count;
         }
-        if (aligned) trace(w, count, w->at);
+        if (aligned) trace(w, p, count, w->at);
         w->n += kept;
     } else {
-        if (aligned) trace(w, count, w->at);
+        if (aligned) trace(w, p, count, w->at);
         w->n += count;
     }
     w->previous = (int)(masks.white >> (count - 1) & 1);
@@ -93,7 +98,7 @@ TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_scratch *w, const uint8_t 
 TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
     size_t limit = w->room - TK_SP_SPARE, taken;
     while (w->at < n && w->n < limit) {
-        if (TK_LIKELY(text[w->at] < 0x80) && (taken = fill_block(m, w, text, n, aligned)) > 0) {
+        if (TK_LIKELY(text[w->at] < 0x80 || m->verbatim) && (taken = fill_block(m, w, text, n, aligned)) > 0) {
             w->at += taken;
             continue;
         }
@@ -101,7 +106,7 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_
             taken = fill_character(m, w, text, n, limit, aligned);
             if (!taken) return;
             w->at += taken;
-        } while (w->at < n && w->n < limit && text[w->at] >= 0x80);
+        } while (w->at < n && w->n < limit && text[w->at] >= 0x80 && !m->verbatim);
     }
 }
 

@@ -28,13 +28,13 @@ TK_INLINE uint64_t mask_of(__m256i low, __m256i high) {
 }
 
 TK_INLINE tk_sp_text_masks read_text(const tk_sp *m, const uint8_t *p, uint8_t *out) {
-    const __m256i space = _mm256_set1_epi8(' ');
+    const __m256i space = _mm256_set1_epi8(' '), first = _mm256_set1_epi8((char)0xE2);
     __m256i a = _mm256_loadu_si256((const __m256i *)p), b = _mm256_loadu_si256((const __m256i *)(p + 32));
     __m256i white_a = in_set(&m->white, a), white_b = in_set(&m->white, b);
     _mm256_storeu_si256((__m256i *)out, _mm256_blendv_epi8(a, space, white_a));
     _mm256_storeu_si256((__m256i *)(out + 32), _mm256_blendv_epi8(b, space, white_b));
     return (tk_sp_text_masks){mask_of(in_set(&m->keep, a), in_set(&m->keep, b)), mask_of(white_a, white_b),
-                              mask_of(a, b)};
+                              mask_of(a, b), mask_of(_mm256_cmpeq_epi8(a, first), _mm256_cmpeq_epi8(b, first))};
 }
 
 TK_INLINE tk_sp_cut_masks read_cuts(const tk_sp *m, const uint8_t *p) {

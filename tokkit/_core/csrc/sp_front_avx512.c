@@ -26,7 +26,10 @@ TK_INLINE tk_sp_text_masks read_text(const tk_sp *m, const uint8_t *p, uint8_t *
     __m512i bytes = _mm512_loadu_si512(p);
     uint64_t white = in_set(&m->white, bytes);
     _mm512_storeu_si512(out, _mm512_mask_mov_epi8(bytes, white, _mm512_set1_epi8(' ')));
-    return (tk_sp_text_masks){in_set(&m->keep, bytes), white, _mm512_movepi8_mask(bytes)};
+    /* U+2581 is E2 96 81: where the next byte is not here, the first alone may begin it. */
+    uint64_t symbol = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8((char)0xE2));
+    symbol &= _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8((char)0x96)) >> 1 | UINT64_C(1) << 63;
+    return (tk_sp_text_masks){in_set(&m->keep, bytes), white, _mm512_movepi8_mask(bytes), symbol};
 }
 
 TK_INLINE tk_sp_cut_masks read_cuts(const tk_sp *m, const uint8_t *p) {

@@ -2,12 +2,13 @@
 #include "sp_engine.h"
 
 TK_INLINE tk_sp_text_masks read_text(const tk_sp *m, const uint8_t *p, uint8_t *out) {
-    tk_sp_text_masks masks = {0, 0, 0};
+    tk_sp_text_masks masks = {0, 0, 0, 0};
     for (unsigned i = 0; i < 64; i++) {
         unsigned what = p[i] < 0x80 ? m->ascii[p[i]] : TK_SP_LOOK;
         masks.keep |= (uint64_t)(what == TK_SP_KEEP) << i;
         masks.white |= (uint64_t)(what == TK_SP_WHITE) << i;
         masks.high |= (uint64_t)(p[i] >> 7) << i;
+        masks.symbol |= (uint64_t)(p[i] == 0xE2) << i;
         out[i] = what == TK_SP_WHITE ? ' ' : p[i];
     }
     return masks;

@@ -1,12 +1,11 @@
-/* Bytes of the buffer in, tokens out, by BPE as sentencepiece has it: the pair whose piece has the greatest score merges
-   first, of equal ones the leftmost. See sp_engine.h.
+/* Bytes of the buffer in, tokens out, by BPE as sentencepiece has it: see sp_engine.h.
 
-   User-defined pieces stand as they are, the longest where several begin; nothing merges with them. A few symbols are
-   looked through for each merge; more wait in a heap, so that a long run costs O(n log n). */
+   The pair whose piece has the greatest score merges first, of equal ones the leftmost. User-defined pieces stand as
+   they are, the longest where several begin; nothing merges with them. A few symbols are looked through for each merge;
+   more wait in a heap, so that a long run costs O(n log n). */
 #include "sp_lattice.h"
 
-enum { FEW = 48, NO_SYMBOL = UINT32_MAX };
-#define NO_PAIR UINT64_MAX
+enum { FEW = 48, SPARE = 5, NO_SYMBOL = UINT32_MAX };
 
 typedef struct {
     uint32_t id, start, previous, next; /* id NO_SYMBOL: frozen, unknown, or merged into the one before */
@@ -19,23 +18,21 @@ typedef struct {
     uint32_t right, left_id, right_id, merged;
 } candidate;
 
-/* rank << 32 | merged, or NO_PAIR. */
-TK_INLINE uint64_t look_up(const tk_sp *m, uint32_t left, uint32_t right) {
+/* What two become, or NO_SYMBOL. */
+TK_INLINE uint32_t look_up(const tk_sp_pairs *pairs, uint32_t left, uint32_t right) {
     uint64_t key = (uint64_t)left << TK_SP_PAIR_BITS | right, hash = tk_sp_pair_hash(key);
     size_t bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
-    if (left == NO_SYMBOL || right == NO_SYMBOL || !(m->may_pair[bit >> 6] >> (bit & 63) & 1)) return NO_PAIR;
-    for (size_t slot = (size_t)(hash >> 32) & m->pair_mask;; slot = (slot + 1) & m->pair_mask) {
-        uint64_t pair = m->pairs[slot];
-        if (pair == UINT64_MAX) return NO_PAIR;
-        uint32_t merged = (uint32_t)pair & ((UINT32_C(1) << TK_SP_PAIR_BITS) - 1);
-        if (pair >> TK_SP_PAIR_BITS == key) return (uint64_t)(m->ranks ? m->ranks[merged] : merged) << 32 | merged;
+    if (left == NO_SYMBOL || right == NO_SYMBOL || !(pairs->may[bit >> 6] >> (bit & 63) & 1)) return NO_SYMBOL;
+    for (size_t slot = (size_t)(hash >> 32) & pairs->mask;; slot = (slot + 1) & pairs->mask) {
+        uint64_t pair = pairs->slots[slot];
+        if (pair == UINT64_MAX) return NO_SYMBOL;
+        if (pair >> TK_SP_PAIR_BITS == key) return (uint32_t)pair & ((UINT32_C(1) << TK_SP_PAIR_BITS) - 1);
     }
 }
 
 /* Which two an unused piece was made of last: it is split again in the end. */
-TK_INLINE void remember(const tk_sp *m, tk_sp_scratch *w, uint64_t pair, uint32_t left, uint32_t right) {
-    uint32_t merged = (uint32_t)pair;
-    if (pair == NO_PAIR || !m->unused || !m->unused[merged]) return;
+TK_INLINE void remember(const tk_sp *m, tk_sp_scratch *w, uint32_t merged, uint32_t left, uint32_t right) {
+    if (!m->unused || !m->unused[merged]) return;
     w->parts[2 * merged] = left;
     w->parts[2 * merged + 1] = right;
 }
@@ -73,26 +70,48 @@ static void join(symbol *symbols, uint32_t left, uint32_t right, uint32_t merged
     if (b->next < count) symbols[b->next].previous = left;
 }
 
-static void merge_few(const tk_sp *m, symbol *symbols, size_t count) {
-    uint64_t pairs[FEW];
-    uint8_t at[FEW]; /* symbols that are left */
+/* The first of the pairs whose score is that of `least`. */
+static size_t leftmost(const tk_sp *m, const uint32_t *pairs, size_t n, uint32_t least) {
+    for (size_t i = 0; i < n; i++)
+        if (pairs[i] != NO_SYMBOL && m->ranks[pairs[i]] == m->ranks[least]) return i;
+    return 0;
+}
+
+/* Items from k + 1 on, up to n, each to the place before it, four at a time: they are few. */
+TK_INLINE void move_down(uint32_t *items, size_t k, size_t n) {
+    uint32_t four[4];
+    for (; k < n; k += 4) {
+        memcpy(four, items + k + 1, sizeof four);
+        memcpy(items + k, four, sizeof four);
+    }
+}
+
+/* What is left stands together: symbols by their places in `symbols`, and what each becomes with the next. Returns how
+   many there are; those have become their tokens. */
+static size_t merge_few(const tk_sp *m, symbol *symbols, size_t count) {
+    uint32_t pairs[FEW + SPARE], ids[FEW + SPARE], at[FEW + SPARE];
     size_t n = count;
-    for (size_t i = 0; i < n; i++) {
-        at[i] = (uint8_t)i;
-        pairs[i] = i + 1 < n ? look_up(m, symbols[i].id, symbols[i + 1].id) : NO_PAIR;
-    }
-    for (;;) {
-        uint64_t least = NO_PAIR;
+    for (size_t i = 0; i < n; i++) at[i] = (uint32_t)i, ids[i] = symbols[i].id;
+    for (size_t i = 0; i + 1 < n; i++) pairs[i] = look_up(&m->last_pairs, ids[i], ids[i + 1]);
+    while (n > 1) {
+        uint32_t least = pairs[0];
         size_t k = 0;
-        for (size_t i = 0; i + 1 < n; i++)
-            if (pairs[i] >> 32 < least >> 32) least = pairs[i], k = i;
-        if (least == NO_PAIR) return;
-        join(symbols, at[k], at[k + 1], (uint32_t)least, count);
+        for (size_t i = 1; i + 1 < n; i++) k = pairs[i] < least ? i : k, least = pairs[i] < least ? pairs[i] : least;
+        if (least == NO_SYMBOL) break;
+        if (least >= m->first_equal) k = leftmost(m, pairs, n - 1, least), least = pairs[k];
+        symbols[at[k]].token = ids[k] = least;
         n--;
-        for (size_t i = k + 1; i < n; i++) at[i] = at[i + 1], pairs[i] = pairs[i + 1];
-        pairs[k] = k + 1 < n ? look_up(m, symbols[at[k]].id, symbols[at[k + 1]].id) : NO_PAIR;
-        if (k) pairs[k - 1] = look_up(m, symbols[at[k - 1]].id, symbols[at[k]].id);
+        move_down(at, k + 1, n);
+        move_down(ids, k + 1, n);
+        move_down(pairs, k + 1, n);
+        if (k + 1 < n) pairs[k] = look_up(&m->last_pairs, least, ids[k + 1]);
+        if (k) pairs[k - 1] = look_up(&m->last_pairs, ids[k - 1], least);
     }
+    for (size_t i = 0; i < n; i++) {
+        symbols[at[i]].end = symbols[i + 1 < n ? at[i + 1] - 1 : (uint32_t)count - 1].end;
+        symbols[i] = symbols[at[i]]; /* i <= at[i], and those before it are done */
+    }
+    return n;
 }
 
 /* ---- many symbols */
@@ -118,20 +137,22 @@ static candidate pop(candidate *heap, size_t *n) {
     return top;
 }
 
-static int offer(const tk_sp *m, tk_sp_scratch *w, size_t *n, uint32_t left, uint32_t right) {
+static int offer(const tk_sp *m, const tk_sp_pairs *pairs, tk_sp_scratch *w, size_t *n, uint32_t left,
+                 uint32_t right) {
     const symbol *symbols = w->symbols;
-    uint64_t pair = look_up(m, symbols[left].id, symbols[right].id);
-    if (pair == NO_PAIR) return TK_OK;
-    remember(m, w, pair, symbols[left].id, symbols[right].id);
-    return push(w, n, (candidate){(pair >> 32 << 32) | left, right, symbols[left].id, symbols[right].id,
-                                  (uint32_t)pair});
+    uint32_t merged = look_up(pairs, symbols[left].id, symbols[right].id);
+    if (merged == NO_SYMBOL) return TK_OK;
+    remember(m, w, merged, symbols[left].id, symbols[right].id);
+    return push(w, n, (candidate){(uint64_t)m->ranks[merged] << 32 | left, right, symbols[left].id, symbols[right].id,
+                                  merged});
 }
 
 static int merge_many(const tk_sp *m, tk_sp_scratch *w, size_t count, double dropout, uint64_t *random) {
+    const tk_sp_pairs *pairs = dropout > 0 || m->unused ? &m->pairs : &m->last_pairs;
     size_t n = 0;
     symbol *symbols = w->symbols;
     int status = TK_OK;
-    for (uint32_t i = 0; i + 1 < count && status == TK_OK; i++) status = offer(m, w, &n, i, i + 1);
+    for (uint32_t i = 0; i + 1 < count && status == TK_OK; i++) status = offer(m, pairs, w, &n, i, i + 1);
     while (n && status == TK_OK) {
         candidate top = pop(w->heap, &n);
         uint32_t left = (uint32_t)top.order;
@@ -140,10 +161,33 @@ static int merge_many(const tk_sp *m, tk_sp_scratch *w, size_t count, double dro
         if (dropout > 0 && tk_sp_chance(random) < dropout) continue;
         join(symbols, left, top.right, top.merged, count);
         uint32_t previous = symbols[left].previous, next = symbols[left].next;
-        if (previous < count) status = offer(m, w, &n, previous, left);
-        if (next < count && status == TK_OK) status = offer(m, w, &n, left, next);
+        if (previous < count) status = offer(m, pairs, w, &n, previous, left);
+        if (next < count && status == TK_OK) status = offer(m, pairs, w, &n, left, next);
     }
     return status;
+}
+
+int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left, uint32_t *right) {
+    symbol symbols[4 * FEW];
+    if (n > 4 * FEW) return 0;
+    size_t count = read_symbols(m, p, n, symbols);
+    if (count > FEW) return 0;
+    for (*left = *right = TK_NO_ID; count > 1;) {
+        uint32_t least = NO_SYMBOL, merged;
+        size_t k = 0;
+        for (size_t i = 0; i + 1 < count; i++) {
+            merged = look_up(&m->pairs, symbols[i].id, symbols[i + 1].id);
+            if (merged == NO_SYMBOL || (least != NO_SYMBOL && m->ranks[merged] >= m->ranks[least])) continue;
+            least = merged;
+            k = i;
+        }
+        if (least == NO_SYMBOL) return 1;
+        if (count == 2) *left = symbols[0].id, *right = symbols[1].id;
+        symbols[k].id = least;
+        count--;
+        for (size_t i = k + 1; i < count; i++) symbols[i] = symbols[i + 1];
+    }
+    return 1;
 }
 
 /* ---- tokens */
@@ -195,9 +239,20 @@ int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, do
     }
     if (status != TK_OK) return status;
     size_t count = read_symbols(m, p, n, w->symbols);
-    if (count <= FEW && !m->unused && dropout <= 0) merge_few(m, w->symbols, count);
-    else if (dropout < 1) status = merge_many(m, w, count, dropout, random);
     const symbol *symbols = w->symbols;
+    if (count <= FEW && !m->unused && dropout <= 0) {
+        count = merge_few(m, w->symbols, count);
+        status = tk_reserve(&w->tokens, &w->tokens_capacity, count, sizeof *w->tokens);
+        for (size_t i = 0; i < count && status == TK_OK; i++) {
+            const symbol *s = symbols + i;
+            uint32_t id = s->token != NO_SYMBOL ? m->tokens[s->token] : TK_NO_ID;
+            if (TK_LIKELY(id < m->n_ids && w->n_tokens < w->tokens_capacity))
+                w->tokens[w->n_tokens++] = (tk_sp_token){id, s->start, s->end};
+            else status = add_symbol(m, w, p, s->token, s->start, s->end);
+        }
+        return status;
+    }
+    if (dropout < 1) status = merge_many(m, w, count, dropout, random);
     for (size_t i = 0; i < count && status == TK_OK; i = symbols[i].next) {
         const symbol *s = symbols + i;
         if (m->unused && s->token != NO_SYMBOL && m->unused[s->token])
