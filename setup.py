@@ -17,6 +17,7 @@ TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
+SP_TEXT = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
 SOURCES = {
     **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
     "text": TEXT,
@@ -41,14 +42,11 @@ SOURCES = {
         *("unit_cache.c", "model.c", "model_cuts.c"),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
-    "sp_normalize": ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
-    "sp_whole": [
-        *("special.c", "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"),
-        *("sp_whole.c", "sp_whole_bpe.c"),
-    ],
+    "sp_normalize": SP_TEXT,
+    "sp_whole": ["special.c", *SP_TEXT, "sp_whole.c", "sp_whole_bpe.c"],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
-    "piece_units": [*PIECES, "aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"],
+    "piece_units": [*PIECES, *SP_TEXT],
     "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
     "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }

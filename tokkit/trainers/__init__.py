@@ -77,7 +77,7 @@ def train(
     `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
     each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
     others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
-    called for the stages "count" (bytes of files, 0 where unknown) and "merge" (tokens). Raises OptionError,
+    called for the stages "count" (bytes of files, 0 where unknown) and "merge" or "prune" (tokens). Raises OptionError,
     PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model, and are errors with another:
@@ -92,6 +92,13 @@ def train(
       special_tokens=("[UNK]",), unk_token="[UNK]", min_frequency=1, lowercase=False.
     - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
       min_frequency=1 (characters).
+
+    - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
+      (`tokkit.trainers.sentencepiece` says what each means), among them character_coverage=0.9995,
+      normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
+      them, byte_fallback=False, hard_vocab_limit=True; of "unigram" also seed_sentencepiece_size=1000000,
+      shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
+      each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
 
     Their classes in `tokkit.trainers` say in which order ids are given.
 

@@ -205,9 +205,11 @@ def digamma(x: Any) -> NDArray[np.float64]:
     """
     x = np.array(x, dtype=np.float64)
     found: NDArray[np.float64] = np.zeros_like(x)
-    while np.any(small := x < _ASYMPTOTIC):
+    small = np.flatnonzero(x < _ASYMPTOTIC)
+    while len(small):
         found[small] -= 1 / x[small]
         x[small] += 1
+        small = small[x[small] < _ASYMPTOTIC]
     found += np.log(x) - 0.5 / x
     square = power = 1 / (x * x)
     for term in _BERNOULLI:
