@@ -267,6 +267,15 @@ def test_lines_left_out_are_told_of(corpus: Path, tmp_path: Path, caplog: pytest
     assert "x" in {piece for piece, _ in rows(model_of(whole))}
 
 
+def test_invalid_utf8_is_named_by_its_place_or_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"x" * 5000 + b"\n" + b"good \xff text\n" * 3)
+    with pytest.raises(CorpusError, match="byte 5006"):
+        tokkit.train(path, model="sp-char", vocab_size=30)
+    made = tokkit.train(path, model="sp-char", vocab_size=30, input_errors="ignore")
+    assert "g" in {piece for piece, _ in rows(model_of(made))}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
