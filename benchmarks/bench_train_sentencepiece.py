@@ -83,7 +83,7 @@ class Bench:
                         models[name].add(data)
         self.fine = self.fine and len(models["tokkit"]) == 1
         if kind == "bpe" and models["sentencepiece"] and models["tokkit"]:
-            self.fine = self.fine and len({tuple(pieces(*made)) for made in models.values()}) == 1
+            self.fine = self.fine and len({tuple(pieces(data)) for made in models.values() for data in made}) == 1
         table = []
         for (name, threads), found in runs.items():
             walls, peaks = [run["wall"] for run in found], [run["peak"] for run in found]
@@ -190,8 +190,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tokkit-bench-") as folder:
         bench = Bench(args, Path(folder))
         for corpus in fast:
-            rows = [row for kind in args.kinds for size in args.sizes for row in bench.speed(corpus, kind, size)]
-            print(f"\n{corpus.name}\n{harness.table(rows)}", flush=True)
+            for kind, size in ((kind, size) for kind in args.kinds for size in args.sizes):
+                print(f"\n{corpus.name}\n{harness.table(bench.speed(corpus, kind, size))}", flush=True)
         rows = [row for corpus in good for size in args.sizes for row in bench.quality(corpus, size)]
         print(f"\nUnigram, held out\n{harness.table(rows)}")
     if not bench.fine:
