@@ -14,10 +14,10 @@ C = "tokkit/_core/csrc/"
 # Extension → the C files that it links.
 UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of its own
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
-BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
+BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "keys_avx512.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
-SP_NORMALIZE = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
+SP_TEXT = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
 SOURCES = {
     **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
     "text": TEXT,
@@ -42,11 +42,11 @@ SOURCES = {
         *("unit_cache.c", "model.c", "model_cuts.c"),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
-    "sp_normalize": SP_NORMALIZE,
-    "sp_whole": [*SP_NORMALIZE, "special.c", "sp_whole.c", "sp_whole_bpe.c"],
+    "sp_normalize": SP_TEXT,
+    "sp_whole": ["special.c", *SP_TEXT, "sp_whole.c", "sp_whole_bpe.c"],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
-    "piece_units": [*PIECES, *SP_NORMALIZE],
+    "piece_units": [*PIECES, *SP_TEXT],
     "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
     "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }

@@ -22,7 +22,6 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
 from tokkit.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel
 from tokkit.trainers.options import Round
-from tokkit.trainers.sentencepiece_flags import train_by_flags
 
 TEXT = "low lower lowest newer newest wider, the quick brown fox jumps over 12 lazy dogs in 1999\n" * 30
 OURS = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
@@ -56,7 +55,7 @@ def theirs(path: Path, kind: str, size: int, **options: Any) -> SentencePieceMod
 
 
 def same(path: Path, kind: str, size: int, **options: Any) -> None:
-    made = train_by_flags([path], {"model_type": kind, "vocab_size": size, **options})
+    made = model_of(tokkit.train(path, model=OURS[kind], vocab_size=size, **options))
     right = theirs(path, kind, size, **options)
     assert rows(made) == rows(right)
     assert np.abs(made.scores - right.scores).max() < 1e-5
@@ -268,6 +267,15 @@ def test_lines_left_out_are_told_of(corpus: Path, tmp_path: Path, caplog: pytest
     assert "x" in {piece for piece, _ in rows(model_of(whole))}
 
 
+def test_invalid_utf8_is_named_by_its_place_or_read_over(tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"x" * 5000 + b"\n" + b"good \xff text\n" * 3)
+    with pytest.raises(CorpusError, match="byte 5006"):
+        tokkit.train(path, model="sp-char", vocab_size=30)
+    made = tokkit.train(path, model="sp-char", vocab_size=30, input_errors="ignore")
+    assert "g" in {piece for piece, _ in rows(model_of(made))}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -325,25 +333,9 @@ def test_a_corpus_without_text_is_an_error(tmp_path: Path, model: str, text: str
         tokkit.train(path, model=model, vocab_size=10, hard_vocab_limit=False)
 
 
-def test_flags_that_ask_for_what_is_not_done_are_refused(corpus: Path, caplog: pytest.LogCaptureFixture) -> None:
-    base = {"vocab_size": 60, "model_type": "bpe"}
-    for name, value in (("input_format", "tsv"), ("enable_differential_privacy", True), ("model_type", "bbpe")):
-        with pytest.raises(OptionError, match=name):
-            train_by_flags([corpus], {**base, name: value})
-    with pytest.raises(TypeError, match="no_such_flag"):
-        train_by_flags([corpus], {**base, "no_such_flag": 1})
-    with caplog.at_level(logging.WARNING, "tokkit"):
-        train_by_flags([corpus], {**base, "input_sentence_size": 5, "shrinking_factor": 0.5, "num_threads": 2})
-    assert "input_sentence_size" in caplog.text
-
-
-def test_rules_of_a_tsv_normalize_what_is_trained_and_decoded(corpus: Path, tmp_path: Path) -> None:
-    there, back = tmp_path / "there.tsv", tmp_path / "back.tsv"
-    there.write_text("71\t6B\n")
-    back.write_text("6B\t71\n")
-    flags = {"vocab_size": 60, "normalization_rule_tsv": str(there), "denormalization_rule_tsv": str(back)}
-    made = train_by_flags([corpus], {**flags, "model_type": "char", "hard_vocab_limit": False})
-    pieces = {piece for piece, _ in rows(made)}
+def test_rules_of_ones_own_normalize_what_is_trained_on(corpus: Path) -> None:
+    made = tokkit.train(corpus, model="sp-char", vocab_size=60, normalization_rules={"q": "k", "f": ""})
+    pieces = {piece for piece, _ in rows(model_of(made))}
     assert "k" in pieces
-    assert "q" not in pieces
-    assert made.denormalizer is not None
+    assert not pieces & {"q", "f"}
+    assert made.encode("q") == made.encode("k") == made.encode("fk")

@@ -11,6 +11,7 @@ _MODULES = {
     "Definition": "tokkit.definition",
     "Encoding": "tokkit.encoding",
     "FormatError": "tokkit.errors",
+    "Mixed": "tokkit.mixed",
     "OptionError": "tokkit.errors",
     "Padding": "tokkit.definition",
     "PatternError": "tokkit.errors",
@@ -21,6 +22,7 @@ _MODULES = {
     "Truncation": "tokkit.definition",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
+    "align": "tokkit.mixed",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",
 }

@@ -12,6 +12,7 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
+from tokkit.mixed import Mixed, align
 from tokkit.tokenizer import Tokenizer, load
 from tokkit.trainers import train
 from tokkit.version import __version__
@@ -25,6 +26,7 @@ __all__ = [
     "Definition",
     "Encoding",
     "FormatError",
+    "Mixed",
     "OptionError",
     "Padding",
     "PatternError",
@@ -36,6 +38,7 @@ __all__ = [
     "Vocab",
     "VocabError",
     "__version__",
+    "align",
     "load",
     "train",
 ]

@@ -62,6 +62,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
 
 def facts(tok: Tokenizer) -> dict[str, Any]:
     """Return what there is to know, in the order in which it is shown."""
+    from tokkit.cli import pipeline
     from tokkit.cli.pieces import merges, readable
     from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
@@ -70,7 +71,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 
     model, split = tok.definition.model, tok.definition.pretokenizer
     by_bytes: dict[str, Any] = {}
-    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else type(model).__name__
+    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else pipeline.name_of(model)
     if isinstance(model, BPE) and isinstance(split, Split):
         names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
         ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"

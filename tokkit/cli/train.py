@@ -10,32 +10,25 @@ from click.core import ParameterSource
 
 from tokkit.cli import options, sentencepiece_options
 
-MODELS = ("bbpe", "wordpiece", "word", "char", *sentencepiece_options.MODELS)
+MODELS = ("bbpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
 BELONGS = {
-    "pattern": ("bbpe", "word"),
+    "pattern": ("bbpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
     "score": ("wordpiece",),
-    "limit_alphabet": ("wordpiece",),
+    "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
-    "prefix": ("wordpiece",),
-    "lowercase": ("wordpiece", "word"),
+    "prefix": ("wordpiece", "hybrid"),
+    "lowercase": ("wordpiece", "word", "hybrid"),
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
     "explain": ("wordpiece", "unigram"),
-    "unk_token": ("wordpiece", "word", "char"),
+    "unk_token": ("wordpiece", "word", "char", "hybrid"),
     "level": ("char",),
+    "fallback": ("hybrid",),
     **sentencepiece_options.BELONGS,
 }
 """Option → the models that it is for; those that stand in no line are for all."""
-
-
-def _sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
-    """Return the sizes of all values, each a number or several apart by commas, without repeats."""
-    try:
-        return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
 
 
 def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
@@ -77,8 +70,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words), char (characters, or bytes), or "
-    "one of SentencePiece's: unigram, sp-bpe, sp-word, sp-char.",
+    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words), char (characters, or bytes), "
+    "hybrid (whole words, and characters or bytes for those out of vocabulary), or one of SentencePiece's: unigram, "
+    "sp-bpe, sp-word, sp-char.",
 )
 @click.option("--model_type", hidden=True, callback=_known_model_type)
 @click.option(
@@ -86,9 +80,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--vocab_size",
     "vocab_size",
     multiple=True,
-    callback=_sizes,
+    callback=options.sizes,
     metavar="N[,N...]",
-    show_default="32000; for the bundled corpus 2000, of wordpiece and sentencepiece's models 4000",
+    show_default="32000; for the bundled corpus 2000, of wordpiece and SentencePiece's models 4000, of hybrid 8000",
     help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
     "the option again) take one training, and give files with the size in their names.",
 )
@@ -100,22 +94,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     metavar="NAME|REGEX",
     default="gpt2",
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word: punctuation (the default there: words stand "
-    "between white space, and each punctuation character is one), whitespace, or a pattern whose matches are the "
-    "words.",
+    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word, hybrid: punctuation (the default there: words "
+    "stand between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
+    "their spaces, or a pattern whose matches are the words.",
 )
 @click.option(
     "--special-token",
     "special_token",
     multiple=True,
     metavar="TEXT",
-    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word and char [UNK]",
+    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
     help="A special token; repeat for more. Of SentencePiece's models a control symbol behind <unk>, <s> and </s>.",
 )
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
-    show_default="0; of wordpiece by likelihood 2; of word and char 1",
+    show_default="0; of wordpiece by likelihood 2; of word, char and hybrid 1",
     help="Merge only pairs, or keep only words or characters, that occur as often.",
 )
 @click.option(
@@ -132,19 +126,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=click.IntRange(min=0),
     metavar="N",
     show_default="no limit",
-    help="wordpiece: keep the N most frequent characters; words with others are unknown.",
+    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown, in wordpiece with their words.",
 )
 @click.option(
     "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are tokens whatever the text and limit."
 )
 @click.option(
-    "--prefix", metavar="TEXT", show_default="##", help="wordpiece: what tokens that do not begin a word begin with."
+    "--prefix",
+    metavar="TEXT",
+    show_default="##",
+    help="wordpiece, hybrid: what tokens that do not begin a word begin with.",
 )
 @click.option(
     "--lowercase/--no-lowercase",
     default=None,
-    show_default="wordpiece: lowercase; word: no-lowercase",
-    help="wordpiece, word: take all letters as lower case.",
+    show_default="wordpiece: lowercase; word and hybrid: no-lowercase",
+    help="wordpiece, word, hybrid: take all letters as lower case.",
 )
 @click.option(
     "--strip-accents/--no-strip-accents",
@@ -173,13 +170,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     help="wordpiece, unigram: show the first merges with their scores and counts, or what each round left out.",
 )
 @click.option(
-    "--unk-token", metavar="TEXT", show_default="[UNK]", help="wordpiece, word, char: the token of what is unknown."
+    "--unk-token",
+    metavar="TEXT",
+    show_default="[UNK]",
+    help="wordpiece, word, char, hybrid: the token of what is unknown.",
 )
 @click.option(
     "--level",
     type=click.Choice(["characters", "bytes"]),
     show_default="characters",
     help="char: what a token is; bytes are all 256, without an unknown token.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(["char", "byte"]),
+    show_default="char",
+    help="hybrid: what a word out of vocabulary becomes; with byte nothing is unknown.",
 )
 @click.option(
     "--unit",

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 EXPLAINED = 20
 DEMO_NAME = "tokkit-demo"
-DEMO_SIZE = {"wordpiece": 4000, **dict.fromkeys(SENTENCEPIECE, 4000)}
-"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix."""
+DEMO_SIZE = {"wordpiece": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
+"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
 DEFAULT_SIZE = 32000
-DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation"}
+DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation", "hybrid": "punctuation"}
 REHEARSED = {"gpt2": "tokenizer", "tiktoken": "t.tiktoken", "sentencepiece": "t.model"}
 SUFFIXES = (".json", ".tiktoken", ".model")
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
@@ -210,7 +210,8 @@ def _smallest(job: Job, n_special: int) -> Tokenizer:
     # The least that can be trained: what decides how many tokens there are is left out.
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
-    return train({"a": 1}, vocab_size=n_special + (256 if job.in_bytes else 1), **options)
+    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
+    return train({"a": 1}, vocab_size=n_special + n_own, **options)
 
 
 def _format_of(path: str, format: str | None) -> str:

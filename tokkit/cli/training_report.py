@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 NAMES = {
-    **{"bbpe": "byte-level BPE", "wordpiece": "WordPiece", "word": "whole words", "char": "single characters"},
-    **{"unigram": "Unigram", "sp-bpe": "SentencePiece BPE", "sp-word": "whole words", "sp-char": "single characters"},
+    "bbpe": "byte-level BPE",
+    "wordpiece": "WordPiece",
+    "word": "whole words",
+    "char": "single characters",
+    "hybrid": "whole words with a fallback",
+    "unigram": "Unigram",
+    "sp-bpe": "SentencePiece BPE",
+    "sp-word": "whole words",
+    "sp-char": "single characters",
 }
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000

@@ -22,6 +22,7 @@ _TRAININGS = {
     "wordpiece": "wordpiece:WordPieceTraining",
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
+    "hybrid": "hybrid:HybridTraining",
     "unigram": "sentencepiece:UnigramTraining",
     "sp-bpe": "sentencepiece:BPETraining",
     "sp-word": "sentencepiece:WordTraining",
@@ -77,7 +78,7 @@ def train(
     `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
     each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
     others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
-    called for the stages "count" (bytes of files, 0 where unknown) and "merge" (tokens). Raises OptionError,
+    called for the stages "count" (bytes of files, 0 where unknown) and "merge" or "prune" (tokens). Raises OptionError,
     PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model, and are errors with another:
@@ -88,10 +89,20 @@ def train(
       "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
       initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
       max_input_chars_per_word=100, explain=None (a function that is told of each merge, a `Step`).
-    - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words),
-      special_tokens=("[UNK]",), unk_token="[UNK]", min_frequency=1, lowercase=False.
+    - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words; those of
+      a published one, such as "gpt2", keep their spaces), special_tokens=("[UNK]",), unk_token="[UNK]",
+      min_frequency=1, lowercase=False.
     - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
       min_frequency=1 (characters).
+    - "hybrid", whole words, and those out of vocabulary in parts: fallback="char" or "byte", special_tokens=("[UNK]",)
+      (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency and lowercase as of "word",
+      prefix="##" (before parts that do not begin a word; none where words keep their spaces).
+    - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
+      (`tokkit.trainers.sentencepiece` says what each means), among them character_coverage=0.9995,
+      normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
+      them, byte_fallback=False, hard_vocab_limit=True; of "unigram" also seed_sentencepiece_size=1000000,
+      shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
+      each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
 
     Their classes in `tokkit.trainers` say in which order ids are given.
 
@@ -100,6 +111,9 @@ def train(
     [b'lo', b'low']
     >>> train({"hug": 10, "pug": 5, "hugs": 5}, model="word").encode("hug pug bug")
     [1, 3, 0]
+    >>> tok = train({"hug": 10, "bug": 4}, model="hybrid", vocab_size=10)
+    >>> [tok.vocab[id_] for id_ in tok.encode("hug gub")]
+    [b'hug', b'g', b'##u', b'##b']
     """
     training = options_of(model, dict(options))
     given = vocab_size if isinstance(vocab_size, Sequence) and not isinstance(vocab_size, str) else None

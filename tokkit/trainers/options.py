@@ -66,6 +66,7 @@ class Options(TypedDict, total=False):
     max_input_chars_per_word: int
     explain: Callable[[Step], object] | Callable[[Round], object] | None
     level: Literal["characters", "bytes"]
+    fallback: Literal["char", "byte"]
     character_coverage: float
     normalization_rule_name: str
     normalization_rules: Mapping[str, str] | None

@@ -61,10 +61,11 @@ def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:
             return
-        block = _without_bad_lines(_in_lines(block), longest, left_out)
-        by = lines if whole or SPACE_MARK.encode() in block.data else words
-        if block.data and table.add_text(block.data, by) >= 0:
-            table.add_text(block.validated(errors).data, by)
+        data = _without_bad_lines(_in_lines(block).data, longest, left_out)
+        by = lines if whole or SPACE_MARK.encode() in data else words
+        if data and table.add_text(data, by) >= 0:
+            block = block.validated(errors)  # where this raises, it tells of the file's own offset
+            table.add_text(_without_bad_lines(_in_lines(block).data, longest, LeftOut()), by)
 
     return Counter(count)
 
@@ -78,9 +79,9 @@ def _in_lines(block: Block) -> Block:
     return replace(block, data=b"\n".join(documents), unit="line", ends=None)
 
 
-def _without_bad_lines(block: Block, longest: int | None, left_out: LeftOut) -> Block:
-    """Return a block without its lines that are too long or hold U+2585."""
-    data, mark = block.data, UNKNOWN_MARK.encode()
+def _without_bad_lines(data: bytes, longest: int | None, left_out: LeftOut) -> bytes:
+    """Return a text without its lines that are too long or hold U+2585."""
+    mark = UNKNOWN_MARK.encode()
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
     lengths = np.diff(ends, prepend=-1) - 1
     too_long = set() if longest is None else set(np.flatnonzero(lengths > longest).tolist())
@@ -94,7 +95,7 @@ def _without_bad_lines(block: Block, longest: int | None, left_out: LeftOut) -> 
         at = data.find(mark, at + 1)
     reserved -= too_long
     if not too_long and not reserved:
-        return block
+        return data
     with left_out.lock:
         left_out.too_long += len(too_long)
         left_out.reserved += len(reserved)
@@ -102,7 +103,7 @@ def _without_bad_lines(block: Block, longest: int | None, left_out: LeftOut) -> 
     for line in sorted(too_long | reserved):
         kept.append(data[start : int(ends[line - 1]) + 1 if line else 0])
         start = int(ends[line]) + 1 if line < len(ends) else len(data)
-    return replace(block, data=b"".join([*kept, data[start:]]))
+    return b"".join([*kept, data[start:]])
 
 
 def normalized_words(

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tokkit.compat.sentencepiece.flags import MODEL_TYPES, train_by_flags
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.formats.files import write_atomically
 from tokkit.sentencepiece_model import SentencePieceModel
-from tokkit.trainers.sentencepiece_flags import MODEL_TYPES, train_by_flags
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")

@@ -1,0 +1,1 @@
+"""Measures in, pictures out: what is for looking at."""
