@@ -16,13 +16,14 @@ UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "keys_avx512.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
+PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
+SP_TEXT = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
 SOURCES = {
+    **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
     "text": TEXT,
     "pattern": ["dfa.c"],
     "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
     "stages": ["dfa.c"],
-    "id_blocks": [],
-    "spans": [],
     "batch": [*TEXT, "special.c", "split_points.c"],
     "blocks": [*TEXT, "special.c", "split_points.c"],
     "special": ["special.c"],
@@ -41,13 +42,19 @@ SOURCES = {
         *("unit_cache.c", "model.c", "model_cuts.c"),
     ],
     "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
-    "detokenize": [],
-    "rank_file": [],
+    "sp_normalize": SP_TEXT,
+    "sp_whole": ["special.c", *SP_TEXT, "sp_whole.c", "sp_whole_bpe.c"],
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
-    "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
+    "piece_units": [*PIECES, *SP_TEXT],
+    "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
+    "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
 }
 SOURCES["bert_batch"] = []
+SP_ENGINE = ("build", "build_bpe", "steps", "viterbi", "merge", "cache", "scratch", "encode")
+SOURCES["sp_engine"] = [*TEXT, "special.c", "charsmap.c", "token_trie.c", *(f"sp_{part}.c" for part in SP_ENGINE)]
+SOURCES["sp_lattice"] = ["sp_lattice.c", "sp_merge.c", "sp_viterbi.c"]
+SOURCES["sp_engine"] += [f"sp_front_{isa}.c" for isa in ("scalar", "avx2", "avx512")]
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
 DIRECTIVES = {
@@ -97,7 +104,12 @@ if __name__ == "__main__":
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
-        package_data={"tokkit": ["py.typed", "*.pyi"], "tokkit._core": ["*.pyi", "*.pxd"], "tokkit.bundled": ["*.txt"]},
+        package_data={
+            "tokkit": ["py.typed", "*.pyi"],
+            "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit.normalizers": ["charsmaps/*.z"],
+            "tokkit.bundled": ["*.txt"],
+        },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
         ext_modules=cythonize(
             extensions(),

@@ -21,8 +21,7 @@ from tokkit.postprocessors.trimming import Spaces
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engine import Engine, Special
-    from tokkit.interpreter import Interpreter
+    from tokkit.engine import AnyEngine, Special
 
 Own = Literal["own"]
 """The truncation or padding that the tokenizer's file states."""
@@ -33,7 +32,7 @@ Words = Sequence["Text"]
 class Assembler:
     """Makes encodings of one definition's texts."""
 
-    def __init__(self, definition: Definition, engine: Engine | Interpreter) -> None:
+    def __init__(self, definition: Definition, engine: AnyEngine) -> None:
         self._definition, self._engine = definition, engine
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
 

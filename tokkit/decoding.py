@@ -17,8 +17,20 @@ if TYPE_CHECKING:
 
     from tokkit.decoders.base import Decoder
     from tokkit.decoders.table import Table
+    from tokkit.sentencepiece_model import SentencePieceModel
 
 T = TypeVar("T")
+
+
+def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
+    """Return what decodes ids of a definition."""
+    if isinstance(definition.model, BPE):
+        return Decoding(definition)
+    from tokkit.sentencepiece_model import SentencePieceModel
+
+    if isinstance(definition.model, SentencePieceModel):
+        return SentencePieceDecoding(definition, definition.model)
+    return Decoding(definition)
 
 
 class Stream(Protocol):
@@ -142,3 +154,30 @@ class Decoding:
         if not self._by_bytes:
             return ChainStream(self.chain, self._or_unknown(self._token))
         return DecodeStream(self._or_unknown(lambda id_: self._detokenizer.decode_bytes([id_])), errors)
+
+
+class SentencePieceDecoding:
+    """Decodes ids of a definition with a SentencePiece model; errors are those of `Decoding`."""
+
+    def __init__(self, definition: Definition, model: SentencePieceModel) -> None:
+        from tokkit.decoders.sentencepiece import SentencePiece
+
+        self._vocab = definition.vocab
+        self._decoder = SentencePiece(model, definition.vocab.n_ids)
+        self.decode, self.decode_bytes = self._decoder.decode, self._decoder.decode_bytes
+        self.special_ids = frozenset(definition.special_tokens.values())
+
+    def token_bytes(self, id_: int) -> bytes:
+        """Return the bytes of one token, as the vocabulary has them."""
+        self.decode_bytes([id_])
+        return self._vocab[int(id_)]
+
+    def unknown(self, id_: object) -> VocabError:
+        """Return the error of an id that no token has."""
+        return VocabError(f"no token has the id {id_}; ids run from 0 to {self._vocab.n_ids - 1}")
+
+    def stream(self, errors: str) -> Stream:
+        """Return what decodes id by id."""
+        from tokkit.decoders.sentencepiece import SentencePieceStream
+
+        return SentencePieceStream(self._decoder, errors, self.unknown)

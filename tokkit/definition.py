@@ -17,6 +17,7 @@ from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
+    from tokkit.sentencepiece_model import SentencePieceModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,7 +215,7 @@ class Definition:
     """
 
     vocab: Vocab
-    model: BPE | Model
+    model: BPE | Model | SentencePieceModel
     pretokenizer: Split | Pretokenizer | None
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     name: str = ""

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from tokkit._core.bpe import BPEEncoder
     from tokkit._core.text import Text
     from tokkit.interpreter import Interpreter
+    from tokkit.sentencepiece_engine import SentencePieceEngine
 
+AnyEngine: TypeAlias = "Engine | Interpreter | SentencePieceEngine"
 Special = str | Collection[str]
 
 _LASTING = (str, bytes)  # what nobody changes while threads read it
@@ -81,12 +83,17 @@ def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -
         raise errors[0]
 
 
-def engine_of(definition: Definition) -> Engine | Interpreter:
+def engine_of(definition: Definition) -> AnyEngine:
     """Return the fastest engine that runs a definition exactly."""
     if isinstance(definition.model, BPE) and definition.normalizer is None and _found_as_they_stand(definition):
         return Engine(definition)
     from tokkit.models.wordpiece import WordPiece  # most tokenizers do without what follows
+    from tokkit.sentencepiece_model import SentencePieceModel
 
+    if isinstance(definition.model, SentencePieceModel):
+        from tokkit.sentencepiece_engine import SentencePieceEngine
+
+        return SentencePieceEngine(definition)
     if isinstance(definition.model, WordPiece):
         from tokkit import bert_engine
 
@@ -370,7 +377,7 @@ class Engine:
 class WholeEncoder:
     """The face of BlockEncoder over an engine that cannot cut texts into blocks: each is a whole text."""
 
-    def __init__(self, engine: Engine | Interpreter, special: Special, narrow: bool) -> None:
+    def __init__(self, engine: AnyEngine, special: Special, narrow: bool) -> None:
         self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
 
     def encode(self, text: bytearray, n: int) -> NDArray[Any]:

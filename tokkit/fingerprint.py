@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engine import Engine
-from tokkit.errors import OptionError
-from tokkit.interpreter import Interpreter
+from tokkit.engine import AnyEngine
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import sentencepiece
 from tokkit.pretokenizers import patterns
+from tokkit.sentencepiece_model import SentencePieceModel
 
 
-def fingerprint(definition: Definition, engine: Engine | Interpreter) -> str:
+def fingerprint(definition: Definition, engine: AnyEngine) -> str:
     """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
     digest = hashlib.sha256()
-    vocab, model, split = definition.vocab, definition.model, definition.pretokenizer
+    vocab, model, split = definition.vocab, _whole(definition), definition.pretokenizer
     added = sorted(definition.special_tokens.items())
     if isinstance(model, BPE) and isinstance(split, Split):
         merges = engine.merges()
@@ -30,7 +31,9 @@ def fingerprint(definition: Definition, engine: Engine | Interpreter) -> str:
         if model.drops_unknown:
             digest.update(b"drops unknown")
     else:
-        digest.update(repr((added, _plain(model), _plain(split), sorted(definition.foreign))).encode())
+        # Which tokens a SentencePiece model has says the model itself.
+        foreign = [] if isinstance(model, SentencePieceModel) else sorted(definition.foreign)
+        digest.update(repr((added, _plain(model), _plain(split), foreign)).encode())
     more = {
         "added": [_plain(t) for t in definition.added_tokens if not (t.special and _is_plain(definition, t))],
         "normalizer": _plain(definition.normalizer),
@@ -43,6 +46,16 @@ def fingerprint(definition: Definition, engine: Engine | Interpreter) -> str:
     return digest.hexdigest()
 
 
+def _whole(definition: Definition) -> Any:
+    """Return the model; special tokens that a SentencePiece model has not make the same of it as if it had them."""
+    if not isinstance(definition.model, SentencePieceModel):
+        return definition.model
+    try:
+        return sentencepiece.whole_model(definition)
+    except FormatError:
+        return definition.model
+
+
 def _is_plain(definition: Definition, token: Any) -> bool:
     """Tell whether a token is found as it stands; without a normalizer the text is normalized from the first."""
     stripped = token.single_word or token.lstrip or token.rstrip
@@ -52,7 +65,9 @@ def _is_plain(definition: Definition, token: Any) -> bool:
 def _plain(part: Any) -> Any:
     """Return a component, or what is in one, as what has one way to be written."""
     if is_dataclass(part) and not isinstance(part, type):
-        shown = [(field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init]
+        shown = [
+            (field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init and field.compare
+        ]
         return type(part).__name__, shown
     if isinstance(part, np.ndarray):
         return part.shape, hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()

@@ -45,7 +45,8 @@ class Interpreter:
         else:
             self._bytes = None
             self._hidden = _spelt_out(definition)
-            self._model = definition.model.encoder(definition.vocab, foreign=definition.foreign | self._hidden)
+            model: Any = definition.model
+            self._model = model.encoder(definition.vocab, foreign=definition.foreign | self._hidden)
 
     def _model_for(self, special: Special) -> Any:
         """Return the model: with "all", as tokenizers has it, which may make special tokens out of plain text."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokkit import formats
-from tokkit.decoding import Decoding, Stream
+from tokkit.decoding import Stream, decoding_of
 from tokkit.definition import Definition, Padding, Truncation
-from tokkit.engine import Special, engine_of, thread_count
+from tokkit.engine import Engine, Special, engine_of, thread_count
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
@@ -46,7 +46,7 @@ class Tokenizer:
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self._engine = engine_of(definition)
-        self._decoding = Decoding(definition)
+        self._decoding = decoding_of(definition)
         # Bound once: one call of a short text should cost no more than it must.
         self._decode = self._decoding.decode
 
@@ -167,16 +167,14 @@ class Tokenizer:
 
     @property
     def in_stages(self) -> bool:
-        """Whether the stages run one by one, and not all in one engine."""
-        from tokkit.interpreter import Interpreter
-
-        return isinstance(self._engine, Interpreter)
+        """Whether there are stages before the model that change text, and not one engine over bytes."""
+        return not isinstance(self._engine, Engine)
 
     def stages(self, text: Text, *, special: Special = "text") -> Iterator[tuple[str, AlignedText]]:
         """Yield the name of each stage before the model, and the text behind it: the same object, changed on."""
         from tokkit.interpreter import Interpreter
 
-        engine = self._engine if isinstance(self._engine, Interpreter) else Interpreter(self._definition)
+        engine = Interpreter(self._definition) if isinstance(self._engine, Engine) else self._engine
         return engine.stages(text, special)
 
     @functools.cached_property
@@ -334,7 +332,7 @@ class Tokenizer:
     def save(self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True) -> list[Path]:
         """Write the tokenizer and return the files written.
 
-        `format` is "tokenizer.json", "tiktoken", "vocab.txt" or "gpt2" (a folder).
+        `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder).
         The format follows from the file's name where it is not given. Files are replaced whole or not at all;
         with `overwrite=False` one that exists is FileExistsError.
         """
@@ -373,11 +371,11 @@ def load(
     special_tokens: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
 ) -> Tokenizer:
-    """Load a tokenizer: a tokenizer.json, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf, a folder.
+    """Load a tokenizer: tokenizer.json, .model, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf.
 
-    The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a name
-    such as "cl100k", or a pattern), and so does a .gguf whose split has no known name. A vocab.txt is BERT's, in lower
-    case unless `lowercase`, or a tokenizer_config.json or tokenizer.json beside it, says otherwise. FormatError
-    says what is wrong with a file.
+    Of a folder, the one of these that is in it. The published encodings' rank files are known by their sha256;
+    another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf whose split has
+    no known name. A vocab.txt is BERT's, in lower case unless `lowercase`, or a tokenizer_config.json or tokenizer.json
+    beside it, says otherwise. FormatError says what is wrong with a file.
     """
     return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))

@@ -114,9 +114,13 @@ def test_sentencepiece_options_of_the_same_meaning_are_understood(run, corpus) -
     args = (f"--input={corpus},{corpus}", "--model_prefix=m", "--vocab_size=270", "--num_threads=1")
     assert run("train", *args).exit_code == 0
     assert len(tokkit.load("m.json").vocab) == 270
-    out = run("train", *args, "--model_type=bpe", "--force")
+    args = (f"--input={corpus}", "--model_prefix=m", "--vocab_size=60", "--num_threads=1")
+    out = run("train", *args, "--model_type=bpe", "--hard_vocab_limit=false", "--user_defined_symbols=low,new")
+    assert out.exit_code == 0, out.stderr
+    assert list(tokkit.load("m.model").vocab)[:5] == [b"<unk>", b"<s>", b"</s>", b"low", b"new"]
+    out = run("train", *args, "--model_type=magic", "--force")
     assert out.exit_code == 2
-    assert "bbpe" in out.stderr
+    assert "sp-bpe" in out.stderr
     assert run("train", *args, "--user_defined_symbols=a").exit_code == 2
 
 
@@ -143,18 +147,19 @@ def test_every_format_is_written(run, corpus, format_, name) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["-o", "t.json", "--model", "unigram"], 2, "bbpe, wordpiece, word, char"),
+        (["-o", "t.json", "--model", "magic"], 2, "bbpe, wordpiece, word, char"),
         (["-o", "t.json", "--score", "frequency"], 2, "--score is for --model wordpiece, not for bbpe"),
         (["-o", "t.json", "--model", "word", "--max-token-length", "3"], 2, "--max-token-length is for --model bbpe"),
         (["-o", "t.json", "--model", "char", "--pattern", "gpt2"], 2, "--pattern is for --model bbpe or word"),
         (["-o", "t.json", "--model", "wordpiece", "--explain", "--level", "bytes"], 2, "--level is for --model char"),
-        (["-o", "t.json", "--explain"], 2, "--explain is for --model wordpiece, not for bbpe"),
+        (["-o", "t.json", "--explain"], 2, "--explain is for --model wordpiece or unigram, not for bbpe"),
         (["-o", "t.json", "--model", "wordpiece", "--vocab-size", "20"], 1, "needs at least"),
         (["-o", "t.json", "--model", "wordpiece", "--special-token", "[X]"], 1, "[UNK]"),
         (["-o", "t.json", "--model", "wordpiece", "--format", "tiktoken"], 1, "t.json"),
         (["-o", "t.json", "--model", "word", "--pattern", "("], 1, "("),
         ([], 2, "-o"),
-        (["-o", "t.model"], 2, ".json"),
+        (["-o", "t.bin"], 2, ".json"),
+        (["-o", "t.model"], 1, "t.model"),
         (["-o", "t.json", "--vocab-size", "many"], 2, "many"),
         (["-o", "t.json", "--vocab-size", "100"], 1, "vocab_size is 100; it must be at least 256"),
         (["-o", "t.json", "--vocab-size", "100,300"], 1, "vocab_size is [100, 300]"),

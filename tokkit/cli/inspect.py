@@ -16,6 +16,7 @@ SPLIT_BY = {
     "compiled": "the pattern compiled, in C",
     "regex": "the regex package, slowly",
     "components": "the pretokenizer, in C",
+    "model": "nothing before the model",
 }
 
 
@@ -66,9 +67,11 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
     from tokkit.pretokenizers import patterns
+    from tokkit.sentencepiece_model import SentencePieceModel
 
     model, split = tok.definition.model, tok.definition.pretokenizer
     by_bytes: dict[str, Any] = {}
+    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else pipeline.name_of(model)
     if isinstance(model, BPE) and isinstance(split, Split):
         names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
         ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"
@@ -81,7 +84,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
     return {
         "name": tok.name or None,
-        "model": by_bytes.pop("model", pipeline.name_of(model)),
+        "model": by_bytes.pop("model", kind),
         "tokens": len(tok.vocab),
         "ids": tok.n_ids,
         **{name: by_bytes.pop(name) for name in ("merges", "pattern") if name in by_bytes},
@@ -97,8 +100,11 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 def engine(tok: Tokenizer) -> str:
     """Say what runs the tokenizer."""
     from tokkit.definition import BPE
+    from tokkit.sentencepiece_model import SentencePieceModel
 
     by_bytes = isinstance(tok.definition.model, BPE)
+    if isinstance(tok.definition.model, SentencePieceModel):
+        return "SentencePiece, all in one, in C"
     if not tok.in_stages:
         return "byte-level BPE, all in one, in C"
     return "stage by stage, then byte-level BPE in C" if by_bytes else "stage by stage, in C"

@@ -24,7 +24,7 @@ def nodes(definition: Definition) -> list[Node]:
     cut = _split(split) if isinstance(split, Split) else _component(split, components.PRETOKENIZERS)
     return [
         ("added tokens", _added(definition), []),
-        ("normalizer", *_component(definition.normalizer, components.NORMALIZERS)),
+        ("normalizer", *_rules(definition)),
         ("pretokenizer", *cut),
         ("model", _model(definition), []),
         ("postprocessor", *_postprocessor(definition)),
@@ -54,8 +54,22 @@ def _model(definition: Definition) -> str:
     if isinstance(model, BPE):
         ranks = model.merges is None
         return "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges")
-    shown = [f"{name}={_brief(value)}" for name, value in _fields(model) if name not in ("merges", "scores")]
+    hidden = ("merges", "scores", "types", "pieces", "normalizer")
+    shown = [f"{name}={_brief(value)}" for name, value in _fields(model) if name not in hidden]
     return f"{type(model).__name__}({', '.join(shown)})"
+
+
+def _rules(definition: Definition) -> tuple[str, list[Node]]:
+    """Say what changes a text before the model sees it: a component, or a SentencePiece model's own rules."""
+    from tokkit.formats import components
+    from tokkit.sentencepiece_model import SentencePieceModel
+
+    if not isinstance(definition.model, SentencePieceModel):
+        return _component(definition.normalizer, components.NORMALIZERS)
+    rules = definition.model.normalizer
+    flags = [f"{name}={_brief(value)}" for name, value in _fields(rules) if name not in ("name", "charsmap")]
+    size = f"a charsmap of {len(rules.charsmap)} bytes" if rules.charsmap else "no charsmap"
+    return f"the model's own, {rules.name or 'without a name'}: {size}, {', '.join(flags)}", []
 
 
 def name_of(model: Any) -> str:
@@ -69,7 +83,7 @@ def name_of(model: Any) -> str:
 def _fields(part: Any) -> Iterator[tuple[str, Any]]:
     from dataclasses import fields
 
-    return ((field.name, getattr(part, field.name)) for field in fields(part) if field.init)
+    return ((field.name, getattr(part, field.name)) for field in fields(part) if field.init and field.compare)
 
 
 def _component(part: Any, kinds: Any) -> tuple[str, list[Node]]:

@@ -8,9 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tokkit.cli import options
+from tokkit.cli import options, sentencepiece_options
 
-MODELS = ("bbpe", "wordpiece", "word", "char", "hybrid")
+MODELS = ("bbpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
 BELONGS = {
     "pattern": ("bbpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
@@ -22,10 +22,11 @@ BELONGS = {
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
-    "explain": ("wordpiece",),
+    "explain": ("wordpiece", "unigram"),
     "unk_token": ("wordpiece", "word", "char", "hybrid"),
     "level": ("char",),
     "fallback": ("hybrid",),
+    **sentencepiece_options.BELONGS,
 }
 """Option → the models that it is for; those that stand in no line are for all."""
 
@@ -36,6 +37,13 @@ def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
     return model
 
 
+def _known_model_type(ctx: click.Context, parameter: click.Parameter, model: str | None) -> str | None:
+    """Return the model by sentencepiece's name for it."""
+    if model is None:
+        return None
+    return _known_model(ctx, parameter, sentencepiece_options.BY_MODEL_TYPE.get(model, model))
+
+
 def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str]:
     return [path for value in values for path in value.split(",") if path]
 
@@ -43,8 +51,10 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str
 def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given; UsageError for one that is not the model's."""
     given = dict(chosen)
+    defaults = {p.name: p.get_default(ctx) for p in ctx.command.params}
     for name, models in BELONGS.items():
-        if chosen[name] is None or ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+        by_default = ctx.get_parameter_source(name) is ParameterSource.DEFAULT and chosen[name] == defaults[name]
+        if chosen[name] is None or by_default:
             del given[name]
         elif chosen["model"] not in models:
             flag = next(p.opts[0] for p in ctx.command.params if p.name == name)
@@ -57,14 +67,14 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option("-o", "--output", "output", type=options.FILE, metavar="FILE", help="Where to write; - is stdout.")
 @click.option(
     "--model",
-    "--model_type",
-    "model",
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words), char (characters, or bytes) "
-    "or hybrid (whole words, and characters or bytes for those out of vocabulary).",
+    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words), char (characters, or bytes), "
+    "hybrid (whole words, and characters or bytes for those out of vocabulary), or one of SentencePiece's: unigram, "
+    "sp-bpe, sp-word, sp-char.",
 )
+@click.option("--model_type", hidden=True, callback=_known_model_type)
 @click.option(
     "--vocab-size",
     "--vocab_size",
@@ -72,7 +82,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     multiple=True,
     callback=options.sizes,
     metavar="N[,N...]",
-    show_default="32000; for the bundled corpus 2000, of wordpiece 4000, of hybrid 8000",
+    show_default="32000; for the bundled corpus 2000, of wordpiece and SentencePiece's models 4000, of hybrid 8000",
     help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
     "the option again) take one training, and give files with the size in their names.",
 )
@@ -94,7 +104,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     multiple=True,
     metavar="TEXT",
     show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
-    help="A special token; repeat for more.",
+    help="A special token; repeat for more. Of SentencePiece's models a control symbol behind <unk>, <s> and </s>.",
 )
 @click.option(
     "--min-frequency",
@@ -154,7 +164,11 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     show_default="100",
     help="wordpiece: longer words are unknown when text is encoded.",
 )
-@click.option("--explain", is_flag=True, help="wordpiece: show the first merges with their scores and counts.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="wordpiece, unigram: show the first merges with their scores and counts, or what each round left out.",
+)
 @click.option(
     "--unk-token",
     metavar="TEXT",
@@ -191,12 +205,13 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 )
 @click.option(
     "--format",
-    type=click.Choice(["tokenizer.json", "tiktoken", "gpt2"]),
+    type=click.Choice(["tokenizer.json", "tiktoken", "sentencepiece", "gpt2"]),
     show_default="by the name of FILE",
     help="Format to write; gpt2 is a directory: vocab.json, merges.txt, added_tokens.json.",
 )
 @click.option("--input", multiple=True, callback=_apart_by_commas, hidden=True)
 @click.option("--model_prefix", hidden=True)
+@sentencepiece_options.sentencepiece
 @options.force
 @options.progress
 @options.as_json
@@ -206,12 +221,13 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
 
     An option that begins with the names of models is for these alone, and an error with another.
 
-    Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json. Of
-    sentencepiece's options, --input, --model_prefix, --vocab_size, --model_type and --num_threads are understood.
+    Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json. The options of
+    sentencepiece are understood as it writes them: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
     """
     from tokkit.cli import training
     from tokkit.cli.progress import Progress
 
+    chosen = sentencepiece_options.merged(chosen)
     paths = [*inputs, *input]
     job = training.plan(paths, _fitting(ctx, chosen))
     with Progress(chosen["progress"]) as progress:

@@ -18,20 +18,23 @@ import click
 from tokkit.cli import output
 from tokkit.cli.ending import note
 from tokkit.cli.inputs import STDIN, shown, stdin
+from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.train import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:
     from tokkit.cli.progress import Progress
     from tokkit.tokenizer import Tokenizer
-    from tokkit.trainers.options import Step
+    from tokkit.trainers.options import Round, Step
 
 EXPLAINED = 20
-DEMO_FILE = "tokkit-demo.json"
-DEMO_SIZE = {"wordpiece": 4000, "hybrid": 8000}
+DEMO_NAME = "tokkit-demo"
+DEMO_SIZE = {"wordpiece": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
 """Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
 DEFAULT_SIZE = 32000
 DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation", "hybrid": "punctuation"}
+REHEARSED = {"gpt2": "tokenizer", "tiktoken": "t.tiktoken", "sentencepiece": "t.model"}
+SUFFIXES = (".json", ".tiktoken", ".model")
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 
@@ -61,8 +64,8 @@ class Result:
 
     tokenizers: list[Tokenizer]
     seconds: float
-    steps: list[Step] = field(default_factory=list)
-    """The first merges of WordPiece."""
+    steps: list[Step | Round] = field(default_factory=list)
+    """The first merges of WordPiece, or the rounds of Unigram."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
@@ -72,13 +75,17 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         raise click.UsageError("give INPUT or --counts, not both")
     sizes = chosen["vocab_size"] or (DEMO_SIZE.get(chosen["model"], 2000) if demo else DEFAULT_SIZE,)
     prefix, target = chosen["model_prefix"], chosen["output"]
-    target = target or (f"{prefix}.json" if prefix else DEMO_FILE if demo else None)
+    in_family = chosen["model"] in SENTENCEPIECE
+    suffix = ".model" if in_family else ".json"
+    target = target or (f"{prefix}{suffix}" if prefix else DEMO_NAME + suffix if demo else None)
     if target is None:
         raise click.UsageError("Missing option '-o': name the file to write, as in -o tok.json")
     options = {name: chosen[name] for name in ("unit", "field", "input_errors", "model")}
     options |= {name: chosen[name] for name in BELONGS if name in chosen and name != "explain"}
     if chosen["model"] in DEFAULT_PATTERN:
         options.setdefault("pattern", DEFAULT_PATTERN[chosen["model"]])
+    if options.get("max_sentence_length") == 0:
+        options["max_sentence_length"] = None
     if chosen["min_frequency"] is not None:
         options["min_frequency"] = chosen["min_frequency"]
     if chosen["special_token"]:
@@ -90,8 +97,8 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         files=[target] if len(sizes) == 1 else [_with_size(target, size) for size in sizes],
         options=options,
         counts=chosen["counts"],
-        format=chosen["format"],
-        force=chosen["force"] or (demo and target == DEMO_FILE),
+        format="sentencepiece" if target == output.STDOUT and in_family else chosen["format"],
+        force=chosen["force"] or (demo and target == DEMO_NAME + suffix),
         demo=demo,
         explain="explain" in chosen,
     )
@@ -119,9 +126,9 @@ def _check_files(job: Job) -> None:
             for name in GPT2_FILES if os.path.isdir(path) else ():
                 output.check(os.path.join(path, name), force=job.force)
             continue
-        if job.format is None and path != output.STDOUT and not path.endswith((".json", ".tiktoken")):
+        if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
             shown = click.format_filename(path)
-            raise click.UsageError(f"-o {shown}: end the name in .json or .tiktoken, or give --format")
+            raise click.UsageError(f"-o {shown}: end the name in {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force)
 
 
@@ -138,10 +145,12 @@ def run(job: Job, progress: Progress) -> Result:
         rehearse(job)
         started = time.perf_counter()
         source = job.inputs if job.counts is None else read_counts(job.counts)
-        steps: list[Step] = []
+        steps: list[Step | Round] = []
         options = dict(job.options)
         if options["model"] == "wordpiece":
             options["explain"] = lambda step: steps.append(step) if len(steps) < EXPLAINED else None
+        elif options["model"] == "unigram" and job.explain:
+            options["explain"] = steps.append
         if len(job.sizes) == 1:
             made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
         else:
@@ -160,25 +169,25 @@ def rehearse(job: Job) -> None:
     What was saved is loaded too: some formats are written without a word about what they do not hold.
     """
     from tokkit.formats.files import show
-    from tokkit.tokenizer import load
-    from tokkit.trainers import options_of, train
+    from tokkit.tokenizer import Tokenizer, load
+    from tokkit.trainers import options_of
+    from tokkit.trainers.sentencepiece import SentencePieceTraining
 
     general = ("model", "unit", "field", "input_errors", "threads")
     training = options_of(job.options["model"], {k: v for k, v in job.options.items() if k not in general})
     training.check_sizes(job.sizes, job.sizes[0] if len(job.sizes) == 1 else list(job.sizes))
-    n_special = len(training.special_tokens)
-    # The least that can be trained: what decides how many tokens there are is left out.
-    by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
-    options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
-    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
-    small = train({"a": 1}, vocab_size=n_special + n_own, **options)
+    if isinstance(training, SentencePieceTraining):
+        small = Tokenizer(training.smallest())
+    else:
+        small = _smallest(job, len(training.special_tokens))
     target = job.files[0]
+    options = job.options
     written = _format_of(target, job.format)
     by_hand: dict[str, Any] = {}
     if written == "tiktoken":
         by_hand = {"pattern": options.get("pattern", "none"), "special_tokens": dict(small.special_tokens)}
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, {"gpt2": "tokenizer", "tiktoken": "t.tiktoken"}.get(written, "tokenizer.json"))
+        path = os.path.join(folder, REHEARSED.get(written, "tokenizer.json"))
         try:
             save(small, path, written, force=True)
             loaded = load(path, **by_hand)
@@ -190,15 +199,27 @@ def rehearse(job: Job) -> None:
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
             raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
     if written == "tiktoken":
-        what = "its split pattern" + (" and special tokens" if n_special else "")
+        what = "its split pattern" + (" and special tokens" if small.special_tokens else "")
         note(f"a .tiktoken file does not hold {what}: who loads it has to give them")
+
+
+def _smallest(job: Job, n_special: int) -> Tokenizer:
+    """Return the least tokenizer that can be trained with the options."""
+    from tokkit.trainers import train
+
+    # The least that can be trained: what decides how many tokens there are is left out.
+    by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
+    options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
+    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
+    return train({"a": 1}, vocab_size=n_special + n_own, **options)
 
 
 def _format_of(path: str, format: str | None) -> str:
     """Return the format in which a path will be written."""
     if format is not None:
         return format
-    return "tiktoken" if path.endswith(".tiktoken") else "gpt2" if os.path.isdir(path) else "tokenizer.json"
+    by_suffix = {".tiktoken": "tiktoken", ".model": "sentencepiece"}.get(os.path.splitext(path)[1])
+    return by_suffix or ("gpt2" if os.path.isdir(path) else "tokenizer.json")
 
 
 def save(tok: Tokenizer, path: str, format: str | None, *, force: bool) -> None:

@@ -12,6 +12,7 @@ import click
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.pieces import merges, readable, shortened
+from tokkit.trainers.options import Step
 
 if TYPE_CHECKING:
     from tokkit.cli.training import Job, Result
@@ -23,6 +24,10 @@ NAMES = {
     "word": "whole words",
     "char": "single characters",
     "hybrid": "whole words with a fallback",
+    "unigram": "Unigram",
+    "sp-bpe": "SentencePiece BPE",
+    "sp-word": "whole words",
+    "sp-char": "single characters",
 }
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000
@@ -69,7 +74,8 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
 def _first_merges(tok: Tokenizer, result: Result) -> list[str]:
     if tok.definition.over_bytes is not None:
         return merges(tok, FIRST_MERGES)
-    return [f"{readable(s.left.encode())}+{readable(s.right.encode())}" for s in result.steps[:FIRST_MERGES]]
+    steps = [step for step in result.steps[:FIRST_MERGES] if isinstance(step, Step)]
+    return [f"{readable(s.left.encode())}+{readable(s.right.encode())}" for s in steps]
 
 
 def _measured_text(job: Job) -> tuple[list[str], bool]:
@@ -116,7 +122,9 @@ def show(job: Job, about: dict[str, Any]) -> None:
         _show_merges(about["tokenizers"][-1])
     else:
         _show_one(about["tokenizers"][0], about, job)
-    if job.explain:
+    if job.explain and about["model"] == "unigram":
+        _show_rounds(about["explained"])
+    elif job.explain:
         _show_explained(about["explained"])
     if job.demo:
         _show_sample(about["sample"])
@@ -162,6 +170,19 @@ def _show_explained(steps: list[dict[str, Any]]) -> None:
     head = ("pair", "token", "score", "log", "count(xy)", "count(x)", "count(y)", "N")
     table([head, *rows_], left=(0, 1), margin="  ")
     say("  score = count(xy) · N / (count(x) · count(y))")
+
+
+def _show_rounds(rounds: list[dict[str, Any]]) -> None:
+    """Print how a Unigram training came from all its first pieces to the vocabulary."""
+    say("")
+    say("The rounds of training:")
+    keys = ("pieces_before", "pieces", "log_likelihood", "tokens")
+    rows = [(r["number"], *(f"{r[key]:,.0f}" for key in keys)) for r in rounds]
+    table([("round", "pieces", "kept", "log-likelihood", "tokens"), *rows], left=(), margin="  ")
+    for r in rounds:
+        if r["pruned"]:
+            pieces = "  ".join(shortened(readable(piece.encode()), 20) for piece in r["pruned"])
+            say(f"  left out before round {r['number']}: {pieces} …")
 
 
 def _on_one_line(pieces: list[str]) -> str:

@@ -12,9 +12,8 @@ from tokkit._core.blocks import block_end
 from tokkit._core.special import SpecialMatcher
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
-from tokkit.engine import CHARACTERS_A_THREAD, Engine, Special, together
+from tokkit.engine import CHARACTERS_A_THREAD, AnyEngine, Special, together
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
-from tokkit.interpreter import Interpreter
 
 BLOCK_BYTES = 1 << 20
 """What a thread reads and encodes at once: it stays in the second-level cache, and its ids soon find their way out
@@ -133,9 +132,7 @@ class _Turns:
 class FileEncoder:
     """Encodes files with an engine: `special` as everywhere, `errors` as `Corpus` has them."""
 
-    def __init__(
-        self, engine: Engine | Interpreter, *, special: Special, threads: int, errors: str, narrow: bool
-    ) -> None:
+    def __init__(self, engine: AnyEngine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
         if errors not in readers.INPUT_ERRORS:
             raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
         self._engine, self._special, self._threads, self._errors = engine, special, threads, errors

@@ -1,7 +1,7 @@
 """Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
 
-Formats: tokenizer.json, rank files (.tiktoken), GPT-2's pair vocab.json + merges.txt, with added_tokens.json for
-special tokens, and BERT's vocab.txt; read only: tekken.json, and the vocabulary in a GGUF file (byte-level BPE).
+Formats: tokenizer.json, rank files (.tiktoken), SentencePiece's .model, GPT-2's pair vocab.json + merges.txt, with
+added_tokens.json for special tokens, and BERT's vocab.txt; read only: tekken.json, and the vocabulary in a GGUF file.
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ from tokkit.formats.files import show, write_atomically
 
 __all__ = ["FORMATS", "read", "write", "write_atomically"]
 
-FORMATS = ("tokenizer.json", "tiktoken", "gpt2", "vocab.txt")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
 """What `write(format=)` accepts."""
 
 SUPPORTED = (
     "tokenizer.json (byte-level BPE), a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, "
-    "vocab.txt of BERT, tekken.json, a GGUF file (byte-level BPE), or a directory that holds one of these"
+    "a SentencePiece .model, vocab.txt of BERT, tekken.json, a GGUF file (byte-level BPE), or a directory that holds "
+    "one of these"
 )
-BERT = "vocab.txt"
+BERT, SENTENCEPIECE = "vocab.txt", ".model"
+_SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece"}
 VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
+# A message of field 1 that begins with the piece, which is its own field 1; and how fields of a model may begin.
+_PIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f]")
+_FIELDS = (b"\n", b"\x12", b"\x1a")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
 
 
@@ -104,6 +109,8 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None, lo
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
+    if _PIECE.match(data) or (path.suffix == SENTENCEPIECE and data[:1] in _FIELDS):
+        return _read_sentencepiece(data, pattern, special)
     from tokkit.formats import unsupported
 
     _refuse_foreign(unsupported.in_file(data))
@@ -118,6 +125,15 @@ def _read_bert(
     if pattern is not None:
         raise OptionError(f"pattern= was given, but a {BERT} goes with BERT's pretokenizer")
     definition = bert_vocab.read(data, path.parent, lowercase=lowercase)
+    return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
+
+
+def _read_sentencepiece(data: bytes, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+    from tokkit.formats import sentencepiece
+
+    if pattern is not None:
+        raise OptionError(f"pattern= was given, but a {SENTENCEPIECE} needs none: it is not cut before")
+    definition = sentencepiece.read(data)
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
 
@@ -137,7 +153,7 @@ def _in_directory(path: Path) -> Path:
     for name in ("tekken.json", BERT):
         if name in names:
             return path / name
-    for suffix in (".tiktoken", ".gguf"):
+    for suffix in (".tiktoken", SENTENCEPIECE, ".gguf"):
         found = [name for name in names if name.endswith(suffix)]
         if len(found) == 1:
             return path / found[0]
@@ -171,10 +187,10 @@ def write(
     """Write a definition and return the files written, each replaced whole or not at all.
 
     `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
-    file, a directory vocab.json + merges.txt, and added_tokens.json where there are special tokens; the name vocab.txt
-    is BERT's, with a tokenizer_config.json beside it where that has to say how text is normalized. FormatError where
-    the format cannot hold the definition with equal ids: nothing is written then. `overwrite=False` raises
-    FileExistsError where a file exists; pipes and devices are written to.
+    file, ".model" SentencePiece's, a directory vocab.json + merges.txt, and added_tokens.json where there are special
+    tokens; the name vocab.txt is BERT's, with a tokenizer_config.json beside it where that has to say how text is
+    normalized. FormatError where the format cannot hold the definition with equal ids: nothing is written then.
+    `overwrite=False` raises FileExistsError where a file exists; pipes and devices are written to.
     """
     path = Path(path)
     chosen = _format_of(path) if format is None else format
@@ -188,11 +204,15 @@ def write(
             from tokkit.formats import tiktoken
 
             contents = {path: tiktoken.write(definition)}
+        elif chosen == "sentencepiece":
+            from tokkit.formats import sentencepiece
+
+            contents = {path: sentencepiece.write(definition)}
         elif chosen == "gpt2":
             from tokkit.formats import gpt2
 
             directory = path.parent if path.name in VOCABS + MERGES else path
-            if not directory.is_dir() and (directory.exists() or directory.suffix in (".json", ".tiktoken", ".txt")):
+            if not directory.is_dir() and (directory.exists() or directory.suffix in (*_SUFFIXES, ".txt")):
                 raise OptionError(
                     "this format is files of fixed names, vocab.json and others; name a directory for them"
                 )
@@ -225,9 +245,9 @@ def _format_of(path: Path) -> str:
         return "gpt2"
     if path.name == BERT:
         return BERT
-    if path.suffix in (".json", ".tiktoken"):
-        return "tokenizer.json" if path.suffix == ".json" else "tiktoken"
+    if path.suffix in _SUFFIXES:
+        return _SUFFIXES[path.suffix]
     raise OptionError(
-        f"{show(path)}: the name does not say the format; end it in .json or .tiktoken, name it vocab.txt or a "
+        f"{show(path)}: the name does not say the format; end it in {', '.join(_SUFFIXES)}, name it vocab.txt or a "
         f"directory, or give format=, one of {', '.join(FORMATS)}"
     )

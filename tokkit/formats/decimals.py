@@ -73,4 +73,4 @@ def write(value: float) -> str:
                 best = spelt
         if best and float(best) == size:
             break
-    return ("-" if value < 0 else "") + (best or shortest)
+    return ("-" if value < 0 else "") + (best or repr(size))

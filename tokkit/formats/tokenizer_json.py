@@ -10,6 +10,7 @@ from tokkit.definition import BPE, Definition, Padding, Split, Truncation
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.strict_json import Section
+from tokkit.sentencepiece_model import SentencePieceModel
 
 NULL = type(None)
 
@@ -104,6 +105,10 @@ STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlyS
 
 def write(definition: Definition) -> bytes:
     """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError where none does."""
+    if isinstance(definition.model, SentencePieceModel):
+        from tokkit.formats import sentencepiece_conversion
+
+        definition = sentencepiece_conversion.components_of(definition)
     by_bytes = isinstance(definition.model, BPE)
     fields, tables = (byte_level_json if by_bytes else model_json).write_model(definition)
     given = {

@@ -23,6 +23,10 @@ _TRAININGS = {
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
     "hybrid": "hybrid:HybridTraining",
+    "unigram": "sentencepiece:UnigramTraining",
+    "sp-bpe": "sentencepiece:BPETraining",
+    "sp-word": "sentencepiece:WordTraining",
+    "sp-char": "sentencepiece:CharacterTraining",
 }
 MODELS = tuple(_TRAININGS)
 
@@ -74,7 +78,7 @@ def train(
     `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
     each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
     others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
-    called for the stages "count" (bytes of files, 0 where unknown) and "merge" (tokens). Raises OptionError,
+    called for the stages "count" (bytes of files, 0 where unknown) and "merge" or "prune" (tokens). Raises OptionError,
     PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model, and are errors with another:
@@ -93,6 +97,12 @@ def train(
     - "hybrid", whole words, and those out of vocabulary in parts: fallback="char" or "byte", special_tokens=("[UNK]",)
       (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency and lowercase as of "word",
       prefix="##" (before parts that do not begin a word; none where words keep their spaces).
+    - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
+      (`tokkit.trainers.sentencepiece` says what each means), among them character_coverage=0.9995,
+      normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
+      them, byte_fallback=False, hard_vocab_limit=True; of "unigram" also seed_sentencepiece_size=1000000,
+      shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
+      each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
 
     Their classes in `tokkit.trainers` say in which order ids are given.
 
@@ -121,7 +131,7 @@ def train(
             counts = WordCounts() if count is None else count_words(corpus, count, threads=workers, report=report)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report)]
+    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
 
 
@@ -140,7 +150,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
-    names = {other: {field.name for field in fields(_class_of(other))} for other in MODELS}
+    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
     for name in options:
         if name not in names[model]:
             others = [other for other in MODELS if name in names[other]]

@@ -72,7 +72,9 @@ class ByteBPE:
         """Return what counts the pieces of a corpus."""
         return by_pattern(self.pattern)
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Train, and return a definition of each size."""
         return train_bpe(
             counts,

@@ -138,7 +138,9 @@ class HybridTraining(WordTraining):
     def _twice(self) -> str:
         return f" with and without {self.prefix!r}" if self.prefix else ""
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Take the words that occur most besides the characters, and return a definition of each size."""
         tokens, words = self._tokens(counts)
         if min(sizes) < len(tokens):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
@@ -31,6 +31,23 @@ class Step:
     total: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a Unigram training: what it began and ended with.
+
+    `log_likelihood`, in nats, is that of the text over all its segmentations, without unknown characters, by the
+    probabilities that the last step began with; `tokens` is how many are expected. `pruned` are some of the pieces
+    that were left out before the round, those that would have cost the most.
+    """
+
+    number: int
+    pieces_before: int
+    pieces: int
+    log_likelihood: float
+    tokens: float
+    pruned: tuple[str, ...]
+
+
 class Options(TypedDict, total=False):
     """All options that depend on the model; `train` says which belong to which."""
 
@@ -47,9 +64,42 @@ class Options(TypedDict, total=False):
     strip_accents: bool | None
     handle_chinese_chars: bool
     max_input_chars_per_word: int
-    explain: Callable[[Step], object] | None
+    explain: Callable[[Step], object] | Callable[[Round], object] | None
     level: Literal["characters", "bytes"]
     fallback: Literal["char", "byte"]
+    character_coverage: float
+    normalization_rule_name: str
+    normalization_rules: Mapping[str, str] | None
+    add_dummy_prefix: bool
+    remove_extra_whitespaces: bool
+    split_by_unicode_script: bool
+    split_by_number: bool
+    split_digits: bool
+    split_by_whitespace: bool
+    treat_whitespace_as_suffix: bool
+    allow_whitespace_only_pieces: bool
+    max_sentencepiece_length: int
+    max_sentence_length: int | None
+    user_defined_symbols: Sequence[str]
+    control_symbols: Sequence[str]
+    required_chars: str
+    byte_fallback: bool
+    hard_vocab_limit: bool
+    use_all_vocab: bool
+    unk_id: int
+    bos_id: int
+    eos_id: int
+    pad_id: int
+    unk_piece: str
+    bos_piece: str
+    eos_piece: str
+    pad_piece: str
+    unk_surface: str
+    seed_sentencepiece_size: int
+    shrinking_factor: float
+    num_sub_iterations: int
+    m_step: Literal["digamma", "counts"]
+    token_cost: float
 
 
 class Training(Protocol):
@@ -68,8 +118,10 @@ class Training(Protocol):
     def counter(self) -> Counter | None:
         """Return what counts the words of a corpus; None where nothing has to be counted."""
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
-        """Train, and return a definition of each size."""
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
+        """Train in so many threads, where that helps, and return a definition of each size."""
 
 
 def integer(name: str, value: object, *, least: int | None = None) -> int:
@@ -83,6 +135,15 @@ def integer(name: str, value: object, *, least: int | None = None) -> int:
     if least is not None and number < least:
         raise OptionError(f"{name} is {number}; it must be at least {least}")
     return number
+
+
+def number(name: str, value: object, least: float, most: float, *, above: bool = False) -> float:
+    """Return an option that must be a number from `least` (or `above` it) to `most`, and not NaN."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise OptionError(f"{name} is {value!r}; it must be a number")
+    if not (least < value if above else least <= value) or not value <= most:
+        raise OptionError(f"{name} is {value!r}; it must be {'above' if above else 'from'} {least:g} to {most:g}")
+    return float(value)
 
 
 def flag(name: str, value: object) -> bool:

@@ -100,7 +100,9 @@ class WordTraining:
         by = by_words if self.pattern in SPLITS else by_components
         return by(Lowercase() if self.lowercase else None, self.pretokenizer())
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Take the words that occur most, and return a definition of each size."""
         return [
             Definition(
@@ -163,7 +165,9 @@ class CharacterTraining:
         """Return what counts the characters of a corpus; nothing has to count bytes."""
         return by_components(None, FixedLength(1)) if self.level == "characters" else None
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Take the characters that occur most, or all bytes, and return a definition of each size."""
         special = {token: id_ for id_, token in enumerate(self.special_tokens or ())}
         if self.level == "bytes":

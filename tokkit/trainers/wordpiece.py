@@ -116,7 +116,9 @@ class WordPieceTraining:
         """Return what counts the words of a corpus."""
         return by_words(self.normalizer(), Pretokenizer())
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Train, and return a definition of each size."""
         tokens, spelling = self._symbols(counts)
         least = len(tokens)

@@ -21,8 +21,23 @@ size_t tk_charsmap_find(const tk_charsmap *map, const uint8_t *p, size_t n) {
     return SIZE_MAX;
 }
 
-/* Whether a string stands for something that begins with the n bytes at p. */
-static uint8_t may_begin(const tk_charsmap *map, const uint8_t *p, size_t n) {
+size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t n, size_t *length) {
+    size_t at = offset(map->units[0]), found = SIZE_MAX;
+    for (size_t i = 0; i < n && p[i]; i++) {
+        at ^= p[i];
+        if (at >= map->n_units) break;
+        uint32_t unit = map->units[at];
+        if (label(unit) != p[i]) break;
+        at ^= offset(unit);
+        /* A map may have half a character, which is never replaced: what is left would be no text. */
+        if (!(unit & LEAF_BELOW) || (i + 1 < n && tk_is_continuation(p[i + 1]))) continue;
+        found = map->units[at] & ~VALUE_BIT;
+        *length = i + 1;
+    }
+    return found;
+}
+
+int tk_charsmap_begins(const tk_charsmap *map, const uint8_t *p, size_t n) {
     size_t at = offset(map->units[0]);
     for (size_t i = 0; i < n; i++) {
         at ^= p[i];
@@ -95,7 +110,7 @@ int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char
     }
     for (unsigned k = 0; k < sizeof map->leads; k++) {
         const uint8_t two[] = {(uint8_t)(0xE0 | k >> 6), (uint8_t)(0x80 | (k & 63))};
-        map->leads[k] = may_begin(map, two, sizeof two);
+        map->leads[k] = (uint8_t)tk_charsmap_begins(map, two, sizeof two);
     }
     return TK_OK;
 }

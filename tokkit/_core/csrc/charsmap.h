@@ -24,6 +24,12 @@ void tk_charsmap_free(tk_charsmap *map);
 /* The place of the string for the shortest prefix of the n bytes at p that has one; SIZE_MAX where none has. */
 size_t tk_charsmap_find(const tk_charsmap *map, const uint8_t *p, size_t n);
 
+/* The place of the string for the longest prefix of them that has one, whose *length is; SIZE_MAX where none has. */
+size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t n, size_t *length);
+
+/* Whether a string stands for something that begins with the n bytes at p. */
+int tk_charsmap_begins(const tk_charsmap *map, const uint8_t *p, size_t n);
+
 /* Whether the character at p, of three bytes, begins nothing that has a string: most of Chinese and Korean. */
 TK_INLINE int tk_charsmap_passes(const tk_charsmap *map, const uint8_t *p) {
     return (p[0] & 0xF0) == 0xE0 && !map->leads[(p[0] & 15) << 6 | (p[1] & 63)];

@@ -1,0 +1,220 @@
+"""Each call of sentencepiece's processor, normalizer and trainer, made of the real library and of ours."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentencepiece_zoo import NAMES, lines, model, sentencepiece
+from strategies import adversarial
+from tokkit.compat import sentencepiece as face
+
+TEXTS = ["Hello 🦜🦜 é x", "", " ", "New York ab", "東京は素晴らしい ﬁ", "▁a▁"]
+TEXTS += [adversarial(seed, 60).encode("utf-8", "replace").decode() for seed in range(12)]
+TYPES = (int, str, bytes, "serialized_proto", "numpy", "offset_mapping")
+Outcome = Any
+
+
+def outcome(call: Any, *args: Any, **options: Any) -> Outcome:
+    """What a call gives, or the type of its error, arrays as lists."""
+    try:
+        found = call(*args, **options)
+    except Exception as error:
+        return type(error)
+    plain = [found] if isinstance(found, np.ndarray) else found
+    if isinstance(plain, list) and plain and isinstance(plain[0], np.ndarray):
+        return [(array.dtype, array.tolist()) for array in plain]
+    return type(found), found
+
+
+class Both:
+    """A model in the real processor and in ours."""
+
+    def __init__(self, name: str) -> None:
+        self.theirs = sentencepiece.SentencePieceProcessor(model_proto=model(name))
+        self.ours = face.SentencePieceProcessor(model_proto=model(name))
+
+    def same(self, name: str, *args: Any, **options: Any) -> None:
+        wanted = outcome(getattr(self.theirs, name), *args, **options)
+        assert outcome(getattr(self.ours, name), *args, **options) == wanted, (name, args, options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_are_encoded_and_normalized_alike_in_every_form(name: str) -> None:
+    both = Both(name)
+    for text in TEXTS:
+        for given in (text, text.encode(), [text, "a"]):
+            for type_ in TYPES:
+                both.same("encode", given, out_type=type_)
+        both.same("encode", text, out_type=str, add_bos=True, add_eos=True, reverse=True)
+        both.same("Encode", text, add_bos=True, emit_unk_piece=True, return_type=str)
+        both.same("encode", text, out_type="offset_mapping", return_bytes=True)
+        for call in ("encode_as_ids", "EncodeAsPieces", "encode_as_numpy", "EncodeAsOffsetMapping", "Tokenize"):
+            both.same(call, text)
+        both.same("encode_as_ids", text, add_eos=True)
+        both.same("normalize", text)
+        both.same("normalize", text, with_offsets=True)
+        both.same("Normalize", [text.encode()], with_offsets=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_and_pieces_are_decoded_alike_in_every_form(name: str) -> None:
+    both, rng = Both(name), random.Random(4)
+    n = both.theirs.vocab_size()
+    for text in TEXTS:
+        ids, pieces = both.theirs.encode(text), both.theirs.encode(text, out_type=str)
+        for type_ in (None, str, bytes, "serialized_proto", "offset_mapping"):
+            for given in (ids, pieces, [ids, ids[:3], []], [[], pieces], np.array(ids, dtype=np.int32)):
+                both.same("decode", given, return_type=type_)
+        for call, given in (("decode_ids", ids), ("DecodePieces", pieces), ("detokenize", ids)):
+            both.same(call, given)
+    for _ in range(60):
+        ids = [rng.randrange(min(n, rng.choice([10, 270, n]))) for _ in range(rng.randrange(8))]
+        pieces = [both.theirs.id_to_piece(id_) if rng.random() < 0.8 else "zz▁q" for id_ in ids]
+        for type_ in (str, bytes, "serialized_proto", "offset_mapping"):
+            both.same("decode", ids, return_type=type_)
+            both.same("decode", pieces, return_type=type_)
+    for odd in ([99999], [-1], [1.5], [None], None, "▁a", b"a", 5, [[5, 6], ["a"]], [b"a", b"b"]):
+        both.same("decode", odd)
+
+
+@pytest.mark.parametrize("name", ["unigram-symbols", "bpe-bytes", "word-plain", "char-identity"])
+def test_look_ups_and_errors_are_alike(name: str) -> None:
+    both = Both(name)
+    n = both.theirs.vocab_size()
+    for call in ("get_piece_size", "vocab_size", "piece_size", "GetPieceSize", "__len__", "serialized_model_proto"):
+        both.same(call)
+    for call in ("unk_id", "bos_id", "eos_id", "pad_id"):
+        both.same(call)
+    for id_ in (0, 1, 2, 5, n - 1, n, -1, [0, 1], [n]):
+        for call in ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "is_byte", "IsByte"):
+            both.same(call, id_)
+    for piece in ("a", "<s>", "zzz", ["a", "▁"], 5):
+        both.same("piece_to_id", piece)
+        both.same("__getitem__", piece)
+    for odd in (5, None, ("a",), "\ud800", [5]):
+        both.same("encode", odd)
+    for options in ({"out_type": "x"}, {"num_threads": "x"}, {"return_bytes": True}, {"out_type": "immutable_proto"}):
+        both.same("encode", "a", **options)
+    both.same("encode", "a", out_type=int, return_type=int)
+    both.same("encode", "a", enable_sampling=True, nbest_size=1)
+    both.same("parallel_encode", "a b c", chunk_len=2)
+    both.same("parallel_encode", "a b c")
+
+
+def test_a_processor_without_a_model_and_bad_files_give_the_same_errors(tmp_path: Path) -> None:
+    both = (sentencepiece.SentencePieceProcessor(), face.SentencePieceProcessor())
+    for call, args in (("encode", ("a",)), ("load", ()), ("load", (str(tmp_path / "no"),)), ("bos_id", ()),
+                       ("LoadFromSerializedProto", (b"junk",)), ("serialized_model_proto", ()), ("vocab_size", ()),
+                       ("load", ("a", b"b")), ("id_to_piece", (0,))):  # fmt: skip
+        theirs, ours = (outcome(getattr(one, call), *args) for one in both)
+        assert ours == theirs, call
+    (tmp_path / "x.model").write_bytes(model("bpe-plain"))
+    made = face.SentencePieceProcessor.from_file(str(tmp_path / "x.model"), out_type=str, add_bos=True)
+    assert made.encode("a b")[0] == "<s>"
+    assert pickle.loads(pickle.dumps(made)).encode("a b") == made.encode("a b")
+    assert face.SentencePieceProcessor.from_proto(model("bpe-plain")).encode("a b") == made.encode_as_ids("a b")[1:]
+
+
+@pytest.mark.parametrize("name", ["unigram-plain", "unigram-bytes", "unigram-symbols", "bpe-plain", "word-plain"])
+def test_the_best_are_alike_and_samples_are_as_frequent(name: str) -> None:
+    both = Both(name)
+    for text in ("Hello", "New York is", "", "東京 🦜x"):
+        for n in (1, 3, 10):
+            for type_ in (int, str, "serialized_proto"):
+                both.same("nbest_encode", text, nbest_size=n, out_type=type_)
+    both.same("NBestEncodeAsPieces", "Hello there", nbest_size=4)
+    for options in ({"nbest_size": -1, "alpha": 0.3}, {"nbest_size": 4, "alpha": 0.2}):
+        if name == "word-plain":
+            both.same("sample_encode_as_ids", "New Y", **options)
+            continue
+        face.set_random_generator_seed(7)
+        counts = [Counter(tuple(p.sample_encode_as_ids("New Y", **options)) for _ in range(2000))
+                  for p in (both.theirs, both.ours)]  # fmt: skip
+        for cut in counts[0] | counts[1]:
+            a, b = counts[0][cut], counts[1][cut]
+            assert abs(a - b) < 6 * (a + b + 1) ** 0.5, (cut, a, b)
+
+
+def test_a_seed_gives_the_same_samples_again() -> None:
+    ours = face.SentencePieceProcessor(model_proto=model("unigram-plain"))
+    drawn = []
+    for _ in range(2):
+        face.SetRandomGeneratorSeed(3)
+        drawn.append([ours.SampleEncodeAsPieces("the house of the sea", -1, 0.1) for _ in range(20)])
+    assert drawn[0] == drawn[1]
+    assert len({tuple(pieces) for pieces in drawn[0]}) > 1
+
+
+def test_what_sentencepiece_has_dropped_is_there() -> None:
+    ours = face.SentencePieceProcessor(model_proto=model("unigram-plain"))
+    assert ours.calculate_entropy("the", alpha=1.0) >= 0
+    found = ours.sample_encode_and_score("the sea", num_samples=3, alpha=0.5, wor=True, include_best=True)
+    assert len({tuple(ids) for ids, _ in found}) == 3
+    assert found[0][0] == ours.encode("the sea")
+    whole = ours.encode("the house", out_type=str)
+    ours.set_vocabulary(["▁t"])
+    assert all(len(piece) == 1 or piece == "▁t" for piece in ours.encode("the house", out_type=str))
+    ours.reset_vocabulary()
+    assert ours.encode("the house", out_type=str) == whole
+    with pytest.raises(RuntimeError, match="Vocabulary constraint"):
+        face.SentencePieceProcessor(model_proto=model("word-plain")).set_vocabulary(["a"])
+
+
+def test_messages_have_their_fields() -> None:
+    proto = face.SentencePieceProcessor(model_proto=model("unigram-bytes")).encode("a 🦜", out_type="proto")
+    assert proto.text == "a 🦜"
+    assert [piece.surface for piece in proto.pieces][-4:] == [None, None, None, "🦜"]
+    assert (proto.pieces[-1].begin, proto.pieces[-1].end) == (2, 6)
+
+
+def test_normalizers_are_alike(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("41\t61\n")
+    (tmp_path / "x.model").write_bytes(model("unigram-plain"))
+    made: list[dict[str, Any]] = [
+        {"rule_name": "nmt_nfkc_cf"}, {"rule_tsv": str(tmp_path / "x.tsv")}, {"norm_map": [("a", "b")]},
+        {"model_file": str(tmp_path / "x.model")}, {"model_proto": model("bpe-spaces")},
+        {"rule_name": "nfkc", "add_dummy_prefix": False, "escape_whitespaces": False}, {}, {"rule_name": "nope"},
+    ]  # fmt: skip
+    for options in made:
+        pair = []
+        for library in (sentencepiece, face):
+            try:
+                one = library.SentencePieceNormalizer(**options)
+                pair.append([one.normalize(t, with_offsets=True) for t in ("ＡA a  b", "ﬁ")] + [one.normalize(["É"])])
+            except Exception as error:
+                pair.append([type(error)])
+        assert pair[0] == pair[1], options
+
+
+def test_the_trainer_takes_flags_either_way(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("\n".join(lines()), encoding="utf-8")
+    flags = f"--input={tmp_path / 'corpus.txt'} --vocab_size=1400 --model_type=bpe --user_defined_symbols=foo,bar"
+    face.SentencePieceTrainer.train(f"{flags} --model_prefix={tmp_path / 'ours'}")
+    sentencepiece.SentencePieceTrainer.train(f"{flags} --model_prefix={tmp_path / 'theirs'} --minloglevel=3")
+    assert (tmp_path / "ours.vocab").read_text() == (tmp_path / "theirs.vocab").read_text()
+    out = io.BytesIO()
+    options = {"vocab_size": 1400, "model_type": "bpe", "user_defined_symbols": ["foo", "bar"]}
+    face.SentencePieceTrainer.Train(sentence_iterator=iter(lines()), model_writer=out, **options)
+    made = face.SentencePieceProcessor(model_proto=out.getvalue())
+    rival = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "theirs.model"))
+    assert made.encode(TEXTS) == rival.encode(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"nope": 1}, {"vocab_size": "x"}, {"hard_vocab_limit": "maybe"}, {"vocab_size": 2}, {"model_type": "x"}, {}],
+)
+def test_flags_that_cannot_be_give_the_errors_of_sentencepiece(options: dict[str, Any]) -> None:
+    found = []
+    for library in (sentencepiece, face):
+        options = {"minloglevel": 3, "vocab_size": 50, **options}
+        found.append(outcome(library.SentencePieceTrainer.train, sentence_iterator=iter(["a b"]), **options))
+    assert found[0] == found[1]

@@ -1,0 +1,241 @@
+"""Texts and SentencePiece models in, the same ids out as of sentencepiece 0.2.3: by units, a cache and the margin."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokkit
+from conftest import LONG, slice_of
+from reference import sentencepiece_viterbi
+from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trained
+from tokkit._core import sp_engine
+from tokkit._core.sp_engine import SentencePieceEncoder
+from tokkit._core.text import isas
+from tokkit.formats.sentencepiece import read_model, write_model
+from tokkit.sentencepiece_engine import encoder_of
+from tokkit.sentencepiece_model import SentencePieceModel, definition_of
+
+sentencepiece = pytest.importorskip("sentencepiece")
+
+MODELS = {
+    "t5": "t5/spiece.model",
+    "ja": "sentencepiece-test/test_ja_model.model",
+    "en": "sentencepiece-test/test_model.model",
+    "mistral": "mistral-v1/tokenizer.model",
+}
+CORPORA = ("english-prose", "english-technical", "de", "fr", "ja", "zh", "ko", "utf8_sequence_0x10ffff")
+
+
+@pytest.fixture(params=isas())
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """One instruction set after the other, for texts whose normalizing and cutting they decide."""
+    sp_engine.use_isa(request.param)
+    yield request.param
+    sp_engine.use_isa(None)
+
+
+def processor(blob: bytes) -> Any:
+    return sentencepiece.SentencePieceProcessor(model_proto=blob)
+
+
+def with_cache(model: SentencePieceModel, units: int) -> SentencePieceEncoder:
+    """The engine of a model with a cache of its own size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tokkit.sentencepiece_engine.CACHE_UNITS", units)
+        made = encoder_of(model)
+    assert isinstance(made, SentencePieceEncoder)
+    return made
+
+
+def documents(path: Path, size: int, most: int) -> list[str]:
+    """Documents of `size` bytes or a little more, whole lines, of `most` bytes of a corpus."""
+    found, lines, length = [], [], 0
+    for line in slice_of(path, most).splitlines(keepends=True):
+        lines.append(line)
+        length += len(line.encode())
+        if length >= size:
+            found.append("".join(lines))
+            lines, length = [], 0
+    return [*found, "".join(lines)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_documents_of_every_size_have_the_ids_of_sentencepiece(
+    name: str, corpus: str, shared: Path, corpora: dict[str, Path]
+) -> None:
+    path = shared / "vocabs" / MODELS[name]
+    ours, theirs = encoder_of(read_model(path.read_bytes())), processor(path.read_bytes())
+    for size, most in ((2_000, 200_000), (100_000, 300_000), (1_000_000, 1_000_000)):
+        for text in documents(corpora[corpus], size, most):
+            assert ours.encode(text) == theirs.encode(text)
+
+
+def test_units_by_themselves_would_be_wrong(shared: Path, corpora: dict[str, Path]) -> None:
+    """What the margin is for: the same documents without it, each word from a score of 0."""
+    theirs = processor((shared / "vocabs" / MODELS["t5"]).read_bytes())
+    text = " ".join(slice_of(corpora["english-technical"], 1_000_000).split())
+    alone = [id_ for ids in theirs.encode(text.split()) for id_ in ids]
+    assert alone != theirs.encode(text)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("trap", TRAPS)
+def test_traps_have_the_ids_and_spans_of_sentencepiece(kind: str, trap: str, isa: str) -> None:
+    blob = trained(kind, trap)
+    theirs, model = processor(blob), read_model(blob)
+    ours, small = encoder_of(model), with_cache(model, 2)
+    for text in strings(5, 3000 if LONG else 250):
+        ids = theirs.encode(text)
+        assert ours.encode(text) == small.encode(text) == ids
+        assert ours.count(text) == len(ids)
+        found, spans = ours.aligned(text.encode())
+        assert found.tolist() == ids
+        assert (
+            list(map(tuple, spans.tolist()))
+            == theirs.encode(text, return_type="offset_mapping", return_bytes=True)["offsets"]
+        )
+        normalized, found, spans, origin = ours.segments(text.encode())
+        assert normalized.decode() == theirs.normalize(text)
+        assert found.tolist() == ids
+        assert len(origin) == len(normalized) + 1
+        assert len(spans) == 0 or (spans[0, 0], spans[-1, 1]) == (0, len(normalized))
+
+
+@pytest.mark.parametrize("place", [0, 1, 30, 61, 62, 63, 64, 65, 66, 127, 128, 129])
+def test_what_ends_a_block_is_normalized_as_elsewhere(place: int, isa: str) -> None:
+    for trap in ("plain", "user", "kept spaces"):
+        blob = trained("unigram", trap)
+        ours, theirs = encoder_of(read_model(blob)), processor(blob)
+        for part in ("e\u0301", "  ", " \u2581 ", "\r\n", "がか\u3099", "ing", "tin\u0301x", "New York", "🙂", "\0"):
+            for fill in ("a", "th ", "東", " "):
+                text = (fill * 70)[:place] + part + fill * 70
+                assert ours.encode(text) == theirs.encode(text), (trap, fill, part)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_models_of_chance_have_the_ids_of_sentencepiece(kind: str) -> None:
+    for seed in range(600 if LONG else 120):
+        model = by_chance(seed, kind)
+        ours, theirs, rng = encoder_of(model), processor(write_model(model)), random.Random(seed)
+        for most in (4, 10, 40, 40, 300):
+            text = text_by_chance(rng, most)
+            assert ours.encode(text) == theirs.encode(text), (seed, text)
+
+
+def test_the_naive_twin_agrees_where_scores_are_rebased(shared: Path, corpora: dict[str, Path]) -> None:
+    model = read_model((shared / "vocabs" / MODELS["t5"]).read_bytes())
+    ours = encoder_of(model)
+    for corpus in ("english-technical", "ko"):
+        text = slice_of(corpora[corpus], 100_000)
+        normalized, ids, _, _ = ours.segments(text.encode())
+        assert sentencepiece_viterbi.best(model, normalized.decode()) == ids.tolist() == ours.encode(text)
+
+
+def repeated(part: str, n: int) -> str:
+    return part * (n // len(part))
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize(
+    "part", ["a", "ab", "=", "\u2581", " ", "  x", "東", "東京", "th", "\U000e0000", "\0", "ing", "é"]
+)
+def test_a_long_text_without_a_space_is_one_text(kind: str, part: str) -> None:
+    blob = trained(kind, "user")
+    text = repeated(part, 1_000_000 if LONG else 100_000)
+    assert encoder_of(read_model(blob)).encode(text) == processor(blob).encode(text)
+
+
+def test_a_text_in_which_every_unit_is_another_is_exact() -> None:
+    """The cache is left alone then, for a while, and then tried again."""
+    rng = random.Random(1)
+    words = ["".join(rng.choice("abcdefghijklmnop") for _ in range(rng.randrange(3, 20))) for _ in range(60_000)]
+    text = " ".join(words + ["the"] * 30_000 + words[:3000])
+    for kind in ("unigram", "bpe"):
+        blob = trained(kind, "plain")
+        ours = encoder_of(read_model(blob))
+        assert ours.encode(text) == processor(blob).encode(text)
+        assert ours.cache_info()["misses"] < 40_000
+
+
+def test_what_is_no_text_of_sentencepiece_has_a_result() -> None:
+    blob = trained("unigram", "plain")
+    ours, theirs = encoder_of(read_model(blob)), processor(blob)
+    assert ours.encode("") == []
+    assert ours.encode("\ud800 the \udfff") == theirs.encode("\ufffd the \ufffd")
+    assert ours.encode(bytearray(b"the")) == ours.encode(memoryview(b"the")) == ours.encode("the")
+    with pytest.raises(ValueError, match="not UTF-8 at offset 1"):
+        ours.encode(b"a\xff")
+    for wrong in (None, 1, ["a"]):
+        with pytest.raises(TypeError, match="text is str or bytes"):
+            ours.encode(wrong)
+
+
+def test_restricted_vocabularies_leave_out_what_is_unused() -> None:
+    """Unigram goes other ways; BPE splits again what it has merged."""
+    for kind in ("unigram", "bpe"):
+        model = read_model(trained(kind, "plain"))
+        keep = [model.pieces[id_] for id_ in range(len(model.types)) if id_ % 3]
+        restricted = model.restricted(keep)
+        ours, theirs = encoder_of(restricted), processor(write_model(restricted))
+        for text in strings(8, 200):
+            assert ours.encode(text) == theirs.encode(text)
+
+
+def test_batches_are_the_same_with_any_number_of_threads() -> None:
+    tok = tokkit.Tokenizer(definition_of(read_model(trained("unigram", "user"))))
+    texts = [text * 40 for text in strings(3, 2000)]
+    one = tok.encode_batch(texts, threads=1)
+    for threads in (2, 3):
+        ids, offsets = tok.encode_batch(texts, threads=threads)
+        assert np.array_equal(ids, one[0])
+        assert np.array_equal(offsets, one[1])
+    assert one[0][one[1][7] : one[1][8]].tolist() == tok.encode(texts[7])
+
+
+def test_threads_share_an_engine() -> None:
+    tok = tokkit.Tokenizer(definition_of(read_model(trained("unigram", "plain"))))
+    texts = list(strings(4, 300))
+    expected = [tok.encode(text) for text in texts]
+    results: list[bool] = []
+
+    def work() -> None:
+        results.append([tok.encode_to_numpy(text).tolist() for text in texts] == expected)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert results == [True] * 4
+
+
+def test_the_cache_is_bounded() -> None:
+    ours = with_cache(read_model(trained("unigram", "plain")), 1 << 12)
+    rng = random.Random(2)
+    for _ in range(20):
+        ours.encode(" ".join("".join(rng.choice("aeinst") for _ in range(8)) for _ in range(3000)) + " the" * 3000)
+    info = ours.cache_info()
+    assert info["words"] <= info["max_words"] <= 1 << 12
+
+
+def test_time_grows_with_the_text_and_no_faster(shared: Path) -> None:
+    from time import process_time
+
+    def seconds(encode: Callable[[str], object], text: str) -> float:
+        start = process_time()
+        encode(text)
+        return process_time() - start
+
+    for name in ("t5", "mistral"):
+        ours = encoder_of(read_model((shared / "vocabs" / MODELS[name]).read_bytes()))
+        for part in ("a", "=", " ", "ab", "中"):
+            short = min(seconds(ours.encode_array, part * 20_000) for _ in range(3))
+            assert seconds(ours.encode_array, part * 400_000) < 20 * 10 * max(short, 0.001), part

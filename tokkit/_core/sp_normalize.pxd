@@ -1,0 +1,39 @@
+# Declarations for encoders: the normalizer of a SentencePiece model.
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+
+cdef extern from "sp_normalize.h" nogil:
+    ctypedef struct tk_own_tokens:
+        const uint8_t *blob
+        const int64_t *offsets
+        size_t n_ids
+        const uint8_t *foreign
+    ctypedef struct tk_sp_options:
+        int add_prefix, remove_extra, escape, suffix, one_byte_space
+    ctypedef struct tk_charsmap:
+        size_t n_units
+    ctypedef struct tk_sp_normalizer:
+        tk_sp_options options
+        tk_charsmap map
+    int tk_sp_normalizer_init(
+        tk_sp_normalizer *z, const uint8_t *charsmap, size_t n, tk_sp_options options, const tk_own_tokens *symbols,
+        const char **reason
+    )
+    void tk_sp_normalizer_free(tk_sp_normalizer *z)
+    ctypedef struct tk_sp_text:
+        uint8_t *text
+        size_t n, text_capacity
+        uint32_t *origin
+        size_t origin_capacity
+        int aligns
+    void tk_sp_text_free(tk_sp_text *out)
+    int tk_sp_normalize(const tk_sp_normalizer *z, const uint8_t *text, size_t n, tk_sp_text *out)
+
+
+cdef class Normalizer:
+    cdef tk_sp_normalizer state
+    cdef tuple arguments
+    cdef tuple run(self, bytes utf8, bint aligns)
+
+
+cdef object check_normalized(int status)  # MemoryError or OverflowError for what tk_sp_normalize returned

@@ -1,0 +1,21 @@
+"""Types of `sp_normalize.pyx`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.text import Text
+
+class Normalizer:
+    def __init__(
+        self,
+        charsmap: bytes,
+        symbols: list[bytes] = ...,
+        *,
+        add_prefix: bool,
+        remove_extra: bool,
+        escape: bool,
+        suffix: bool = False,
+        one_byte_space: bool = False,
+    ) -> None: ...
+    def normalize(self, text: Text) -> bytes: ...
+    def normalize_aligned(self, text: Text) -> tuple[bytes, NDArray[np.uint32]]: ...

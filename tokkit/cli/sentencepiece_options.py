@@ -1,0 +1,146 @@
+"""Nothing in, the options of `tokkit train` for SentencePiece models out, by their names there too."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+MODELS = ("unigram", "sp-bpe", "sp-word", "sp-char")
+BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
+"""sentencepiece's names of models → ours, where they are others."""
+ALIAS = "_as_theirs"
+_SWITCHES = {
+    "add_dummy_prefix": (True, "Put a space before each text."),
+    "remove_extra_whitespaces": (True, "Take several spaces as one, and none at both ends."),
+    "split_by_unicode_script": (True, "Make no piece of characters of two scripts."),
+    "split_by_number": (True, "Make no piece of digits and letters."),
+    "split_digits": (False, "Make each digit a piece."),
+    "split_by_whitespace": (True, "Make no piece with a space inside."),
+    "treat_whitespace_as_suffix": (False, "Let pieces end with the space, and not begin with it."),
+    "allow_whitespace_only_pieces": (False, "Let pieces be of several spaces."),
+    "byte_fallback": (False, "Make the 256 bytes pieces, of which unknown characters then consist."),
+    "hard_vocab_limit": (True, "Fail where the corpus yields fewer pieces than asked for."),
+    "use_all_vocab": (False, "Keep all characters, or all words."),
+}
+_IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
+_PIECES = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
+SWITCHES = tuple(_SWITCHES)
+OF_ALL = (
+    *("character_coverage", "normalization_rule_name", "normalization_rules", *SWITCHES),
+    *("max_sentencepiece_length", "max_sentence_length", "user_defined_symbols", "control_symbols", "required_chars"),
+    *(f"{name}_id" for name in _IDS),
+    *(f"{name}_piece" for name in _IDS),
+    "unk_surface",
+)
+OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "m_step", "token_cost")
+BELONGS = {**dict.fromkeys(OF_ALL, MODELS), **dict.fromkeys(OF_UNIGRAM, ("unigram",))}
+"""Option → the models that it is for."""
+
+
+def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str, str] | None:
+    """Read the rules of a TSV."""
+    if path is None:
+        return None
+    from tokkit.errors import FormatError
+    from tokkit.normalizers.sentencepiece_rules import read_tsv
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return read_tsv(file.read())
+    except OSError as error:
+        raise click.BadParameter(f"{click.format_filename(path)}: {error.strerror}") from None
+    except (FormatError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{click.format_filename(path)}: {error}") from None
+
+
+def _listed(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str] | None:
+    """Return the symbols of all values, each one or several apart by commas, in quotes where they hold one."""
+    return [symbol for row in csv.reader(values) for symbol in row] if values else None
+
+
+def _option(name: str, help: str, default: object, **attributes: Any) -> Callable[..., Any]:
+    models = ", ".join(BELONGS[attributes.get("dest", name)])
+    dest = attributes.pop("dest", name)
+    house = name.replace("_", "-")
+    flags = [f"--{house}", f"--{name}"] if house != name else [f"--{house}"]
+    return click.option(*flags, dest, show_default=str(default), help=f"{models}: {help}", **attributes)
+
+
+def _switch(name: str) -> list[Callable[..., Any]]:
+    """Return the two options of a switch: --this/--no-this, and sentencepiece's, which takes a value."""
+    default, help = _SWITCHES[name]
+    house = name.replace("_", "-")
+    said = house if default else f"no-{house}"
+    text = f"{', '.join(BELONGS[name])}: {help}"
+    return [
+        click.option(f"--{house}/--no-{house}", name, default=None, show_default=said, help=text),
+        click.option(f"--{name}", name + ALIAS, type=click.BOOL, hidden=True),
+    ]
+
+
+def _all() -> list[Callable[..., Any]]:
+    n = click.IntRange(min=1)
+    rules = "nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (cf: letters in lower case) or identity."
+    found = [
+        _option("character_coverage", "The part of all characters that must be known.", 0.9995, type=float),
+        _option("normalization_rule_name", f"How text is normalized: {rules}", "nmt_nfkc", metavar="NAME"),
+        _option(
+            "normalization_rule_tsv",
+            "Normalize by these rules: lines of code points in hexadecimal, tab, others.",
+            "none",
+            dest="normalization_rules",
+            type=click.Path(),
+            callback=_rules,
+            metavar="FILE",
+        ),
+    ]
+    for name in SWITCHES:
+        found += _switch(name)
+    found += [
+        _option("max_sentencepiece_length", "Make no longer piece.", 16, type=n, metavar="CHARACTERS"),
+        _option("max_sentence_length", "Leave longer lines out; 0 keeps all.", 4192, type=int, metavar="BYTES"),
+        _option("user_defined_symbols", "Pieces that text always keeps whole: A,B.", "none", **_symbols()),
+        _option("control_symbols", "Pieces that no text has: A,B.", "none", **_symbols()),
+        _option("required_chars", "Characters that are pieces whether they occur or not.", "none", metavar="TEXT"),
+    ]
+    found += [_option(f"{k}_id", f"The id of {_PIECES[k]}; -1 for none.", id_, type=int) for k, id_ in _IDS.items()]
+    found += [_option(f"{name}_piece", "How it is called.", piece, metavar="TEXT") for name, piece in _PIECES.items()]
+    return [
+        *found,
+        _option("unk_surface", "What <unk> is decoded to.", "' \u2047 '", metavar="TEXT"),
+        _option("seed_sentencepiece_size", "How many substrings training begins with.", 1_000_000, type=n),
+        _option("shrinking_factor", "The part of the pieces that a round keeps.", 0.75, type=float),
+        _option("num_sub_iterations", "Steps of expectation maximisation in a round.", 2, type=n),
+        _option(
+            "m_step",
+            "How probabilities are made of expected counts: digamma, as sentencepiece does, or counts.",
+            "digamma",
+            type=click.Choice(["digamma", "counts"]),
+        ),
+        _option("token_cost", "Nats that a token more costs where pieces are left out.", 6, type=float),
+    ]
+
+
+def _symbols() -> dict[str, Any]:
+    return {"multiple": True, "callback": _listed, "metavar": "A[,B...]"}
+
+
+def sentencepiece(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all of them to a command."""
+    for option in reversed(_all()):
+        function = option(function)
+    return function
+
+
+def merged(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with one value for each switch, and sentencepiece's names for what has another here."""
+    found = {name: value for name, value in chosen.items() if not name.endswith(ALIAS)}
+    for name in SWITCHES:
+        if (theirs := chosen[name + ALIAS]) is not None:
+            found[name] = theirs
+    if (theirs := found.pop("model_type")) is not None:
+        found["model"] = theirs
+    return found

@@ -1,0 +1,23 @@
+"""The calls of the sentencepiece package 0.2.3, run by tokkit: `from tokkit.compat import sentencepiece`.
+
+What differs: bytes that are no UTF-8 are read as U+FFFD each before they are normalized, not behind that; "proto" gives
+objects of our own with the fields and names of the messages, without protobuf; random numbers come from numpy's
+generator. Calls that 0.2.3 has dropped (set_vocabulary, calculate_entropy, sample_encode_and_score) are there.
+"""
+
+from __future__ import annotations
+
+from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
+from tokkit.compat.sentencepiece.processor import SentencePieceProcessor
+from tokkit.compat.sentencepiece.random import set_random_generator_seed
+from tokkit.compat.sentencepiece.trainer import SentencePieceTrainer
+
+SetRandomGeneratorSeed = set_random_generator_seed
+
+__all__ = [
+    "SentencePieceNormalizer",
+    "SentencePieceProcessor",
+    "SentencePieceTrainer",
+    "SetRandomGeneratorSeed",
+    "set_random_generator_seed",
+]

@@ -1,0 +1,171 @@
+"""Ids or pieces in, text with the surface of each out: decoding as sentencepiece's processor does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tokkit.compat.sentencepiece.text import Piece, SentencePieceText, gaps, in_characters
+from tokkit.decoders.sentencepiece import SentencePiece
+from tokkit.sentencepiece_model import BYTE, CONTROL, SentencePieceModel
+
+_SPACE, _ODD = "▁", "\ufffd"
+
+
+def repaired(data: bytes) -> tuple[bytes, Any]:
+    """Return bytes with U+FFFD for each that is no UTF-8, and where each byte of that comes from."""
+    made, at = bytearray(), 0
+    places: list[int] = []
+    while at < len(data):
+        try:
+            good = len(data[at:].decode().encode())
+        except UnicodeDecodeError as error:
+            good, bad = error.start, error.end - error.start
+        else:
+            bad = 0
+        made += data[at : at + good] + _ODD.encode() * bad
+        places += range(at, at + good)
+        for k in range(at + good, at + good + bad):
+            places += [k] * len(_ODD.encode())
+        at += good + bad
+    return bytes(made), np.array([*places, len(data)], dtype=np.int64)
+
+
+class Decoder:
+    """Decodes for one model."""
+
+    def __init__(self, model: SentencePieceModel, pieces: list[str]) -> None:
+        self._model, self._pieces = model, pieces
+        self._whole = SentencePiece(model, len(pieces))
+        rules = model.normalizer
+        self._strips = rules.add_dummy_prefix or rules.remove_extra_whitespaces
+        self._strips_all = rules.remove_extra_whitespaces
+        self._types = model.types.tolist()
+
+    def checked(self, ids: Any) -> list[int]:
+        """Return ids as a list; TypeError or IndexError, as sentencepiece's, for what is none."""
+        found = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" else list(ids)
+        if not all(isinstance(id_, (int, np.integer)) for id_ in found):
+            raise TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
+        found = [int(id_) for id_ in found]
+        if found and not 0 <= min(found) <= max(found) < len(self._pieces):
+            raise IndexError("OUT_OF_RANGE: piece id is out of range.")
+        return found
+
+    def text_of_ids(self, ids: Any) -> str:
+        """Return the text of ids."""
+        return self._whole.decode(self.checked(ids))
+
+    def proto_of_ids(self, ids: Any) -> SentencePieceText:
+        """Return the text of ids with the surface of each."""
+        found = self.checked(ids)
+        return self._proto(found, [self._pieces[id_] for id_ in found])
+
+    def proto_of_pieces(self, pieces: Any) -> SentencePieceText:
+        """Return the text of pieces with the surface of each; what is no piece stands for itself."""
+        names = [piece.decode(errors="replace") if isinstance(piece, bytes) else piece for piece in pieces]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError("Input must be a list of str or bytes")
+        unknown = self._model.unk_id
+        found = [self._model.pieces.get(name) for name in names]
+        return self._proto([unknown if id_ is None else id_ for id_ in found], names)
+
+    def _proto(self, ids: list[int], names: list[str]) -> SentencePieceText:
+        surfaces = self._surfaces(ids, names)
+        text = "".join(surface or "" for surface in surfaces)
+        places = gaps([len((surface or "").encode()) for surface in surfaces])
+        pieces = [
+            Piece(name, id_, surface, a, b)
+            for name, id_, surface, (a, b) in zip(names, ids, surfaces, places, strict=True)
+        ]
+        return SentencePieceText(self._whole.denormalized(text), pieces)
+
+    def _surfaces(self, ids: list[int], names: list[str]) -> list[str]:
+        made: list[str] = []
+        begun, k = not self._strips, 0
+        while k < len(ids):
+            if self._types[ids[k]] == BYTE:
+                end = k
+                while end < len(ids) and self._types[ids[end]] == BYTE:
+                    end += 1
+                made += _of_bytes(bytes(int(name[3:5], 16) for name in names[k:end]))
+                begun, k = True, end
+                continue
+            surface, seen = self._surface(ids[k], names[k], begun)
+            made.append(surface)
+            begun = begun or seen or bool(surface)
+            k += 1
+        return made
+
+    def _surface(self, id_: int, name: str, begun: bool) -> tuple[str, bool]:
+        """Return what a piece stands for, and whether a space before it has gone that ends the start of the text."""
+        if self._types[id_] == CONTROL:
+            return "", False
+        if id_ == self._model.unk_id:
+            return (self._model.unk_surface if name == self._pieces[id_] else name), False
+        bare = name.removeprefix(_SPACE) if not begun else name
+        return bare.replace(_SPACE, " "), bare != name and not self._strips_all
+
+
+def _of_bytes(data: bytes) -> list[str]:
+    """Return the surface of each byte: a character is its last byte's, and what is none, U+FFFD each."""
+    made: list[str] = []
+    at = 0
+    while at < len(data):
+        width = next((n for n in range(1, 5) if _is_character(data[at : at + n])), 0)
+        made += [""] * (width - 1) + [data[at : at + width].decode()] if width else [_ODD]
+        at += width or 1
+    return made
+
+
+def _is_character(data: bytes) -> bool:
+    try:
+        return len(data.decode()) == 1
+    except UnicodeDecodeError:
+        return False
+
+
+# ---- what a processor's decode takes and gives
+
+
+def decode(decoder: Decoder, given: Any, chosen: Any, *, as_bytes: bool) -> Any:
+    """Return what decoding ids or pieces, one or several, or a list of lists of them, gives for a type."""
+    given = [] if given is None or (isinstance(given, (str, bytes)) and not given) else given
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+        given = [given]
+    lists = given.ndim > 1 if isinstance(given, np.ndarray) else bool(len(given)) and _is_sequence(given[0])
+    if not lists:
+        return _decode_one(decoder, given, chosen, as_bytes, _has_pieces(given))
+    pieces = next((_has_pieces(one) for one in given if _is_sequence(one) and len(one)), False)
+    return [_decode_one(decoder, one, chosen, as_bytes, pieces) for one in given]
+
+
+def _is_sequence(given: Any) -> bool:
+    return hasattr(given, "__len__") and not isinstance(given, (str, bytes))
+
+
+def _has_pieces(given: Any) -> bool:
+    return len(given) > 0 and not isinstance(given, np.ndarray) and isinstance(given[0], (str, bytes))
+
+
+def _decode_one(decoder: Decoder, given: Any, chosen: Any, as_bytes: bool, pieces: bool) -> Any:
+    if chosen in (str, bytes):
+        text = decoder.proto_of_pieces(given).text if pieces else decoder.text_of_ids(given)
+        from_bytes = pieces and len(given) > 0 and isinstance(given[0], bytes)
+        return text if chosen is str and not from_bytes else text.encode()
+    if chosen not in ("proto", "serialized_proto", "offset_mapping"):
+        raise ValueError(f"unknown return_type={chosen} or input type")
+    proto = decoder.proto_of_pieces(given) if pieces else decoder.proto_of_ids(given)
+    if chosen == "proto":
+        return proto
+    if chosen == "serialized_proto":
+        return proto.SerializeToString()
+    utf8, places = proto.text.encode(), [(piece.begin, piece.end) for piece in proto.pieces]
+    names: list[Any] = [piece.piece for piece in proto.pieces]
+    return {
+        "text": utf8 if as_bytes else proto.text,
+        "ids": [piece.id for piece in proto.pieces],
+        "pieces": [name.encode() for name in names] if as_bytes else names,
+        "offsets": places if as_bytes else in_characters(utf8, places),
+    }

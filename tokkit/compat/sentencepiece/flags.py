@@ -1,0 +1,76 @@
+"""sentencepiece's own flags in, a model out: what `SentencePieceTrainer.train` takes, said in our options."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from tokkit.errors import OptionError
+from tokkit.normalizers.sentencepiece_rules import compile_tsv, read_tsv
+from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormalizer
+from tokkit.trainers import options_of, train
+from tokkit.trainers.options import choice
+
+MODEL_TYPES = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
+DEFAULT_SIZE = 8000
+_WITHOUT_EFFECT = {
+    *("input", "model_prefix", "train_extremely_large_corpus", "self_test_sample_size", "shuffle_input_sentence"),
+    *("random_seed", "minloglevel", "vocabulary_output_piece_score", "accept_language", "self_test_samples"),
+}
+"""They change neither pieces nor scores here: training is in memory of its own, and without chance."""
+_ONLY = {
+    "input_format": ("", "text"),
+    "seed_sentencepieces_file": ("",),
+    "enable_differential_privacy": (False,),
+    "pretokenization_delimiter": ("",),
+    "auto_character_coverage": (False,),
+}
+"""Flags that must have one of these values."""
+
+logger = logging.getLogger("tokkit")
+
+
+def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceModel:
+    """Return the model that sentencepiece's flags ask for, trained on files (a list of paths) or an iterator of texts.
+
+    Flags have Python's values. OptionError for one that is unknown, or that asks for what is not done here.
+    """
+    flags = dict(flags)
+    kind = choice("model_type", flags.pop("model_type", "unigram"), *MODEL_TYPES)
+    size = flags.pop("vocab_size", DEFAULT_SIZE)
+    threads = flags.pop("num_threads", None)
+    for name, values in _ONLY.items():
+        if flags.pop(name, values[0]) not in values:
+            raise OptionError(f"{name} is not supported here; leave it out")
+    if flags.pop("input_sentence_size", 0):
+        logger.warning("input_sentence_size is not heeded: all lines are counted")
+    back = flags.pop("denormalization_rule_tsv", "")
+    if path := flags.pop("normalization_rule_tsv", ""):
+        flags["normalization_rules"] = read_tsv(Path(path).read_text(encoding="utf-8"))
+    options = {name: value for name, value in flags.items() if name not in _WITHOUT_EFFECT}
+    model = MODEL_TYPES[kind]
+    own = {field.name for field in fields(type(options_of(model, {}))) if field.init}  # type: ignore[arg-type]
+    theirs = {field.name for field in fields(type(options_of("unigram", {}))) if field.init}  # type: ignore[arg-type]
+    # Flags of the Unigram model do nothing to the others, as in sentencepiece.
+    options = {name: value for name, value in options.items() if name in own or name not in theirs}
+    made = train(inputs, model=model, vocab_size=size, threads=threads, **options).definition.model
+    if not isinstance(made, SentencePieceModel):
+        raise OptionError(f"the model {kind} gave a {type(made).__name__}")
+    if back:
+        charsmap = compile_tsv(Path(back).read_text(encoding="utf-8"))
+        made = replace(made, denormalizer=_denormalizer(charsmap))
+    return made
+
+
+def _denormalizer(charsmap: bytes) -> SentencePieceNormalizer:
+    """Text goes through it as it is but for its rules."""
+    return SentencePieceNormalizer(
+        name="user_defined",
+        charsmap=charsmap,
+        add_dummy_prefix=False,
+        remove_extra_whitespaces=False,
+        escape_whitespaces=False,
+    )

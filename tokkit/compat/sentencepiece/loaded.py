@@ -1,0 +1,134 @@
+"""A model in, its texts cut and shown in every way that sentencepiece's processor shows them out."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tokkit.compat.sentencepiece import decode
+from tokkit.compat.sentencepiece.random import generator
+from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
+from tokkit.errors import OptionError
+from tokkit.segmentations import Segmentations
+from tokkit.sentencepiece_engine import SentencePieceEngine
+from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
+
+MOST_NBEST = 512
+Extras = tuple[bool, bool, bool]
+"""Whether to add what begins a text, what ends it, and to turn the pieces round."""
+
+
+class Loaded:
+    """One model with what runs it."""
+
+    def __init__(self, model: SentencePieceModel) -> None:
+        self.model = model
+        self.engine = SentencePieceEngine(definition_of(model))
+        self.pieces = [piece.decode() for piece in model.pieces]
+        self.decoder = decode.Decoder(model, self.pieces)
+
+    @functools.cached_property
+    def segmentations(self) -> Segmentations:
+        """What finds other ways to cut a text; RuntimeError where there is one way alone."""
+        try:
+            return Segmentations(self.model)
+        except OptionError as error:
+            raise RuntimeError(f"INTERNAL: {error}") from None
+
+    # ---- cutting
+
+    def segmented(self, text: str | bytes) -> Segmented:
+        """Return the best way to cut a text; bytes that are no UTF-8 are read as U+FFFD each."""
+        utf8, places = _utf8(text)
+        normalized, ids, spans, origins = self.engine.core.segments(utf8)
+        original = text if isinstance(text, bytes) else utf8
+        return Segmented(original, normalized, origins if places is None else places[origins], ids.tolist(), spans)
+
+    def sampled(self, text: str | bytes, nbest_size: int, alpha: float) -> Segmented:
+        """Return a way to cut a text at random."""
+        if nbest_size > MOST_NBEST:
+            raise RuntimeError(f"INTERNAL: nbest_size must be nbest_size <= {MOST_NBEST}")
+        whole = self.segmented(text)
+        sample = self.segmentations.sample
+        return whole.cut(*sample(whole.normalized, alpha=alpha, nbest_size=nbest_size, rng=generator()))
+
+    def nbest(self, text: str | bytes, n: int) -> list[Segmented]:
+        """Return the best ways to cut a text, the best first."""
+        whole = self.segmented(text)
+        if n == 1:  # the best is the encoder's own, and nobody adds its score up
+            return [replace(whole, score=0.0)]
+        return [whole.cut(*found) for found in self.segmentations.nbest(whole.normalized, n)]
+
+    # ---- showing
+
+    def shown(self, made: Segmented, chosen: Any, extras: Extras, unk: bool, as_bytes: bool) -> Any:
+        """Return what a processor returns for `chosen`, one of its types."""
+        if chosen in ("proto", "serialized_proto", "offset_mapping"):
+            if any(extras) or unk:
+                raise RuntimeError(
+                    "UNIMPLEMENTED: add_bos, add_eos, reverse, and emit_unk_piece is not supported in proto API"
+                )
+            if chosen == "offset_mapping":
+                return self._mapping(made, as_bytes)
+            proto = self.proto(made)
+            return proto if chosen == "proto" else proto.SerializeToString()
+        ids = self._framed(made.ids, extras, self.model.bos_id, self.model.eos_id)
+        if chosen is int:
+            return ids
+        if chosen == "numpy":
+            return np.array(ids, dtype=np.int32)
+        model = self.model
+        pieces = self._framed(self._names(made, unk), extras, model.bos_piece, model.eos_piece)
+        return [piece.encode() for piece in pieces] if chosen is bytes else pieces
+
+    def _framed(self, items: list[Any], extras: tuple[bool, bool, bool], bos: Any, eos: Any) -> list[Any]:
+        add_bos, add_eos, back = extras
+        return [*([bos] if add_bos else []), *(items[::-1] if back else items), *([eos] if add_eos else [])]
+
+    def _names(self, made: Segmented, unk: bool = False) -> list[str]:
+        """Return the pieces; an unknown one is the text that it stands for, unless `unk`."""
+        pieces, unknown = self.pieces, self.model.unk_id
+        names = [pieces[id_] for id_ in made.ids]
+        if not unk and unknown in made.ids:
+            for k, (start, end) in enumerate(made.spans.tolist()):
+                if made.ids[k] == unknown:
+                    names[k] = made.normalized[start:end].decode()
+        return names
+
+    def _mapping(self, made: Segmented, as_bytes: bool) -> dict[str, Any]:
+        places = made.surfaces()
+        names: list[Any] = self._names(made)
+        if as_bytes:
+            names = [name.encode() for name in names]
+        else:
+            places = in_characters(made.original, places)
+        return {"ids": made.ids, "pieces": names, "offsets": places}
+
+    def proto(self, made: Segmented) -> SentencePieceText:
+        """Return the message of this name."""
+        text = made.original
+        pieces = []
+        for name, id_, (start, end), (a, b) in zip(
+            self._names(made), made.ids, made.surfaces(), made.spans.tolist(), strict=True
+        ):
+            # Of the bytes of a character, the last has its surface, and the others have none.
+            bare = a == b and self.model.types[id_] == BYTE
+            pieces.append(Piece(name, id_, None if bare else text[start:end].decode(errors="replace"), start, end))
+        return SentencePieceText(text.decode(errors="replace"), pieces, made.score)
+
+
+def _utf8(text: str | bytes) -> tuple[bytes, Any]:
+    """Return UTF-8, and where each byte of it comes from in what was given, where that was not UTF-8."""
+    if isinstance(text, str):
+        try:
+            return text.encode(), None
+        except UnicodeEncodeError:
+            raise RuntimeError("a str with lone surrogates has no UTF-8") from None
+    try:
+        text.decode()
+        return text, None
+    except UnicodeDecodeError:
+        return decode.repaired(text)

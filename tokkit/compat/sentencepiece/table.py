@@ -1,0 +1,109 @@
+"""A model in, what is known of its pieces out: the look-ups of sentencepiece's processor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tokkit.sentencepiece_model import BYTE, CONTROL, UNKNOWN, UNUSED, SentencePieceModel
+
+
+class PieceTable:
+    """The look-ups; each takes one id or piece, or a list of them. Without a model there are no pieces."""
+
+    def _model(self) -> SentencePieceModel | None:
+        """Return the model, where there is one."""
+        return None
+
+    def _found(self, id_: int) -> SentencePieceModel:
+        model = self._model()
+        if isinstance(id_, bool) or not hasattr(id_, "__index__"):
+            raise TypeError(f"an id is int, not {type(id_).__name__}")
+        if model is None or not 0 <= id_ < model.pieces.n_ids:
+            raise IndexError("OUT_OF_RANGE: piece id is out of range.")
+        return model
+
+    def _type_is(self, id: Any, type_: int) -> Any:
+        return _each(id, lambda one: bool(self._found(one).types[one] == type_))
+
+    def get_piece_size(self) -> int:
+        """Return how many pieces there are."""
+        model = self._model()
+        return 0 if model is None else model.pieces.n_ids
+
+    piece_size = vocab_size = get_piece_size
+
+    def piece_to_id(self, piece: Any) -> Any:
+        """Return the id of a piece, that of the unknown one where it is none."""
+        return _each(piece, self._id)
+
+    def _id(self, piece: str | bytes) -> int:
+        if not isinstance(piece, (str, bytes)):
+            raise TypeError(f"a piece is str or bytes, not {type(piece).__name__}")
+        model = self._model()
+        found = None if model is None else model.pieces.get(piece)
+        return found if found is not None else 0 if model is None else model.unk_id
+
+    def id_to_piece(self, id: Any) -> Any:
+        """Return the piece of an id."""
+        return _each(id, lambda one: self._found(one).pieces[int(one)].decode())
+
+    def get_score(self, id: Any) -> Any:
+        """Return the score of an id's piece."""
+        return _each(id, lambda one: float(self._found(one).scores[one]))
+
+    def is_unknown(self, id: Any) -> Any:
+        """Tell whether an id is that of the unknown piece."""
+        return self._type_is(id, UNKNOWN)
+
+    def is_control(self, id: Any) -> Any:
+        """Tell whether an id is a control piece's."""
+        return self._type_is(id, CONTROL)
+
+    def is_unused(self, id: Any) -> Any:
+        """Tell whether an id is an unused piece's."""
+        return self._type_is(id, UNUSED)
+
+    def is_byte(self, id: Any) -> Any:
+        """Tell whether an id is a byte piece's."""
+        return self._type_is(id, BYTE)
+
+    def unk_id(self) -> int:
+        """Return the id of the unknown piece."""
+        model = self._model()
+        return 0 if model is None else model.unk_id
+
+    def bos_id(self) -> int:
+        """Return the id of what begins a text; -1 for none."""
+        model = self._model()
+        return -1 if model is None else model.bos_id
+
+    def eos_id(self) -> int:
+        """Return the id of what ends a text; -1 for none."""
+        model = self._model()
+        return -1 if model is None else model.eos_id
+
+    def pad_id(self) -> int:
+        """Return the id of what fills up; -1 for none."""
+        model = self._model()
+        return -1 if model is None else model.pad_id
+
+    def __len__(self) -> int:
+        return self.get_piece_size()
+
+    def __getitem__(self, piece: Any) -> Any:
+        return self.piece_to_id(piece)
+
+
+def _each(given: Any, work: Callable[[Any], Any]) -> Any:
+    return [work(one) for one in given] if isinstance(given, list) else work(given)
+
+
+def add_spellings(face: type, *also: str) -> None:
+    """Give the public methods of a class, and those named in `also`, the names that begin with a capital too."""
+    names = [name for name, value in vars(face).items() if not name.startswith("_") and callable(value)]
+    names += [name for name, value in vars(face).items() if isinstance(value, (classmethod, staticmethod))]
+    for name in {*names, *also} - {"from_file", "from_proto"}:
+        spelt = re.sub(r"(?:^|_)([a-z])", lambda match: match[1].upper(), name).replace("Nbest", "NBest")
+        setattr(face, spelt, getattr(face, name))

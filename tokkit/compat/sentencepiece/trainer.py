@@ -1,0 +1,117 @@
+"""Flags of sentencepiece in, a trained model file out: `SentencePieceTrainer.train`."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tokkit.compat.sentencepiece.flags import MODEL_TYPES, train_by_flags
+from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
+from tokkit.compat.sentencepiece.table import add_spellings
+from tokkit.errors import OptionError, TokkitError
+from tokkit.formats import sentencepiece as model_file
+from tokkit.formats.files import write_atomically
+from tokkit.sentencepiece_model import SentencePieceModel
+
+_FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+_TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
+_NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "random_seed", "vocabulary_output_piece_score")
+"""What says where texts come from, where the model goes, and what is told of it."""
+
+
+class SentencePieceTrainer:
+    """Trains models with sentencepiece's flags."""
+
+    @staticmethod
+    def train(
+        arg: str | None = None,
+        logstream: Any = None,
+        sentence_iterator: Iterable[str] | None = None,
+        model_writer: Any = None,
+        normalizer: SentencePieceNormalizer | None = None,
+        **flags: Any,
+    ) -> None:
+        """Train with `--flag=value …` in one str, or with flags as keywords, and write PREFIX.model and PREFIX.vocab.
+
+        With a `model_writer` the model goes there instead; `sentence_iterator` gives texts in the place of files.
+        """
+        options = parsed(arg) if arg is not None else {name: _value(name, value) for name, value in flags.items()}
+        try:
+            model = _trained(options, sentence_iterator or flags.get("sentence_reader"), normalizer)
+        except TokkitError as error:
+            raise RuntimeError(f"INTERNAL: {error}") from None
+        data = model_file.write_model(model)
+        if model_writer is not None:
+            model_writer.write(data)
+            return
+        prefix = options.get("model_prefix") or ""
+        if not prefix:
+            raise RuntimeError("INVALID_ARGUMENT: model_prefix must not be empty")
+        scored = options.get("vocabulary_output_piece_score", True)
+        write_atomically(Path(f"{prefix}.model"), data, overwrite=True)
+        write_atomically(Path(f"{prefix}.vocab"), vocabulary(model, scores=scored).encode(), overwrite=True)
+
+
+def parsed(arg: str) -> dict[str, Any]:
+    """Return the flags of a command line."""
+    found: dict[str, Any] = {}
+    for part in shlex.split(arg):
+        name, is_given, value = part.removeprefix("--").partition("=")
+        found[name] = _value(name, value if is_given else "true")
+    return found
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a flag's value as its type; RuntimeError for an unknown flag, ValueError for what is no such value."""
+    if name in ("sentence_reader", "pretokenizer"):
+        return value
+    kind = model_file.TRAINER_FIELDS.get(name)
+    if name == "model_type" and value not in MODEL_TYPES:
+        raise ValueError(f'INVALID_ARGUMENT: unknown model_type "{value}"; one of {", ".join(MODEL_TYPES)}')
+    if name in _TEXTS:
+        return str(value)
+    if kind is None and name not in (*_FLAGS, "minloglevel", "random_seed"):
+        raise RuntimeError(f'NOT_FOUND: unknown field name "{name}" in TrainerSpec.')
+    type_ = kind.type if kind is not None else bool if name in _FLAGS else int
+    if kind is not None and kind.repeated:
+        items = value if isinstance(value, (list, tuple)) else next(csv.reader([str(value)]), [])
+        return [str(item) for item in items]
+    if type_ is bool and isinstance(value, str):
+        if value.lower() not in ("true", "t", "1", "yes", "y", "", "false", "f", "0", "no", "n"):
+            raise ValueError(f'INVALID_ARGUMENT: cannot parse "{value}" as bool.')
+        return value.lower() in ("true", "t", "1", "yes", "y", "")
+    try:
+        return type_(value)
+    except (TypeError, ValueError):
+        raise ValueError(f'INVALID_ARGUMENT: cannot parse "{value}" as {type_.__name__}.') from None
+
+
+def _trained(
+    options: dict[str, Any], texts: Iterable[str] | None, normalizer: SentencePieceNormalizer | None
+) -> SentencePieceModel:
+    files = options.get("input", [])
+    if texts is None and not files:
+        raise RuntimeError("INVALID_ARGUMENT: input or sentence_iterator must be given")
+    given = {name: value for name, value in options.items() if name not in _NOT_FLAGS and value != ""}
+    if not given.pop("escape_whitespaces", True):
+        raise OptionError("escape_whitespaces=False is not supported here; leave it out")
+    if normalizer is not None:
+        rules = normalizer.rules
+        given["normalization_rules"] = dict(normalizer.decompile())
+        given["add_dummy_prefix"] = rules.add_dummy_prefix
+        given["remove_extra_whitespaces"] = rules.remove_extra_whitespaces
+    return train_by_flags(files if texts is None else iter(texts), given)
+
+
+def vocabulary(model: SentencePieceModel, *, scores: bool = True) -> str:
+    """Return the lines of a .vocab: piece, tab, score (or 0, 1, 2, … without scores)."""
+    rows = zip(model.pieces, model.scores.tolist(), strict=True)
+    if scores:
+        return "".join(f"{piece.decode()}\t{score:.6g}\n" for piece, score in rows)
+    return "".join(f"{piece.decode()}\n" for piece, _ in rows)
+
+
+add_spellings(SentencePieceTrainer)

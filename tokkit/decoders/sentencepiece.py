@@ -1,0 +1,159 @@
+"""Ids of a SentencePiece model in, text out, as SentencePiece decodes: spaces, bytes, what is unknown or not seen.
+
+Control pieces are nothing. A byte piece is its byte; what is no character then is U+FFFD for each byte. Where the model
+puts a space before texts, or removes extra ones, the space that begins the first piece to be seen goes.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from tokkit._core.detokenize import Detokenizer
+from tokkit._core.sp_normalize import Normalizer
+from tokkit.sentencepiece_model import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
+
+_EACH_BYTE = "tokkit-replace-each-byte"
+
+
+def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error(_EACH_BYTE, _replace_each_byte)
+
+
+class SentencePiece:
+    """Decodes ids; KeyError(id) for one that no token has. Ids beyond the model's are invisible, as control pieces are.
+
+    >>> from tokkit.vocab import Vocab
+    >>> model = SentencePieceModel(
+    ...     kind="bpe", pieces=Vocab.from_list([b"<unk>", "▁a".encode()]), scores=[0, 0], types=[2, 1]
+    ... )
+    >>> SentencePiece(model, 2).decode([1, 0, 1])
+    'a ⁇  a'
+    """
+
+    def __init__(self, model: SentencePieceModel, n_ids: int) -> None:
+        self._model = model
+        texts = [piece.replace(SPACE, b" ") for piece in model.pieces]
+        for id_ in model.ids_of(CONTROL):
+            texts[id_] = b""
+        for id_ in model.ids_of(UNKNOWN):
+            texts[id_] = model.unk_surface.encode()
+        for id_ in model.ids_of(BYTE):
+            texts[id_] = bytes([int(model.pieces[id_][3:5], 16)])
+        texts += [b""] * (n_ids - len(texts))
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        self._detokenizer = Detokenizer(b"".join(texts), ends, np.ones(n_ids, dtype=np.uint8))
+        self._strips = model.normalizer.add_dummy_prefix or model.normalizer.remove_extra_whitespaces
+        self._strips_all = model.normalizer.remove_extra_whitespaces
+        self._spaced = {id_ for id_, piece in enumerate(model.pieces) if piece.startswith(SPACE)}
+        self._invisible = {*model.ids_of(CONTROL), *range(len(model.types), n_ids)}
+        self._denormalizer = _denormalizer(model.denormalizer)
+        self.denormalizes = self._denormalizer is not None
+        """Whether text is changed again when it is complete."""
+
+    def token_text(self, id_: int) -> bytes:
+        """Return what one id adds to a text that has begun."""
+        return self._detokenizer.decode_bytes([id_])
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the UTF-8 of the text of ids, as far as it is any: bytes stand as they are."""
+        ids = ids if isinstance(ids, list) else list(ids)
+        made = self._detokenizer.decode_bytes(ids)
+        if not self._strips or not made:
+            return made
+        return made[self._leading(ids) :]
+
+    def _leading(self, ids: Iterable[int]) -> int:
+        """Return how many bytes at the start of the joined texts are spaces that go."""
+        gone = 0
+        for id_ in ids:
+            if id_ in self._spaced:
+                gone += 1
+                if self._strips_all and self._detokenizer.lengths[id_] == 1:
+                    continue
+                return gone
+            if self._detokenizer.lengths[id_]:
+                return gone
+        return gone
+
+    def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
+        """Return the text of ids; bytes that are no UTF-8 are treated as bytes.decode does with `errors`.
+
+        With "replace" each of them is U+FFFD.
+        """
+        ids = ids if isinstance(ids, list) else list(ids)
+        errors = _EACH_BYTE if errors == "replace" else errors
+        joined = self.decode_bytes(ids)
+        # Bytes on both sides of a piece that is not seen are of two characters.
+        if self._model.byte_fallback and not self._invisible.isdisjoint(ids):
+            gone = self._detokenizer.lengths[ids].sum() - len(joined)
+            ends = np.cumsum(self._detokenizer.lengths[ids]) - gone
+            cuts = [0, *np.maximum(ends[np.isin(ids, list(self._invisible))], 0).tolist(), len(joined)]
+            text = "".join([joined[a:b].decode("utf-8", errors) for a, b in pairwise(cuts)])
+        else:
+            text = joined.decode("utf-8", errors)
+        return self.denormalized(text)
+
+    def denormalized(self, text: str) -> str:
+        """Return a text changed as the model says that decoded ones are."""
+        return text if self._denormalizer is None else self._denormalizer.normalize(text).decode()
+
+
+def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:
+    if rules is None or not rules.charsmap:
+        return None
+    return Normalizer(
+        rules.charsmap,
+        add_prefix=rules.add_dummy_prefix,
+        remove_extra=rules.remove_extra_whitespaces,
+        escape=rules.escape_whitespaces,
+    )
+
+
+class SentencePieceStream:
+    """Decodes a stream of ids: the parts joined, `flush()` included, equal `decode` of all of them.
+
+    Behind a denormalizer, which may look at more than one token, `flush` gives all.
+    """
+
+    def __init__(self, decoder: SentencePiece, errors: str, unknown: Callable[[object], Exception]) -> None:
+        """`unknown` makes the error of an id that no token has."""
+        self._whole, self._errors, self._unknown = decoder, errors, unknown
+        self._begin()
+
+    def _begin(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(_EACH_BYTE if self._errors == "replace" else self._errors)
+        self._first: list[int] | None = []
+
+    def step(self, id_: int) -> str:
+        """Take one id; return the text that is complete now."""
+        try:
+            text = self._whole.token_text(id_)
+        except KeyError as error:
+            raise self._unknown(error.args[0]) from None
+        if self._first is None:
+            made = self._decoder.decode(text, not text)
+            if not text:
+                self._decoder.reset()
+            return made
+        self._first.append(int(id_))
+        if self._whole.denormalizes or not (seen := self._whole.decode_bytes(self._first)):
+            return ""
+        self._first = None
+        return self._decoder.decode(seen)
+
+    def flush(self) -> str:
+        """Return what is held back, and begin anew."""
+        first, decoder = self._first, self._decoder
+        try:
+            return decoder.decode(b"", final=True) if first is None else self._whole.decode(first, self._errors)
+        finally:
+            self._begin()

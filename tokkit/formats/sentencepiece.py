@@ -1,0 +1,272 @@
+"""The bytes of a SentencePiece .model in, a definition out, and back: Unigram, BPE, words and characters.
+
+A model that is read and written again is the same, byte for byte, where its fields stood in the order of their
+numbers, as SentencePiece writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tokkit._core import model_file
+from tokkit._core.sp_normalize import Normalizer
+from tokkit.definition import Definition
+from tokkit.errors import FormatError, OptionError, VocabError
+from tokkit.formats import protobuf
+from tokkit.formats.protobuf import Kind
+from tokkit.sentencepiece_model import (
+    BYTE,
+    CONTROL,
+    KINDS,
+    NORMAL,
+    SentencePieceModel,
+    SentencePieceNormalizer,
+    definition_of,
+)
+from tokkit.vocab import MAX_ID, Vocab
+
+SUFFIX = ".model"
+PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
+"""Numbers of the fields of a model file."""
+TRAINER_FIELDS = {
+    "input": Kind(1, str, [], repeated=True),
+    "model_prefix": Kind(2, str, ""),
+    "model_type": Kind(3, int, 1),
+    "vocab_size": Kind(4, int, 8000),
+    "accept_language": Kind(5, str, [], repeated=True),
+    "self_test_sample_size": Kind(6, int, 0),
+    "input_format": Kind(7, str, ""),
+    "character_coverage": Kind(10, float, 0.9995),
+    "input_sentence_size": Kind(11, int, 0),
+    "seed_sentencepiece_size": Kind(14, int, 1000000),
+    "shrinking_factor": Kind(15, float, 0.75),
+    "num_threads": Kind(16, int, 16),
+    "num_sub_iterations": Kind(17, int, 2),
+    "max_sentence_length": Kind(18, int, 4192),
+    "shuffle_input_sentence": Kind(19, bool, True),
+    "max_sentencepiece_length": Kind(20, int, 16),
+    "split_by_unicode_script": Kind(21, bool, True),
+    "split_by_whitespace": Kind(22, bool, True),
+    "split_by_number": Kind(23, bool, True),
+    "treat_whitespace_as_suffix": Kind(24, bool, False),
+    "split_digits": Kind(25, bool, False),
+    "allow_whitespace_only_pieces": Kind(26, bool, False),
+    "control_symbols": Kind(30, str, [], repeated=True),
+    "user_defined_symbols": Kind(31, str, [], repeated=True),
+    "vocabulary_output_piece_score": Kind(32, bool, True),
+    "hard_vocab_limit": Kind(33, bool, True),
+    "use_all_vocab": Kind(34, bool, False),
+    "byte_fallback": Kind(35, bool, False),
+    "required_chars": Kind(36, str, ""),
+    "unk_id": Kind(40, int, 0),
+    "bos_id": Kind(41, int, 1),
+    "eos_id": Kind(42, int, 2),
+    "pad_id": Kind(43, int, -1),
+    "unk_surface": Kind(44, str, " \u2047 "),
+    "unk_piece": Kind(45, str, "<unk>"),
+    "bos_piece": Kind(46, str, "<s>"),
+    "eos_piece": Kind(47, str, "</s>"),
+    "pad_piece": Kind(48, str, "<pad>"),
+    "train_extremely_large_corpus": Kind(49, bool, False),
+    "enable_differential_privacy": Kind(50, bool, False),
+    "differential_privacy_noise_level": Kind(51, float, 0.0),
+    "differential_privacy_clipping_threshold": Kind(52, int, 0),
+    "pretokenization_delimiter": Kind(53, str, ""),
+    "seed_sentencepieces_file": Kind(54, str, ""),
+    "auto_character_coverage": Kind(55, bool, False),
+}
+"""What a model file says of its training."""
+_RUN = (
+    "treat_whitespace_as_suffix",
+    "byte_fallback",
+    "unk_surface",
+    "unk_piece",
+    "bos_piece",
+    "eos_piece",
+    "pad_piece",
+)
+"""Of these, what the model goes on to need, under the names that it has there."""
+_NORMALIZER_FIELDS = {
+    "name": Kind(1, str, ""),
+    "precompiled_charsmap": Kind(2, bytes, b""),
+    "add_dummy_prefix": Kind(3, bool, True),
+    "remove_extra_whitespaces": Kind(4, bool, True),
+    "escape_whitespaces": Kind(5, bool, True),
+    "normalization_rule_tsv": Kind(6, str, ""),
+}
+
+
+# ---- reading
+
+
+def read(data: bytes) -> Definition:
+    """Return the definition that a model file holds; FormatError names the byte, the field or the piece at fault."""
+    return definition_of(read_model(data))
+
+
+def read_model(data: bytes) -> SentencePieceModel:
+    """Return the model that a file holds."""
+    try:
+        (texts, ends, scores, types), kept, others = model_file.read(data)
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+    if not len(scores):
+        raise FormatError("there are no pieces")
+    if len(scores) > MAX_ID + 1:
+        raise FormatError(f"there are {len(scores)} pieces; ids run up to {MAX_ID}")
+    _check_pieces(texts, ends, types)
+    messages: dict[int, list[bytes]] = {}
+    for number, start, end in others:
+        messages.setdefault(number, []).append(data[start:end])
+    trainer = _message(messages.pop(TRAINER, []), "trainer_spec") or b""
+    normalizer = _message(messages.pop(NORMALIZER, []), "normalizer_spec") or b""
+    denormalizer = _message(messages.pop(DENORMALIZER, []), "denormalizer_spec")
+    says = protobuf.values(trainer, TRAINER_FIELDS, "trainer_spec")
+    if not 1 <= says["model_type"] <= len(KINDS):
+        raise FormatError(f"trainer_spec.model_type is {says['model_type']}; 1 to {len(KINDS)} are {', '.join(KINDS)}")
+    try:
+        return SentencePieceModel(
+            kind=KINDS[says["model_type"] - 1],
+            pieces=Vocab(texts, ends),
+            scores=scores,
+            types=types.astype(np.uint8),
+            normalizer=read_normalizer(normalizer, "normalizer_spec"),
+            denormalizer=None if denormalizer is None else read_normalizer(denormalizer, "denormalizer_spec"),
+            **{name: says[name] for name in _RUN},
+            trainer_spec=trainer,
+            kept_pieces=tuple(kept),
+            others=b"".join(part for _, parts in sorted(messages.items()) for part in parts),
+        )
+    except (VocabError, OptionError) as error:
+        raise FormatError(str(error)) from None
+
+
+def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
+    wrong = np.flatnonzero((types < NORMAL) | (types > BYTE))
+    if len(wrong):
+        raise FormatError(f"pieces[{wrong[0]}].type is {types[wrong[0]]}; types run from {NORMAL} to {BYTE}")
+    try:
+        texts.decode()
+        # Each piece has to be UTF-8 by itself: none may begin within a character.
+        starts = ends[:-1][np.diff(ends) > 0]
+        inside = np.flatnonzero((np.frombuffer(texts, np.uint8)[starts] & 0xC0) == 0x80)
+        if not len(inside):
+            return
+        at = int(starts[inside[0]])
+    except UnicodeDecodeError as error:
+        at = error.start
+    raise FormatError(f"pieces[{int(np.searchsorted(ends, at, side='right')) - 1}].piece is not UTF-8")
+
+
+def _message(parts: list[bytes], where: str) -> bytes | None:
+    """Return a message of which there may be several parts, which count as one; None where there is none."""
+    found = None
+    for part in parts:
+        for field in protobuf.fields(part, where):
+            if not isinstance(field.value, bytes) or field.form != protobuf.BYTES:
+                raise FormatError(f"{where} is of the form {field.form}, not a message")
+            found = (found or b"") + field.value
+    return found
+
+
+def read_normalizer(data: bytes, where: str = "normalizer_spec") -> SentencePieceNormalizer:
+    """Return the normalizer that a message of a model file is."""
+    says = protobuf.values(data, _NORMALIZER_FIELDS, where)
+    made = SentencePieceNormalizer(
+        name=says["name"],
+        charsmap=says["precompiled_charsmap"],
+        add_dummy_prefix=says["add_dummy_prefix"],
+        remove_extra_whitespaces=says["remove_extra_whitespaces"],
+        escape_whitespaces=says["escape_whitespaces"],
+        spec=protobuf.updated(data, _NORMALIZER_FIELDS, {"precompiled_charsmap": b""}, where),
+    )
+    try:
+        Normalizer(made.charsmap, add_prefix=True, remove_extra=True, escape=True)
+    except ValueError as error:
+        raise FormatError(f"{where}.precompiled_charsmap: {error}") from None
+    return made
+
+
+# ---- writing
+
+
+def write(definition: Definition) -> bytes:
+    """Return the model file of a definition; FormatError where none can hold it with equal ids."""
+    return write_model(whole_model(definition))
+
+
+def whole_model(definition: Definition) -> SentencePieceModel:
+    """Return the model with a control piece for each special token that came to it; FormatError where none can be."""
+    model = definition.model
+    if not isinstance(model, SentencePieceModel):
+        from tokkit.formats import sentencepiece_conversion
+
+        return sentencepiece_conversion.model_of(definition)
+    for token in definition.added_tokens:
+        own = token.id < model.pieces.n_ids
+        if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):
+            raise FormatError(f"the added token {token.content!r} has no place in a {SUFFIX}: control pieces have one")
+        if not token.plain:
+            raise FormatError(f"a {SUFFIX} cannot say how the special token {token.content!r} is looked for")
+    n, vocab = model.pieces.n_ids, definition.vocab
+    if len(vocab) != vocab.n_ids:
+        free = int(np.argmin(np.diff(vocab.offsets)))
+        raise FormatError(f"no token has the id {free}, and the ids of a {SUFFIX} run without a gap")
+    if vocab.n_ids == n:
+        return model
+    more = vocab.n_ids - n
+    return replace(
+        model,
+        pieces=vocab,
+        scores=np.concatenate([model.scores, np.zeros(more, np.float32)]),
+        types=np.concatenate([model.types, np.full(more, CONTROL, np.uint8)]),
+    )
+
+
+def write_model(model: SentencePieceModel) -> bytes:
+    """Return the bytes of a model file."""
+    says: dict[str, Any] = {"model_type": KINDS.index(model.kind) + 1, **{name: getattr(model, name) for name in _RUN}}
+    trainer = protobuf.updated(model.trainer_spec, TRAINER_FIELDS, says, "trainer_spec")
+    messages = [(TRAINER, trainer), (NORMALIZER, normalizer_spec(model.normalizer))]
+    if model.denormalizer is not None:
+        messages.append((DENORMALIZER, normalizer_spec(model.denormalizer)))
+    parts = [(number, protobuf.written(number, message)) for number, message in messages]
+    parts += [(f.number, model.others[f.start : f.end]) for f in protobuf.fields(model.others, "model")]
+    pieces = b"".join(protobuf.written(PIECES, message) for message in _pieces(model))
+    return pieces + b"".join(part for _, part in sorted(parts, key=lambda part: part[0]))
+
+
+def _pieces(model: SentencePieceModel) -> list[bytes]:
+    scores = model.scores.astype("<f4").tobytes()
+    made = []
+    for id_, (piece, type_) in enumerate(zip(model.pieces, model.types.tolist(), strict=True)):
+        message = protobuf.written(1, piece) + b"\x15" + scores[4 * id_ : 4 * id_ + 4]
+        made.append(message if type_ == NORMAL else message + protobuf.written(3, type_))
+    for id_, message in model.kept_pieces:
+        # As it was read, unless the piece is another by now.
+        (text, _, score, type_), _, _ = model_file.read(protobuf.written(PIECES, message))
+        if id_ < len(made) and (text, score[0], type_[0]) == (model.pieces[id_], model.scores[id_], model.types[id_]):
+            made[id_] = message
+    return made
+
+
+def normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:
+    """Return the message that a model file has of a normalizer."""
+    says = {
+        "name": normalizer.name,
+        "precompiled_charsmap": normalizer.charsmap,
+        "add_dummy_prefix": normalizer.add_dummy_prefix,
+        "remove_extra_whitespaces": normalizer.remove_extra_whitespaces,
+        "escape_whitespaces": normalizer.escape_whitespaces,
+    }
+    return protobuf.updated(normalizer.spec, _NORMALIZER_FIELDS, says, "normalizer_spec")
+
+
+def trainer_spec(**fields: Any) -> bytes:
+    """Return what a model file says of its training, of fields by their names in TRAINER_FIELDS."""
+    if unknown := fields.keys() - TRAINER_FIELDS.keys():
+        raise OptionError(f"no field of a trainer_spec is {min(unknown)!r}")
+    return protobuf.updated(b"", TRAINER_FIELDS, fields, "trainer_spec")

@@ -1,0 +1,172 @@
+"""Rules in, strings and what to put in their places, a precompiled_charsmap out: a double array that shares its ends.
+
+The form is that of Darts (csrc/charsmap.h). A trie of the strings is made small first, by letting nodes that go on
+alike be one; then each node's children are put where they find room, no two nodes' in one place.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from tokkit._core.charsmap import Charsmap
+from tokkit.errors import OptionError
+
+_LEAF_BELOW, _VALUE = 1 << 8, 1 << 31
+_OFFSET_SHIFT, _MOST_UNITS = 10, 1 << 21
+_BLOCK, _ALL = 256, (1 << 256) - 1
+_LONGEST, _MOST_RULES = 256, 1 << 20
+_OPEN_BLOCKS = 16
+"""Blocks, the last ones with room, in which a node looks for it: more makes the map smaller, and making it slower."""
+_EVERY_OTHER = [sum(1 << i for i in range(_BLOCK) if not i >> bit & 1) for bit in range(8)]
+
+Node = tuple[int, tuple[tuple[int, int], ...]]
+"""The place of the string that ends here, or -1, and (byte, number of the node below) in order."""
+
+
+def compile_rules(rules: Mapping[str, str]) -> bytes:
+    """Return the map that puts `rules[text]` in the place of each text, the longest first; b"" of no rules.
+
+    OptionError for an empty text, or for NUL, which ends strings in a map.
+
+    >>> from tokkit._core.sp_normalize import Normalizer
+    >>> map_ = compile_rules({"a": "A", "ab": "x", "c": ""})
+    >>> Normalizer(map_, add_prefix=False, remove_extra=False, escape=False).normalize("aabcb")
+    b'Axb'
+    """
+    if not rules:
+        return b""
+    strings, places = bytearray(), dict[str, int]()
+    keys = []
+    for source, target in rules.items():
+        if not source or "\0" in source or "\0" in target:
+            raise OptionError(f"the rule {source!r} → {target!r}: a text that is not empty, without NUL, is replaced")
+        if target not in places:
+            places[target] = len(strings)
+            strings += target.encode() + b"\0"
+        keys.append((source.encode(), places[target]))
+    units = _placed(*_small_trie(sorted(keys)))
+    if len(units) > _MOST_UNITS:
+        raise OptionError(f"the rules make {len(units)} units, and a map has up to {_MOST_UNITS}")
+    return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + bytes(strings)
+
+
+def _small_trie(keys: list[tuple[bytes, int]]) -> tuple[list[Node], int]:
+    """Return the nodes of a trie of sorted keys, each once, and the number of the root."""
+    nodes: list[Node] = []
+    numbers: dict[Node, int] = {}
+
+    def number_of(node: Node) -> int:
+        if node not in numbers:
+            numbers[node] = len(nodes)
+            nodes.append(node)
+        return numbers[node]
+
+    # The path to the last key: (the place of its string, the children that are complete) of each node on it.
+    path: list[tuple[int, list[tuple[int, int]]]] = [(-1, [])]
+    last = b""
+
+    def close(depth: int) -> None:
+        while len(path) > depth + 1:
+            value, children = path.pop()
+            path[-1][1].append((last[len(path) - 1], number_of((value, tuple(children)))))
+
+    for key, place in keys:
+        shared = 0
+        while shared < min(len(last), len(key)) and last[shared] == key[shared]:
+            shared += 1
+        close(shared)
+        path += [(-1, []) for _ in key[shared:]]
+        path[-1] = (place, path[-1][1])
+        last = key
+    close(0)
+    return nodes, number_of((-1, tuple(path[0][1])))
+
+
+def _mirrored(mask: int, byte: int) -> int:
+    """Return the mask with bit i at i ^ byte."""
+    for bit in range(8):
+        if byte >> bit & 1:
+            low = _EVERY_OTHER[bit]
+            mask = (mask & low) << (1 << bit) | mask >> (1 << bit) & low
+    return mask
+
+
+def _placed(nodes: list[Node], root: int) -> list[int]:
+    """Return the units of the double array."""
+    units = [0] * _BLOCK
+    free, bases = [_ALL & ~1], [_ALL & ~1]  # the root stands at 0, and no children begin there
+    where: dict[int, int] = {}
+
+    def room_for(labels: list[int]) -> int:
+        for block in [*range(max(0, len(free) - _OPEN_BLOCKS), len(free)), len(free)]:
+            if block == len(free):
+                free.append(_ALL)
+                bases.append(_ALL)
+                units.extend([0] * _BLOCK)
+            fits = bases[block]
+            for label in labels:
+                fits &= _mirrored(free[block], label)
+                if not fits:
+                    break
+            if fits:
+                at = (fits & -fits).bit_length() - 1
+                bases[block] ^= 1 << at
+                for label in labels:
+                    free[block] ^= 1 << (at ^ label)
+                return int(block * _BLOCK + at)
+        raise OptionError("no room")  # which a block of its own has
+
+    # Those with many children first: they need more room together.
+    for number in sorted(range(len(nodes)), key=lambda number: -len(nodes[number][1])):
+        value, children = nodes[number]
+        where[number] = room_for([*([0] if value >= 0 else []), *(byte for byte, _ in children)])
+    for number, (value, children) in enumerate(nodes):
+        base = where[number]
+        if value >= 0:
+            units[base] = _VALUE | value
+        for byte, below in children:
+            at = base ^ byte
+            leaf = _LEAF_BELOW if nodes[below][0] >= 0 else 0
+            units[at] = (at ^ where[below]) << _OFFSET_SHIFT | leaf | byte
+    units[0] = where[root] << _OFFSET_SHIFT
+    # What is in no use must not be taken for a child by 0.
+    for at in range(len(units)):
+        if at and free[at // _BLOCK] >> at % _BLOCK & 1:
+            units[at] = _VALUE
+    return units
+
+
+def decompile(charsmap: bytes) -> list[tuple[str, str]]:
+    """Return the rules of a map as pairs, by the bytes of what is replaced; OptionError for a map that has no end.
+
+    >>> decompile(compile_rules({"a": "A", "ab": "x"}))
+    [('a', 'A'), ('ab', 'x')]
+    """
+    if not charsmap:
+        return []
+    Charsmap(charsmap)  # which checks it
+    n = int.from_bytes(charsmap[:4], "little") // 4
+    units, strings = struct.unpack_from(f"<{n}I", charsmap, 4), charsmap[4 + 4 * n :]
+    below: dict[int, list[tuple[int, int]]] = {}
+    for at, unit in enumerate(units):
+        byte = unit & (_VALUE | 0xFF)
+        if at and 0 < byte <= 0xFF:  # it can only be the child by this byte of what has its children there
+            below.setdefault(at ^ byte, []).append((at, byte))
+    found: list[tuple[bytes, bytes]] = []
+    stack = [(b"", _offset(units[0]))]
+    while stack:
+        key, base = stack.pop()
+        if len(key) > _LONGEST or len(found) > _MOST_RULES:
+            raise OptionError(f"the map has rules of more than {_LONGEST} bytes, or more than {_MOST_RULES}")
+        for at, byte in below.get(base, ()):
+            longer, next_base = key + bytes([byte]), at ^ _offset(units[at])
+            stack.append((longer, next_base))
+            if units[at] & _LEAF_BELOW:
+                place = units[next_base] & ~_VALUE
+                found.append((longer, strings[place : strings.index(b"\0", place)]))
+    return [(key.decode(errors="replace"), value.decode()) for key, value in sorted(found)]
+
+
+def _offset(unit: int) -> int:
+    return unit >> _OFFSET_SHIFT << (8 if unit & 1 << 9 else 0)

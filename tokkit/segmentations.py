@@ -1,0 +1,137 @@
+"""A SentencePiece model and a normalized text in, other segmentations than the best out: n-best, samples, entropy.
+
+What `encode` gives is the best segmentation; these are for subword regularization (Kudo 2018, "Subword
+Regularization", §3) and BPE-dropout (Provilkov et al. 2020). A text is normalized as `segments` of the engine gives
+it, with U+2581 for spaces; ids are uint32 (n,), spans int64 (n, 2) in its bytes, scores logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.sp_engine import SentencePieceEncoder
+from tokkit._core.sp_lattice import Lattice, Text
+from tokkit.errors import OptionError
+from tokkit.sentencepiece_engine import encoder_of
+from tokkit.sentencepiece_model import SentencePieceModel
+
+Ids = NDArray[np.uint32]
+Spans = NDArray[np.int64]
+
+MOST_NBEST = 1024
+"""What sentencepiece takes more for."""
+
+
+class Segmentations:
+    """Segments texts by one model, of the kind "unigram" or "bpe". Safe to share between threads; `rng` is not."""
+
+    def __init__(self, model: SentencePieceModel) -> None:
+        """OptionError for a model of words or characters: those have one segmentation."""
+        encoder = encoder_of(model)
+        if not isinstance(encoder, SentencePieceEncoder):
+            raise OptionError(f"a model of the kind {model.kind!r} has one segmentation of a text")
+        self._encoder = encoder
+        self._bpe = model.kind == "bpe"
+
+    def _lattice(self, normalized: bytes, what: str) -> Lattice:
+        if self._bpe:
+            raise OptionError(f"{what} is for Unigram models; BPE has no probabilities")
+        return Lattice(self._encoder, normalized)
+
+    def nbest(self, normalized: bytes, n: int) -> list[tuple[Ids, Spans, float]]:
+        """Return the n segmentations of the greatest score, the best first, fewer if there are no more.
+
+        OptionError for BPE. As in sentencepiece n is at most 1024, and n = 1 is the encoder's own.
+        """
+        _check_count("n", n)
+        lattice = self._lattice(normalized, "n-best")
+        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MOST_NBEST))
+
+    def sample(
+        self, normalized: bytes, *, alpha: float, nbest_size: int = -1, rng: np.random.Generator
+    ) -> tuple[Ids, Spans]:
+        """Return a segmentation by chance, with a probability as of exp(alpha × score).
+
+        From all of them with `nbest_size` -1, else from as many of the best; 0 and 1 give the best. Of BPE, `alpha` is
+        the chance of each merge to be left out, and `nbest_size` has no meaning.
+        """
+        _check_alpha(alpha)
+        if self._bpe:
+            return Text(self._encoder, normalized).merge(alpha, _seed(rng))
+        lattice = self._lattice(normalized, "sampling")
+        if nbest_size < 0:
+            ids, spans, _ = lattice.sample(alpha, _seed(rng), 1)[0]
+            return ids, spans
+        if nbest_size < 2:
+            ids, spans, _ = lattice.best()
+            return ids, spans
+        ways = lattice.nbest(min(nbest_size, MOST_NBEST))
+        scores = alpha * np.array([score for _, _, score in ways])
+        weights = np.exp(scores - scores.max())
+        ids, spans, _ = ways[int(rng.choice(len(ways), p=weights / weights.sum()))]
+        return ids, spans
+
+    def sample_and_score(
+        self,
+        normalized: bytes,
+        *,
+        n: int,
+        alpha: float,
+        without_replacement: bool = False,
+        include_best: bool = False,
+        rng: np.random.Generator,
+    ) -> list[tuple[Ids, Spans, float]]:
+        """Return n segmentations by chance, each with the logarithm of its probability.
+
+        `without_replacement` no two are equal, there may be fewer, and the scores are the logarithms of the
+        probabilities to be among them (Kool et al. 2019, "Stochastic beams and where to find them", §4.1).
+        `include_best`, only with that, puts the best one first, with the score 0.
+        """
+        _check_count("n", n)
+        _check_alpha(alpha)
+        lattice = self._lattice(normalized, "sampling with scores")
+        if include_best and not without_replacement:
+            raise OptionError("include_best is for samples without_replacement: others may hold the best one anyway")
+        if not without_replacement:
+            return lattice.sample(alpha, _seed(rng), n)
+        # One more than wanted: its noisy score is the threshold that those before it have passed.
+        ways = lattice.sample_apart(alpha, _seed(rng), n + 1)
+        found: list[tuple[Ids, Spans, float]] = []
+        if include_best:
+            best = lattice.nbest(1)[0]
+            found.append((best[0], best[1], 0.0))
+            others = [way for way in ways if not np.array_equal(way[1], best[1])]
+            ways = others if len(others) < len(ways) else ways[:-1]
+        threshold = ways[-1][2] if len(ways) + len(found) > n else -math.inf
+        kept = ways[: n - len(found)]
+        return found + [(ids, spans, _inclusion(score, threshold)) for ids, spans, _, score in kept]
+
+    def entropy(self, normalized: bytes, *, alpha: float) -> float:
+        """Return the entropy of all segmentations, in nats, with probabilities as of exp(alpha × score)."""
+        _check_alpha(alpha)
+        return self._lattice(normalized, "the entropy").entropy(alpha)
+
+
+def _inclusion(score: float, threshold: float) -> float:
+    """Return log(1 - exp(-exp(score - threshold))): that a noisy score passes the threshold."""
+    x = score - threshold
+    if x == math.inf or x > 50:
+        return 0.0
+    return x - math.exp(x) / 2 if x < -30 else math.log(-math.expm1(-math.exp(x)))
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(1 << 63))
+
+
+def _check_count(name: str, n: int) -> None:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise OptionError(f"{name} is {n!r}; it must be an int of at least 1")
+
+
+def _check_alpha(alpha: float) -> None:
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)) or not 0 <= alpha < math.inf:
+        raise OptionError(f"alpha is {alpha!r}; it must be a number of at least 0")

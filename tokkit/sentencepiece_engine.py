@@ -1,0 +1,202 @@
+"""A definition with a SentencePiece model in, an engine out: text → ids as SentencePiece makes them, in the core.
+
+Special tokens that a caller allows are found in the text as it stands, and what is between two of them is a text of
+its own, with a space before it where the model puts one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.aligned import AlignedText
+from tokkit._core.sp_engine import SentencePieceEncoder
+from tokkit._core.sp_whole import WholeEncoder
+from tokkit._core.special import SpecialMatcher
+from tokkit._core.text import to_utf8
+from tokkit.batch_parts import in_parts
+from tokkit.definition import Definition
+from tokkit.engine import Special
+from tokkit.engine import WholeEncoder as WholeFileEncoder
+from tokkit.errors import OptionError, SpecialTokenError
+from tokkit.sentencepiece_model import SPACE, SentencePieceModel
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+
+
+CACHE_UNITS = 1 << 18
+"""Units, of 32 bytes each, that one thread's cache holds at most; it begins with an eighth of that."""
+
+
+def encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
+    """Return what encodes texts with a model in the core."""
+    normalizer = model.normalizer
+    if model.kind in ("unigram", "bpe"):
+        return SentencePieceEncoder(
+            model.pieces.blob,
+            model.pieces.offsets,
+            model.scores,
+            model.types,
+            charsmap=normalizer.charsmap,
+            unknown=model.unk_id,
+            bpe=model.kind == "bpe",
+            byte_fallback=model.byte_fallback,
+            dummy_prefix=normalizer.add_dummy_prefix,
+            remove_extra=normalizer.remove_extra_whitespaces,
+            escape=normalizer.escape_whitespaces,
+            suffix=model.treat_whitespace_as_suffix,
+            cache_units=CACHE_UNITS,
+        )
+    return WholeEncoder(
+        model.kind,
+        model.pieces.blob,
+        model.pieces.offsets,
+        model.scores,
+        model.types,
+        charsmap=normalizer.charsmap,
+        add_prefix=normalizer.add_dummy_prefix,
+        remove_extra=normalizer.remove_extra_whitespaces,
+        escape=normalizer.escape_whitespaces,
+        suffix=model.treat_whitespace_as_suffix,
+        byte_fallback=model.byte_fallback,
+    )
+
+
+class SentencePieceEngine:
+    """Runs one definition in the core. Safe to share between threads."""
+
+    cuts = False
+    encoder = None
+    split_engine = "model"
+    split_reason = ""
+    unreachable = 0
+
+    def __init__(self, definition: Definition) -> None:
+        if not isinstance(definition.model, SentencePieceModel):
+            raise OptionError(f"this engine is for SentencePiece models, not for {type(definition.model).__name__}")
+        if unusual := [token.content for token in definition.added_tokens if not token.plain]:
+            raise OptionError(f"with a SentencePiece model, added tokens are found as they stand; see {unusual[0]!r}")
+        self._definition = definition
+        self._model = definition.model
+        self.core = encoder_of(definition.model)
+        """What encodes a text in which no added token is looked for."""
+        self._special_ids = dict(definition.special_tokens)
+        self._always = {token.content: token.id for token in definition.added_tokens if not token.special}
+        self._none = _matcher(self._always)
+        self._all = _matcher({**self._always, **self._special_ids})
+
+    def special_name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another."""
+        return next((text for text, i in self._special_ids.items() if i == id_), None)
+
+    def matcher(self, special: Special, text: Text | None = None) -> SpecialMatcher | None:
+        """Return what finds the special tokens that `special` allows; SpecialTokenError as `Engine.matcher` has it."""
+        if isinstance(special, str):
+            if special == "all":
+                return self._all
+            if special not in ("text", "raise"):
+                raise OptionError(
+                    f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
+                )
+            if special == "raise" and text is not None:
+                self._refuse(to_utf8(text))
+            return self._none
+        allowed = frozenset(special)
+        if unknown := allowed.difference(self._special_ids):
+            raise OptionError(
+                f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self._special_ids)}"
+            )
+        return _matcher({**self._always, **{text: self._special_ids[text] for text in allowed}})
+
+    def _refuse(self, utf8: bytes) -> None:
+        at = 0
+        while self._all is not None and (found := self._all.find(utf8, at)):
+            at = found[1]
+            if (name := self.special_name(found[2])) is not None:
+                raise SpecialTokenError(
+                    f"the text holds the special token {name!r} at byte {found[0]}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        return self.core.encode(text, self._none if special == "text" else self.matcher(special, text))
+
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array."""
+        return self.core.encode_array(text, self._none if special == "text" else self.matcher(special, text))
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        return self.core.count(text, self.matcher(special, text))
+
+    def encode_batch(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        special = special if isinstance(special, str) else frozenset(special)
+        if special == "raise":
+            for text in texts:
+                self.matcher(special, text)
+        matcher = self.matcher(special)
+        return in_parts(list(texts), threads, lambda part: self.core.encode_several(part, matcher))
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> WholeFileEncoder:
+        """Return what encodes a file, as one text."""
+        return WholeFileEncoder(self, special, narrow)
+
+    def aligned(
+        self, text: Text, special: Special
+    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
+        """Return (utf8, ids, byte spans (n, 2), words) for a text; a word begins where a token begins with a space."""
+        utf8 = to_utf8(text)
+        ids, spans = self.core.aligned(utf8, self.matcher(special, text))
+        return utf8, ids, spans, self._words(ids)
+
+    def surfaces(self, text: Text, special: Special, ids: object, words: object) -> None:
+        """Return None: each token stands for what it covers."""
+
+    def _words(self, ids: NDArray[np.uint32]) -> NDArray[np.int32]:
+        if not len(ids):
+            return np.empty(0, dtype=np.int32)
+        begins = self._begins_word[ids]
+        if self._model.treat_whitespace_as_suffix:
+            begins = np.append(False, begins[:-1])
+        begins[0] = False
+        alone = np.isin(ids, list(self._definition.added_ids.values()))
+        begins[1:] |= alone[1:] | alone[:-1]
+        return np.cumsum(begins, dtype=np.int32)
+
+    @functools.cached_property
+    def _begins_word(self) -> NDArray[np.bool_]:
+        """Whether a token begins with a space, or ends with it where that is its place."""
+        vocab, width = self._definition.vocab, len(SPACE)
+        bytes_ = np.frombuffer(vocab.blob, dtype=np.uint8)
+        lengths = np.diff(vocab.offsets)
+        at = vocab.offsets[1:] - width if self._model.treat_whitespace_as_suffix else vocab.offsets[:-1]
+        found = lengths >= width
+        for k in range(width):
+            found[found] &= bytes_[at[found] + k] == SPACE[k]
+        return found
+
+    def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
+        """Yield the text as the model sees it: with no other stages, the alignment is for `aligned` to give."""
+        self.matcher(special, text)
+        yield "normalizer", AlignedText(self.core.segments(to_utf8(text))[0])
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches."""
+        return self.core.cache_info()
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return no merges: those of SentencePiece's BPE go by scores."""
+        return np.empty((0, 3), dtype=np.uint32)
+
+
+def _matcher(tokens: dict[str, int]) -> SpecialMatcher | None:
+    return SpecialMatcher({text.encode(): id_ for text, id_ in tokens.items()}) if tokens else None

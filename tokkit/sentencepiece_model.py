@@ -1,0 +1,150 @@
+"""What a SentencePiece model file says in, `SentencePieceModel` out: pieces, scores, kinds and rules, as plain data.
+
+Formats read and write it, trainers return it, `sentencepiece_engine` runs it. Nothing here runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.token_tables import TokenIndex
+from tokkit.definition import AddedToken, Definition
+from tokkit.errors import OptionError, VocabError
+from tokkit.vocab import Vocab
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""The types of pieces, by the numbers that model files have for them."""
+Kind = Literal["unigram", "bpe", "word", "char"]
+KINDS: tuple[Kind, ...] = ("unigram", "bpe", "word", "char")
+"""The kinds of models, in the order of the numbers, from 1 on, that model files have for them."""
+SPACE = "\u2581".encode()
+"""What stands for a space in pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentencePieceNormalizer:
+    """How a text is changed before it is cut, or a decoded one afterwards.
+
+    `charsmap` is a map in the form of `tokkit._core.charsmap`, empty for none; `name` is what a file calls it, and
+    decides nothing. `spec` is the message as it was read, without the map: what is written again.
+    """
+
+    name: str = "identity"
+    charsmap: bytes = field(default=b"", repr=False)
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    escape_whitespaces: bool = True
+    spec: bytes = field(default=b"", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SentencePieceModel:
+    """A SentencePiece model as it is: piece `i` has the id `i`, `scores[i]` (float32) and `types[i]` (uint8).
+
+    Exactly one piece is of the type UNKNOWN. With `byte_fallback` there is a BYTE piece <0x00> … <0xFF> for each byte.
+    `bos_piece`, `eos_piece`, `pad_piece` name control pieces, where there are such. What is compared and what is run
+    is all but `trainer_spec`, `kept_pieces` and `others`, which are raw parts of the file: they are written again.
+    """
+
+    kind: Kind
+    pieces: Vocab
+    scores: NDArray[np.float32]
+    types: NDArray[np.uint8]
+    normalizer: SentencePieceNormalizer = SentencePieceNormalizer()
+    denormalizer: SentencePieceNormalizer | None = None
+    treat_whitespace_as_suffix: bool = False
+    byte_fallback: bool = False
+    unk_surface: str = " \u2047 "
+    unk_piece: str = "<unk>"
+    bos_piece: str = "<s>"
+    eos_piece: str = "</s>"
+    pad_piece: str = "<pad>"
+    trainer_spec: bytes = field(default=b"", repr=False, compare=False)
+    kept_pieces: tuple[tuple[int, bytes], ...] = field(default=(), repr=False, compare=False)
+    others: bytes = field(default=b"", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise OptionError(f"the kind of model is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+        n = self.pieces.n_ids
+        for name, dtype in (("scores", np.float32), ("types", np.uint8)):
+            values = np.array(getattr(self, name), dtype=dtype)  # a copy, so that nobody can change it
+            if values.shape != (n,):
+                raise VocabError(f"{name} have the shape {values.shape}, and there are {n} pieces")
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        if len(self.pieces) != n:
+            raise VocabError(f"the piece {int(np.argmin(np.diff(self.pieces.offsets)))} is empty")
+        if not np.all(finite := np.isfinite(self.scores)):
+            raise VocabError(f"the score of piece {np.argmin(finite)} is {self.scores[np.argmin(finite)]}")
+        if n and not 1 <= int(self.types.min()) <= int(self.types.max()) <= BYTE:
+            raise VocabError(f"types run from {NORMAL} to {BYTE}; {self.types.min()} to {self.types.max()} were given")
+        unknown = np.flatnonzero(self.types == UNKNOWN)
+        if len(unknown) != 1:
+            raise VocabError(f"{len(unknown)} pieces are of the type unknown; one is needed")
+        self._check_twice()
+        self._check_bytes()
+
+    def _check_twice(self) -> None:
+        again = TokenIndex(self.pieces.blob, self.pieces.offsets).twice
+        if again >= 0:
+            piece = self.pieces[again]
+            raise VocabError(f"the pieces {self.pieces[piece]} and {again} are both {piece.decode(errors='replace')!r}")
+
+    def _check_bytes(self) -> None:
+        names = {self.pieces[id_] for id_ in np.flatnonzero(self.types == BYTE).tolist()}
+        if names and not self.byte_fallback:
+            raise VocabError(f"{min(names).decode(errors='replace')!r} is of the type byte, without byte_fallback")
+        wanted = {b"<0x%02X>" % byte for byte in range(256)}
+        if self.byte_fallback and names != wanted:
+            other = min(names ^ wanted).decode(errors="replace")
+            raise VocabError(f"byte_fallback needs a byte piece for each byte, <0x00> to <0xFF>; see {other!r}")
+
+    def ids_of(self, *types: int) -> list[int]:
+        """Return the ids of the pieces of some types, rising."""
+        ids: list[int] = np.flatnonzero(np.isin(self.types, types)).tolist()
+        return ids
+
+    @property
+    def unk_id(self) -> int:
+        """The id of the unknown piece."""
+        return int(np.flatnonzero(self.types == UNKNOWN)[0])
+
+    def _control(self, piece: str) -> int:
+        id_ = self.pieces.get(piece.encode())
+        return -1 if id_ is None or self.types[id_] != CONTROL else id_
+
+    @property
+    def bos_id(self) -> int:
+        """The id of the control piece that begins a text; -1 where there is none."""
+        return self._control(self.bos_piece)
+
+    @property
+    def eos_id(self) -> int:
+        """The id of the control piece that ends a text; -1 where there is none."""
+        return self._control(self.eos_piece)
+
+    @property
+    def pad_id(self) -> int:
+        """The id of the control piece that fills up; -1 where there is none."""
+        return self._control(self.pad_piece)
+
+    def restricted(self, valid: Collection[bytes]) -> SentencePieceModel:
+        """Return the model with the pieces `valid` and those of one character alone; other normal ones are unused."""
+        types = self.types.copy()
+        for id_ in self.ids_of(NORMAL, UNUSED):
+            piece = self.pieces[id_]
+            kept = piece in valid or len(piece.decode(errors="replace")) == 1
+            types[id_] = NORMAL if kept else UNUSED
+        return replace(self, types=types)
+
+
+def definition_of(model: SentencePieceModel) -> Definition:
+    """Return the definition that runs a model: control and unknown pieces are its special tokens."""
+    special = [AddedToken(model.pieces[id_].decode(), id_, special=True) for id_ in model.ids_of(CONTROL, UNKNOWN)]
+    return Definition(model.pieces, model, None, added_tokens=tuple(special))

@@ -1,0 +1,144 @@
+"""A corpus and rules in, normalized words, their alphabet and units out: what SentencePiece models are trained from."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit._core.piece_units import PieceRules
+from tokkit._core.sp_normalize import Normalizer
+from tokkit.corpus.readers import Block
+from tokkit.errors import CorpusError
+from tokkit.pretokenizers.choice import choose
+from tokkit.trainers.counts import Counter
+
+SPACE_MARK = "\u2581"
+UNKNOWN_MARK = "\u2585"
+"""Lines that hold it are left out, as sentencepiece, which writes it for unknown characters, does."""
+BOUNDARY = "\t"
+"""What symbols of the user's are replaced by."""
+NO_CHARACTERS = "\0 " + UNKNOWN_MARK + BOUNDARY
+"""What never is in the alphabet."""
+
+logger = logging.getLogger("tokkit")
+
+
+@dataclass
+class LeftOut:
+    """Lines that were left out, by reason."""
+
+    too_long: int = 0
+    reserved: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tell(self, longest: int) -> None:
+        """Warn of them."""
+        if self.too_long:
+            logger.warning(
+                "%d lines of more than %d bytes are left out, as sentencepiece does; max_sentence_length=None keeps "
+                "all", self.too_long, longest,
+            )  # fmt: skip
+        if self.reserved:
+            logger.warning("%d lines are left out that hold %s, which is reserved", self.reserved, UNKNOWN_MARK)
+
+
+def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
+    """Return what counts lines, or, where not `whole`, what spaces cut them into, which is far less to normalize.
+
+    A word then has to be normalized as it would be in its line: so a block with U+2581, which a line loses at its end,
+    is counted by lines whatever is asked for.
+    """
+    lines: Any = choose(r"[^\n]+", keep_unmatched=False).split
+    words: Any = choose(r"[^ \n]+", keep_unmatched=False).split
+
+    def count(table: WordCounts, block: Block, errors: str) -> None:
+        if table.cancelled:
+            return
+        data = _without_bad_lines(_in_lines(block).data, longest, left_out)
+        by = lines if whole or SPACE_MARK.encode() in data else words
+        if data and table.add_text(data, by) >= 0:
+            block = block.validated(errors)  # where this raises, it tells of the file's own offset
+            table.add_text(_without_bad_lines(_in_lines(block).data, longest, LeftOut()), by)
+
+    return Counter(count)
+
+
+def _in_lines(block: Block) -> Block:
+    """Return a block whose documents all end in a line's end."""
+    if (packed := block.packed_ends()) is None:
+        return block
+    ends = np.frombuffer(packed, dtype=np.int64).tolist()
+    documents = (block.data[start:end] for start, end in zip([0, *ends], ends, strict=False))
+    return replace(block, data=b"\n".join(documents), unit="line", ends=None)
+
+
+def _without_bad_lines(data: bytes, longest: int | None, left_out: LeftOut) -> bytes:
+    """Return a text without its lines that are too long or hold U+2585."""
+    mark = UNKNOWN_MARK.encode()
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    lengths = np.diff(ends, prepend=-1) - 1
+    too_long = set() if longest is None else set(np.flatnonzero(lengths > longest).tolist())
+    last = int(ends[-1]) + 1 if len(ends) else 0
+    if longest is not None and len(data) - last > longest:
+        too_long.add(len(ends))
+    reserved: set[int] = set()
+    at = data.find(mark)
+    while at >= 0:
+        reserved.add(int(np.searchsorted(ends, at)))
+        at = data.find(mark, at + 1)
+    reserved -= too_long
+    if not too_long and not reserved:
+        return data
+    with left_out.lock:
+        left_out.too_long += len(too_long)
+        left_out.reserved += len(reserved)
+    kept, start = [], 0
+    for line in sorted(too_long | reserved):
+        kept.append(data[start : int(ends[line - 1]) + 1 if line else 0])
+        start = int(ends[line]) + 1 if line < len(ends) else len(data)
+    return b"".join([*kept, data[start:]])
+
+
+def normalized_words(
+    texts: WordCounts, rules: PieceRules, normalizer: Normalizer, symbols: Sequence[str]
+) -> WordCounts:
+    """Return the words of counted texts; where one of the symbols stands, which the normalizer kept, there is a tab."""
+    blob = texts.packed()[0] if symbols else b""
+    found = [symbol for symbol in symbols if SPACE_MARK in symbol or symbol.encode() in blob]
+    if not found:
+        return rules.words(texts, normalizer)
+    by_length = sorted((symbol.encode() for symbol in symbols), key=len, reverse=True)
+    pattern = re.compile(b"|".join(map(re.escape, by_length)))
+    apart = WordCounts()
+    for text, count in texts.items():
+        apart.add_word(pattern.sub(BOUNDARY.encode(), normalizer.normalize(text)) or BOUNDARY.encode(), count)
+    as_it_is = Normalizer(b"", [], add_prefix=False, remove_extra=False, escape=True)
+    return rules.words(apart, as_it_is)
+
+
+def alphabet_of(words: WordCounts, coverage: float, required: str) -> dict[str, int]:
+    """Return characters and how often they occur, the most frequent first, of equals the lesser.
+
+    As many as it takes to cover a part of all, and `required` ones, whether they occur or not.
+    """
+    counts = {chr(code): times for code, times, _ in words.characters()}
+    total = sum(counts.values())
+    by_count = sorted(counts, key=lambda c: (-counts[c], c))
+    kept = {c: counts.get(c, 0) for c in required}
+    covered = 0
+    for character in by_count:
+        if covered / total >= coverage:
+            break
+        covered += counts[character]
+        if character not in NO_CHARACTERS:
+            kept[character] = counts[character]
+    if not kept:
+        raise CorpusError("the corpus has no character to train from")
+    return dict(sorted(kept.items(), key=lambda item: (-item[1], item[0])))
