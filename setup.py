@@ -16,6 +16,8 @@ UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
 BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
+LANES = ["scalar", "avx2", "avx512"]
+NUMBERS = ["attend", "linear", "rows"]
 SOURCES = {
     "text": TEXT,
     "pattern": ["dfa.c"],
@@ -46,6 +48,7 @@ SOURCES = {
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
+    **{name: ["isa.c", "crew.c", f"{name}.c", *(f"{name}_{isa}.c" for isa in LANES)] for name in NUMBERS},
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 

@@ -1,0 +1,16 @@
+/* 4 x 4 floats in, the same transposed out, by the SSE that every x86-64 has. */
+#ifndef TK_LANES_FOUR_H
+#define TK_LANES_FOUR_H
+#include <immintrin.h>
+#include "base.h"
+
+TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step) {
+    __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + step);
+    __m128 c = _mm_loadu_ps(from + 2 * step), d = _mm_loadu_ps(from + 3 * step);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(to, a);
+    _mm_storeu_ps(to + to_step, b);
+    _mm_storeu_ps(to + 2 * to_step, c);
+    _mm_storeu_ps(to + 3 * to_step, d);
+}
+#endif
