@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,6 +60,8 @@ def floats(array: ArrayLike, name: str) -> Floats:
     >>> floats([[0.5, 1.0]], "x").dtype
     dtype('float32')
     """
+    if type(array) is np.ndarray and array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
     made = np.asarray(array)
     if made.dtype.kind != "f":
         raise TypeError(f"{name} is an array of {made.dtype}; give floating point (float32, float64 or float16)")
@@ -76,7 +79,7 @@ def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
         raise ShapeError(f"{name} has shape {array.shape}; its last axis must be {columns}")
     if array.ndim == 2:
         return array
-    return array.reshape(int(np.prod(array.shape[:-1])), array.shape[-1])
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Floats:
