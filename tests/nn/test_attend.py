@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -172,3 +173,21 @@ def test_the_kernel_refuses_what_does_not_fit() -> None:
             run(q, k, v, isa=None, q_starts=np.array(starts, dtype=np.int64), k_starts=np.array(starts, dtype=np.int64))
     with pytest.raises(ValueError, match="isa"):
         run(q, k, v, isa="sse9")
+
+
+DIGEST = """
+import hashlib, numpy as np
+from tokkit import nn
+config = nn.TransformerConfig(dim=32, n_heads=4, n_layers=2, causal=True, kind="int8")
+x = np.random.default_rng(0).standard_normal((2, 20, 32))
+y = nn.Encoder(config, nn.initial(config.shapes(), seed=1, std=0.2))(x)
+print(hashlib.sha256(y.tobytes()).hexdigest(), *y[0, 0, :8].tolist())
+"""
+
+
+def test_the_instruction_set_of_a_process_is_that_of_its_environment(run: Callable[..., str]) -> None:
+    seen = {name: run(DIGEST, TOKKIT_ISA=name).split() for name in isas()}
+    # Not all equal to the last bit: each sums in its own order.
+    values = np.array([numbers for _, *numbers in seen.values()], dtype=np.float64)
+    assert np.ptp(values, axis=0).max() < 1e-2
+    assert run(DIGEST).split() == seen[isas()[-1]]

@@ -72,6 +72,10 @@ int tk_attention_run(const tk_attention *a, int isa, int threads) {
     size_t all = a->batch * job.kv_heads * job.parts;
     if (!all) return TK_OK;
     if ((size_t)threads > all) threads = (int)all;
+    /* A thread costs some 20 µs, which is 2 million products of one core; in packed batches rows count once. */
+    double rows = (double)(a->q_starts ? (size_t)a->q_starts[a->batch] : a->batch * a->n_queries);
+    double worth = 1 + rows * (double)a->heads * (double)a->n_keys * (double)(a->d + a->dv) / 2e6;
+    if (threads > worth) threads = (int)worth;
     if (threads > TK_CREW_MOST) threads = TK_CREW_MOST;
     job.room_each = tk_attention_room(a);
     job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));

@@ -32,13 +32,24 @@ TK_INLINE void score_some(const int qs, const tk_attention *a, const tk_rows *t,
     for (int i = 0; i < keys; i++) {
         size_t j = key + (size_t)i < n ? key + (size_t)i : n - 1;
         at[i] = k + (ptrdiff_t)j * a->k_by.row;
-        /* What the next two groups of keys will read. */
-        if (row == 0 && j + 2 * (size_t)keys < n)
+        /* What the next two groups of keys will read, before these are. */
+        if (qs > 1 && row == 0 && j + 2 * (size_t)keys < n)
             for (size_t d = 0; d < a->d; d += 16) TK_PREFETCH(at[i] + 2 * keys * a->k_by.row + d);
     }
     const float *q = t->q + row * t->wide;
+    const size_t whole = a->d / VL * VL;
+    const ptrdiff_t ahead = AHEAD * a->k_by.row;
     size_t d = 0;
-    for (; d + VL <= a->d; d += VL) {
+    if (qs == 1) { /* one key after another, as they lie in memory */
+#pragma GCC unroll 16
+        for (int i = 0; i < keys; i++)
+            for (d = 0; d < whole; d += VL) {
+                if (row == 0 && d % 16 == 0) TK_PREFETCH(at[i] + ahead + d);
+                acc[i] = v_fma(v_load(q + d), v_load(at[i] + d), acc[i]);
+            }
+        d = whole;
+    }
+    for (; d < whole; d += VL) {
         vf x[4];
 #pragma GCC unroll 4
         for (int r = 0; r < qs; r++) x[r] = v_load(q + r * t->wide + d);
@@ -89,12 +100,12 @@ TK_INLINE void weigh_row(tk_rows *t, size_t row, size_t n) {
     float m = v_top(top);
     top = v_set1(m);
     for (size_t j = 0; j < n; j += VL) {
-        vf p = v_exp2(v_sub(v_load(s + j), top));
+        vf p = v_exp2_down(v_sub(v_load(s + j), top));
         v_store(s + j, p);
         sum = v_add(sum, p);
     }
     float changed[VL];
-    v_store(changed, v_exp2(v_set1(t->m[row] - m)));
+    v_store(changed, v_exp2_down(v_set1(t->m[row] - m)));
     t->alpha[row] = changed[0];
     t->l[row] = t->l[row] * changed[0] + v_sum(sum);
     t->m[row] = m;

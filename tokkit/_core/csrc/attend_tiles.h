@@ -19,15 +19,14 @@ typedef struct {
 
 TK_INLINE void load_queries(const int w, const tk_attention *a, const tk_head *h, tk_tile *t) {
     const float *q = h->q + (ptrdiff_t)t->first * a->q_by.row;
-    const vf by = v_set1(a->scale * TK_LOG2E);
+    const float by = a->scale * TK_LOG2E;
     size_t d = a->d, fours = d & ~(size_t)3, rows = t->n & ~(size_t)3;
     for (size_t l = 0; l < rows; l += 4)
         for (size_t i = 0; i < fours; i += 4)
-            transpose_four(q + (ptrdiff_t)l * a->q_by.row + i, a->q_by.row, t->q + i * w + l, w);
+            transpose_four(q + (ptrdiff_t)l * a->q_by.row + i, a->q_by.row, t->q + i * w + l, w, by);
     for (size_t l = 0; l < (size_t)w; l++)
         for (size_t i = l < rows ? fours : 0; i < d; i++)
-            t->q[i * w + l] = l < t->n ? q[(ptrdiff_t)l * a->q_by.row + i] : 0;
-    for (size_t i = 0; i < d * w; i += VL) v_store(t->q + i, v_mul(v_load(t->q + i), by));
+            t->q[i * w + l] = l < t->n ? q[(ptrdiff_t)l * a->q_by.row + i] * by : 0;
 }
 
 TK_INLINE void score_rows(const int rows, const int nv, const tk_attention *a, const float *k, const tk_tile *t,
@@ -81,7 +80,7 @@ TK_INLINE void add_bias(const int nv, const tk_attention *a, const tk_head *h, c
     size_t rows = t->n & ~(size_t)3, fours = n & ~(size_t)3;
     for (size_t l = 0; l < rows; l += 4)
         for (size_t j = 0; j < fours; j += 4)
-            transpose_four(add + (ptrdiff_t)l * a->add_by.row + j, a->add_by.row, t->bias + j * w + l, w);
+            transpose_four(add + (ptrdiff_t)l * a->add_by.row + j, a->add_by.row, t->bias + j * w + l, w, 1);
     for (size_t l = 0; l < (size_t)w; l++)
         for (size_t j = l < rows ? fours : 0; j < n; j++)
             t->bias[j * w + l] = l < t->n ? add[(ptrdiff_t)l * a->add_by.row + j] : 0;
@@ -102,9 +101,15 @@ TK_INLINE int any_allowed(const tk_attention *a, const uint8_t *allow, size_t ro
 
 TK_INLINE void keep_band(const int nv, const tk_attention *a, const tk_tile *t, size_t key, size_t n) {
     const int w = nv * VL;
-    const ptrdiff_t first = (ptrdiff_t)t->first + a->offset;
+    const ptrdiff_t first = (ptrdiff_t)t->first + a->offset, last = first + (ptrdiff_t)t->n - 1;
+    /* Keys that all of the tile's queries see lie between these. */
+    const ptrdiff_t seen_from = last - a->left - (ptrdiff_t)key, seen_to = first + a->right - (ptrdiff_t)key;
     const vf none = v_set1(-INFINITY);
     for (size_t j = 0; j < n; j++) {
+        if ((ptrdiff_t)j >= seen_from && (ptrdiff_t)j <= seen_to) {
+            j = seen_to < (ptrdiff_t)n ? (size_t)seen_to : n;
+            continue;
+        }
         ptrdiff_t from = (ptrdiff_t)(key + j) - a->right - first, to = (ptrdiff_t)(key + j) + a->left - first;
         vf low = v_set1((float)(from < 0 ? 0 : from > w ? w : from));
         vf high = v_set1((float)(to < 0 ? -1 : to > w ? w : to));
@@ -167,7 +172,7 @@ TK_INLINE int store_outputs(const int nv, const tk_attention *a, const tk_head *
     size_t rows = t->n & ~(size_t)3, fours = a->dv & ~(size_t)3;
     for (size_t r = 0; r < rows; r += 4)
         for (size_t d = 0; d < fours; d += 4)
-            transpose_four(t->o + d * w + r, w, out + (ptrdiff_t)r * a->out_by.row + d, a->out_by.row);
+            transpose_four(t->o + d * w + r, w, out + (ptrdiff_t)r * a->out_by.row + d, a->out_by.row, 1);
     for (size_t r = 0; r < t->n; r++)
         for (size_t d = r < rows ? fours : 0; d < a->dv; d++) out[(ptrdiff_t)r * a->out_by.row + d] = t->o[d * w + r];
     return 1;
@@ -193,10 +198,10 @@ TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *
     for (int i = 0; i < nv; i++) {
         vf top = m[i], sum = v_set1(0);
         for (j = 0; j < n; j++) top = v_max(top, v_load(t->s + (j * nv + i) * VL));
-        alpha[i] = v_exp2(v_sub(m[i], top));
+        alpha[i] = v_exp2_down(v_sub(m[i], top));
         m[i] = top;
         for (j = 0; j < n; j++) {
-            vf p = v_exp2(v_sub(v_load(t->s + (j * nv + i) * VL), top));
+            vf p = v_exp2_down(v_sub(v_load(t->s + (j * nv + i) * VL), top));
             v_store(t->s + (j * nv + i) * VL, p);
             sum = v_add(sum, p);
         }

@@ -157,8 +157,8 @@ TK_INLINE vf v_sums(vf *a) {
     return r;
 }
 
-TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step) {
+TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step, float by) {
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) to[j * to_step + i] = from[i * step + j];
+        for (int j = 0; j < 4; j++) to[j * to_step + i] = from[i * step + j] * by;
 }
 #endif

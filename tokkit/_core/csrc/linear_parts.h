@@ -8,6 +8,9 @@
 /* A product's result before bias and activation: at most PANEL_ROWS rows of 64 columns, or 1 row of 8 vectors. */
 enum { MOST_COLUMNS = 8 * VL };
 
+/* Steps of k, 128 bytes each, that AVX2 prefetches weights ahead: two pages. */
+enum { AHEAD = 64 };
+
 /* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. `half`: the weights are bf16. */
 TK_INLINE void multiply(const int rows, const int vecs, const int half, const tk_product *p, size_t row, size_t column,
                         const int ahead, float *out) {
@@ -34,9 +37,12 @@ TK_INLINE void multiply(const int rows, const int vecs, const int half, const tk
             b[v] = half ? v_load_bf16(at_half[v] + i * TK_PANEL) : v_load(at[v] + i * TK_PANEL);
             PIN(b[v]);
         }
-        if (ahead) { /* the same place of the next panel: weights come from far when rows are few */
+        if (ahead && VL == 8) { /* weights come from far when rows are few, and the CPU looks ahead to a page's end */
+#pragma GCC unroll 8
+            for (int v = 0; v < vecs; v += 2) TK_PREFETCH(at[v] + (i + AHEAD) * TK_PANEL);
+        } else if (ahead) { /* the same place of the next panel, whose two lines one step reads */
             TK_PREFETCH(at[0] + (i + k) * TK_PANEL);
-            if (VL > 8) TK_PREFETCH(at[0] + (i + k) * TK_PANEL + 16);
+            TK_PREFETCH(at[0] + (i + k) * TK_PANEL + 16);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
@@ -170,10 +176,12 @@ static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t
     size_t m = to - from, wide = (vecs ? vecs[(m + tiles - 1) / tiles - 1] : 2) * VL;
     /* Threes come in twos, so that pairs are left over. */
     if (wide % (2 * VL)) end = column + (end - column) / (2 * wide) * (2 * wide);
+    /* Which prefetching pays was tried: benchmarks/bench_attention.py, the linear rows. */
+    int ahead = m <= 16 && (VL == 8 ? m > 2 : !vecs && VL == 16);
     for (; column < p->l->n && column + wide <= end; column += wide)
         for (size_t i = 0, row = from, rows; i < tiles; i++, row += rows) {
             rows = m / tiles + (i < m % tiles);
-            by[rows - 1](p, row, column, !vecs && i == 0 && m <= 16 && column / TK_PANEL + 1 < p->l->panels, sums);
+            by[rows - 1](p, row, column, ahead && i == 0, sums);
             finish(p, row, rows, column, wide, sums);
         }
     return column;
