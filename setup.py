@@ -18,6 +18,8 @@ BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "keys_avx512.c", "encode.c
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
 SP_TEXT = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
+LANES = ["scalar", "avx2", "avx512"]
+NUMBERS = ["attend", "linear", "rows"]
 SOURCES = {
     **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
     "text": TEXT,
@@ -49,6 +51,7 @@ SOURCES = {
     "piece_units": [*PIECES, *SP_TEXT],
     "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
     "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
+    **{name: ["isa.c", "crew.c", f"{name}.c", *(f"{name}_{isa}.c" for isa in LANES)] for name in NUMBERS},
 }
 SOURCES["bert_batch"] = []
 SP_ENGINE = ("build", "build_bpe", "steps", "viterbi", "merge", "cache", "scratch", "encode")

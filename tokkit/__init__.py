@@ -15,6 +15,7 @@ _MODULES = {
     "OptionError": "tokkit.errors",
     "Padding": "tokkit.definition",
     "PatternError": "tokkit.errors",
+    "ShapeError": "tokkit.errors",
     "SpecialTokenError": "tokkit.errors",
     "Split": "tokkit.definition",
     "Tokenizer": "tokkit.tokenizer",

@@ -31,3 +31,7 @@ class PatternError(TokkitError, ValueError):
 
 class ChatError(TokkitError, ValueError):
     """A chat template that cannot be read or run, or that refuses the messages; or one without jinja2 to run it."""
+
+
+class ShapeError(TokkitError, ValueError):
+    """Arrays that do not fit together; the message gives both shapes and the rule that they break."""

@@ -1,1 +1,6 @@
-"""Measures in, pictures out: what is for looking at."""
+"""What a model does in, pictures of it out: attention as a page or a PNG, positions as a heat map."""
+
+from tokkit.view.attention_page import attention_html
+from tokkit.view.attention_plots import attention_png, positions_png
+
+__all__ = ["attention_html", "attention_png", "positions_png"]

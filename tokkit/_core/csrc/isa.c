@@ -17,3 +17,14 @@ int tk_isa_supported(int isa) {
     if (isa == TK_ISA_NEON) return TK_NEON; /* every such CPU has it */
     return isa == TK_ISA_SCALAR;
 }
+
+int tk_isa_of_floats(int isa) {
+#if TK_X86
+    __builtin_cpu_init();
+    if (isa == TK_ISA_AVX512 && !(__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                                  __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma")))
+        isa = TK_ISA_AVX2;
+    if (isa == TK_ISA_AVX2 && !__builtin_cpu_supports("fma")) isa = TK_ISA_SCALAR;
+#endif
+    return isa == TK_ISA_NEON ? TK_ISA_SCALAR : isa;
+}

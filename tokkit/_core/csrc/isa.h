@@ -17,6 +17,10 @@ enum { TK_ISA_SCALAR = 0, TK_ISA_AVX2 = 1, TK_ISA_AVX512 = 2, TK_ISA_NEON = 3, T
 
 int tk_isa_supported(int isa);
 
+/* What the kernels of numbers (attend.h, linear.h, rows.h) run where the rest runs `isa`: they want FMA, and VNNI of
+   AVX-512; NEON gets the plain C, which compilers make NEON of. */
+int tk_isa_of_floats(int isa);
+
 /* The one in use, scalar at first. Each extension links its own and sets it at import. */
 extern int tk_isa;
 void tk_isa_use(int isa);

@@ -1,0 +1,66 @@
+/* Queries, keys and values in, attention out: exact softmax attention in tiles, never a whole row of scores.
+
+   A query sees the keys that the band, the block mask, the boolean mask and the padding all allow; one that sees
+   nothing gives zeros. Scores are scale * q·k + add + by_distance[i - j]. Several query heads may share a key head. */
+#ifndef TK_ATTEND_H
+#define TK_ATTEND_H
+#include "base.h"
+#include "isa.h"
+
+/* Steps between batch entries, heads and rows, in items; the last axis is contiguous. */
+typedef struct {
+    ptrdiff_t batch, head, row;
+} tk_steps;
+
+enum { TK_KEY_BLOCK = 64, TK_DECODE_BLOCK = 128, TK_DECODE_ROWS = 32 };
+
+typedef struct {
+    const float *q, *k, *v;
+    float *out;
+    tk_steps q_by, k_by, v_by, out_by;
+    size_t batch, heads, group; /* query heads, and how many of them share a key head */
+    size_t n_queries, n_keys, d, dv;
+    float scale;
+    ptrdiff_t offset, left, right; /* query i sees keys i + offset - left … i + offset + right */
+    const uint8_t *allow;          /* (batch, heads, queries, keys), 1 = attend; or NULL */
+    const float *add;              /* the same shape; or NULL */
+    tk_steps allow_by, add_by;
+    const uint8_t *ignored; /* (batch, keys), 1 = never seen; or NULL */
+    ptrdiff_t ignored_by;
+    const float *by_distance; /* (heads, …): what is added at i - j = 0 stands at [zero]; or NULL */
+    ptrdiff_t distance_by, zero;
+    const uint8_t *blocks; /* (batch, heads, queries / block, keys / block), 1 = attend; or NULL */
+    tk_steps blocks_by;
+    size_t block; /* a multiple of TK_KEY_BLOCK */
+    const int64_t *q_starts, *k_starts; /* packed sequences: batch + 1 row numbers each; or NULL */
+} tk_attention;
+
+/* Limits of the band that limit nothing; far from overflow in sums of three. */
+#define TK_FAR (PTRDIFF_MAX / 8)
+
+/* What one head of one sequence works on. */
+typedef struct {
+    const float *q, *k, *v, *add, *by_distance;
+    float *out;
+    const uint8_t *allow, *ignored, *blocks;
+    size_t n_queries, n_keys; /* keys behind the last that is not ignored are left out */
+} tk_head;
+
+void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view);
+
+/* Room that one thread works in: floats. */
+size_t tk_attention_room(const tk_attention *a);
+
+/* Queries from … to of all heads that share a key head; `few` where the queries of a group are at most
+   TK_DECODE_ROWS in all: then lanes are the dimensions of a head, else they are queries. */
+typedef void tk_attend(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room);
+typedef struct {
+    tk_attend *tiles, *few;
+} tk_attenders;
+extern const tk_attenders tk_attenders_scalar;
+#if TK_X86
+extern const tk_attenders tk_attenders_avx2, tk_attenders_avx512;
+#endif
+
+int tk_attention_run(const tk_attention *a, int isa, int threads);
+#endif

@@ -1,0 +1,164 @@
+/* 4 floats at once by what any compiler makes of plain C: the words of lanes.h for every other machine.
+
+   A struct of an array, in loops of four: compilers turn them into the vectors that the machine has at least. */
+#ifndef TK_LANES_SCALAR_H
+#define TK_LANES_SCALAR_H
+#include <math.h>
+#include "base.h"
+
+#define VL_ROWS 4 /* rows of a matrix product whose sums fit into the registers */
+enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 4 };
+
+#define PIN(v) ((void)(v))
+#define LEAST_POWER -127.0f
+#define EACH for (int i = 0; i < VL; i++)
+
+#if defined(__GNUC__)
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+#define LANE(v) (v)
+#else
+typedef struct {
+    float lane[VL];
+} vf;
+typedef struct {
+    int32_t lane[VL];
+} vi;
+#define LANE(v) ((v).lane)
+#endif
+typedef vi vm;
+
+TK_INLINE vf v_load(const float *p) {
+    vf v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+TK_INLINE void v_store(float *p, vf v) { memcpy(p, &v, sizeof v); }
+TK_INLINE vf v_set1(float x) {
+    vf v;
+    EACH LANE(v)[i] = x;
+    return v;
+}
+TK_INLINE vf v_load_n(const float *p, size_t n) {
+    vf v = v_set1(0);
+    for (size_t i = 0; i < n; i++) LANE(v)[i] = p[i];
+    return v;
+}
+TK_INLINE void v_store_n(float *p, vf v, size_t n) {
+    for (size_t i = 0; i < n; i++) p[i] = LANE(v)[i];
+}
+#if defined(__GNUC__)
+TK_INLINE vf v_add(vf a, vf b) { return a + b; }
+TK_INLINE vf v_sub(vf a, vf b) { return a - b; }
+TK_INLINE vf v_mul(vf a, vf b) { return a * b; }
+TK_INLINE vf v_div(vf a, vf b) { return a / b; }
+TK_INLINE vf v_fma(vf a, vf b, vf c) { return a * b + c; }
+TK_INLINE vm v_le(vf a, vf b) { return a <= b; }
+TK_INLINE vm v_eq(vf a, vf b) { return a == b; }
+TK_INLINE vm v_both(vm a, vm b) { return a & b; }
+TK_INLINE vf v_select(vm m, vf yes, vf no) { return (vf)((m & (vi)yes) | (~m & (vi)no)); }
+TK_INLINE vf v_max(vf a, vf b) { return v_select(a > b, a, b); }
+TK_INLINE vf v_min(vf a, vf b) { return v_select(a < b, a, b); }
+#else
+#define BY_LANE(made, name, of, value)    \
+    TK_INLINE made name of {              \
+        made r;                           \
+        EACH LANE(r)[i] = value;          \
+        return r;                         \
+    }
+BY_LANE(vf, v_add, (vf a, vf b), LANE(a)[i] + LANE(b)[i])
+BY_LANE(vf, v_sub, (vf a, vf b), LANE(a)[i] - LANE(b)[i])
+BY_LANE(vf, v_mul, (vf a, vf b), LANE(a)[i] * LANE(b)[i])
+BY_LANE(vf, v_div, (vf a, vf b), LANE(a)[i] / LANE(b)[i])
+BY_LANE(vf, v_fma, (vf a, vf b, vf c), LANE(a)[i] * LANE(b)[i] + LANE(c)[i])
+BY_LANE(vm, v_le, (vf a, vf b), -(LANE(a)[i] <= LANE(b)[i]))
+BY_LANE(vm, v_eq, (vf a, vf b), -(LANE(a)[i] == LANE(b)[i]))
+BY_LANE(vm, v_both, (vm a, vm b), LANE(a)[i] & LANE(b)[i])
+BY_LANE(vf, v_select, (vm m, vf yes, vf no), LANE(m)[i] ? LANE(yes)[i] : LANE(no)[i])
+BY_LANE(vf, v_max, (vf a, vf b), LANE(a)[i] > LANE(b)[i] ? LANE(a)[i] : LANE(b)[i])
+BY_LANE(vf, v_min, (vf a, vf b), LANE(a)[i] < LANE(b)[i] ? LANE(a)[i] : LANE(b)[i])
+#endif
+TK_INLINE vf v_iota(void) {
+    vf v;
+    EACH LANE(v)[i] = (float)i;
+    return v;
+}
+TK_INLINE float v_sum(vf v) { return (LANE(v)[0] + LANE(v)[1]) + (LANE(v)[2] + LANE(v)[3]); }
+TK_INLINE float v_top(vf v) {
+    float top = LANE(v)[0];
+    for (int i = 1; i < VL; i++) top = LANE(v)[i] > top ? LANE(v)[i] : top;
+    return top;
+}
+/* By a number so large that nothing behind the point is left; |x| below 2^22. */
+TK_INLINE vf v_round(vf x) { return v_sub(v_add(x, v_set1(12582912.0f)), v_set1(12582912.0f)); }
+TK_INLINE vf v_ldexp(vf x, vf n) { /* whole n from LEAST_POWER, which gives 0, to 127; at NaN, what x is */
+    vf r;
+#if defined(__GNUC__)
+    vi power = (__builtin_convertvector(v_select(n == n, n, v_set1(0)), vi) + 127) << 23;
+#else
+    vi power;
+    EACH LANE(power)[i] = (int32_t)((uint32_t)((LANE(n)[i] == LANE(n)[i] ? (int32_t)LANE(n)[i] : 0) + 127) << 23);
+#endif
+    memcpy(&r, &power, sizeof r);
+    return v_mul(x, r);
+}
+TK_INLINE vf v_load_bf16(const uint16_t *p) {
+    uint32_t bits[VL];
+    vf v;
+    EACH bits[i] = (uint32_t)p[i] << 16;
+    memcpy(&v, bits, sizeof v);
+    return v;
+}
+TK_INLINE vf v_swap_pairs(vf x) {
+    vf r;
+    EACH LANE(r)[i] = LANE(x)[i ^ 1];
+    return r;
+}
+TK_INLINE vf v_double_low(const float *p) {
+    vf r;
+    EACH LANE(r)[i] = p[i / 2];
+    return r;
+}
+TK_INLINE vf v_even_negated(vf x) {
+    for (int i = 0; i < VL; i += 2) LANE(x)[i] = -LANE(x)[i];
+    return x;
+}
+
+TK_INLINE vi vi_zero(void) {
+    vi v;
+    EACH LANE(v)[i] = 0;
+    return v;
+}
+TK_INLINE vi vi_dot4(vi sum, int32_t four, const int8_t *w) {
+    uint8_t x[4];
+    memcpy(x, &four, sizeof x);
+    EACH for (int j = 0; j < 4; j++) LANE(sum)[i] += (int32_t)x[j] * w[4 * i + j];
+    return sum;
+}
+TK_INLINE vi vi_sub(vi a, vi b) {
+    EACH LANE(a)[i] -= LANE(b)[i];
+    return a;
+}
+TK_INLINE vi vi_times(const int32_t *p, int32_t by) {
+    vi v;
+    EACH LANE(v)[i] = p[i] * by;
+    return v;
+}
+TK_INLINE vf v_from_vi(vi v) {
+    vf r;
+    EACH LANE(r)[i] = (float)LANE(v)[i];
+    return r;
+}
+TK_INLINE void v_store_bytes(uint8_t *p, vf v) { EACH p[i] = (uint8_t)LANE(v)[i]; }
+
+TK_INLINE vf v_sums(vf *a) {
+    vf r;
+    EACH LANE(r)[i] = v_sum(a[i]);
+    return r;
+}
+
+TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step, float by) {
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) to[j * to_step + i] = from[i * step + j] * by;
+}
+#endif

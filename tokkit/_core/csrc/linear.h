@@ -1,0 +1,54 @@
+/* Rows of x and a weight matrix packed beforehand in, activation(x Wᵀ + bias) + residual out.
+
+   W (n, k) is kept in panels of 32 columns of Wᵀ, [panel][k][32], which every instruction set reads as they are; the
+   last panel is filled up with zeros. As bf16 the weights take half the room and are widened as they are read; as int8
+   they have one scale a column, and each row of x is put on a scale and a zero point of its own: products and sums are
+   then whole numbers, the same on every machine. */
+#ifndef TK_LINEAR_H
+#define TK_LINEAR_H
+#include "base.h"
+#include "isa.h"
+
+enum { TK_PANEL = 32, TK_INT8_MOST_K = 65536 /* 255 * 127 * k fits into an int32 */ };
+enum { TK_F32, TK_BF16, TK_INT8 };
+
+typedef struct {
+    size_t n, k, panels;
+    int kind;
+    void *memory;    /* what the others point into */
+    void *weights;   /* at a multiple of 64 bytes: float, uint16_t, or int8_t [panel][k / 4][32][4] */
+    float *bias;     /* panels * 32 */
+    float *scale;    /* of a column, for int8 */
+    int32_t *totals; /* of a column's int8 weights */
+} tk_linear;
+
+/* Rows of w are `step` floats apart; bias may be NULL. NULL where memory is short. */
+tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind);
+void tk_linear_free(tk_linear *l);
+
+typedef struct {
+    const tk_linear *l;
+    const float *x, *residual; /* residual may be NULL */
+    float *y;
+    size_t m;
+    ptrdiff_t x_step, y_step, residual_step;
+    int activation;     /* of lanes_math.h */
+    const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 */
+    size_t x8_step;
+    const float *x_scale;
+    const int32_t *x_zero;
+} tk_product;
+
+typedef struct {
+    /* Rows from … to by panels first … last. */
+    void (*part)(const tk_product *p, size_t from, size_t to, size_t first, size_t last);
+    /* x = scale * (out - zero); scale is NaN where some x is not finite. */
+    void (*quantise)(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero);
+} tk_multipliers;
+extern const tk_multipliers tk_multipliers_scalar;
+#if TK_X86
+extern const tk_multipliers tk_multipliers_avx2, tk_multipliers_avx512;
+#endif
+
+int tk_linear_run(tk_product *p, int isa, int threads);
+#endif

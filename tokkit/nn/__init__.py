@@ -1,0 +1,89 @@
+"""Ids to vectors to logits on a CPU: attention, positions, layers, norms and losses over numpy arrays.
+
+Configuration (frozen dataclasses), weights (name → array) and state (caches, running statistics) are three things;
+nothing here opens a file. Results are float32; threads live for one call (`threads`).
+"""
+
+from tokkit.nn.arrays import current_threads, initial, threads
+from tokkit.nn.attention import DistanceBias, attention, scaled_dot_product_attention
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.embedding import Embedding
+from tokkit.nn.feed_forward import FeedForward
+from tokkit.nn.functional import (
+    activate,
+    dropout,
+    gated,
+    gelu,
+    layer_norm,
+    log_softmax,
+    relu,
+    rms_norm,
+    silu,
+    softmax,
+)
+from tokkit.nn.kv_cache import KVCache
+from tokkit.nn.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LMHead
+from tokkit.nn.linear import Linear
+from tokkit.nn.losses import cross_entropy
+from tokkit.nn.multi_head import GroupedQueryAttention, MultiHeadAttention, MultiQueryAttention, SelfAttention
+from tokkit.nn.norms import BatchNorm, BatchNormState, LayerNorm, RMSNorm
+from tokkit.nn.positions import (
+    LearnedPositions,
+    RelativeBias,
+    alibi,
+    alibi_slopes,
+    relative_buckets,
+    sinusoidal,
+    with_positions,
+)
+from tokkit.nn.rope import Rope, RopeConfig, converted_base, inverse_frequencies, log_n_scale
+
+__all__ = [
+    "BatchNorm",
+    "BatchNormState",
+    "Decoder",
+    "DecoderLayer",
+    "DistanceBias",
+    "Embedding",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "GroupedQueryAttention",
+    "KVCache",
+    "LMHead",
+    "LayerNorm",
+    "LearnedPositions",
+    "Linear",
+    "MultiHeadAttention",
+    "MultiQueryAttention",
+    "RMSNorm",
+    "RelativeBias",
+    "Rope",
+    "RopeConfig",
+    "SelfAttention",
+    "TransformerConfig",
+    "activate",
+    "alibi",
+    "alibi_slopes",
+    "attention",
+    "converted_base",
+    "cross_entropy",
+    "current_threads",
+    "dropout",
+    "gated",
+    "gelu",
+    "initial",
+    "inverse_frequencies",
+    "layer_norm",
+    "log_n_scale",
+    "log_softmax",
+    "relative_buckets",
+    "relu",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "silu",
+    "sinusoidal",
+    "softmax",
+    "threads",
+    "with_positions",
+]

@@ -1,0 +1,159 @@
+"""What a caller gives in, float32 arrays that fit out: every check of shapes, types and thread counts stands here."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit.errors import OptionError, ShapeError
+
+Floats = NDArray[np.float32]
+"""What is computed with: float32, in any layout."""
+
+_THREADS: ContextVar[int | None] = ContextVar("tokkit.nn.threads", default=None)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Hold the calls within to `n` threads; without it they take TOKKIT_NUM_THREADS, else this process's CPUs.
+
+    Threads begin and end with a call, small calls use one, and their number changes no bit of a result.
+
+    >>> with threads(1):
+    ...     current_threads()
+    1
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise OptionError(f"threads is a number of at least 1, not {n!r}")
+    before = _THREADS.set(n)
+    try:
+        yield
+    finally:
+        _THREADS.reset(before)
+
+
+def current_threads() -> int:
+    """Return how many threads a call may use now."""
+    chosen = _THREADS.get()
+    if chosen is not None:
+        return chosen
+    setting = os.environ.get("TOKKIT_NUM_THREADS", "")
+    if not setting:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not setting.isdigit() or int(setting) < 1:
+        raise OptionError(f"TOKKIT_NUM_THREADS is {setting!r}; it must be a number of at least 1")
+    return int(setting)
+
+
+def floats(array: ArrayLike, name: str) -> Floats:
+    """Return `array` as float32 with a contiguous last axis: itself where it is so, else a copy.
+
+    float64 and float16 are converted (results are float32); whole numbers, booleans and others are refused.
+
+    >>> floats([[0.5, 1.0]], "x").dtype
+    dtype('float32')
+    """
+    if type(array) is np.ndarray and array.dtype == np.float32 and array.flags.c_contiguous:
+        return array
+    made = np.asarray(array)
+    if made.dtype.kind != "f":
+        raise TypeError(f"{name} is an array of {made.dtype}; give floating point (float32, float64 or float16)")
+    if made.dtype != np.float32:
+        made = made.astype(np.float32)
+    # Rows are read where they stand, whatever lies between them, if the steps are whole items.
+    if made.ndim and ((made.shape[-1] > 1 and made.strides[-1] != 4) or any(step % 4 for step in made.strides)):
+        made = np.ascontiguousarray(made)
+    return made
+
+
+def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
+    """Return (…, columns) as (rows, columns), without a copy where the layout allows that."""
+    if not array.ndim or (columns is not None and array.shape[-1] != columns):
+        raise ShapeError(f"{name} has shape {array.shape}; its last axis must be {columns}")
+    if array.ndim == 2:
+        return array
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+
+
+def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Floats:
+    """Return `out` once it is seen to be a writable float32 array of that shape, or a new one."""
+    shape = tuple(shape)
+    if out is None:
+        return np.empty(shape, dtype=np.float32)
+    if not isinstance(out, np.ndarray) or out.dtype != np.float32:
+        raise TypeError(f"{name} is {getattr(out, 'dtype', type(out).__name__)}; it must be a float32 array")
+    if out.shape != shape:
+        raise ShapeError(f"{name} has shape {out.shape}; the result has {shape}")
+    if not out.flags.writeable or (out.ndim and out.shape[-1] > 1 and out.strides[-1] != 4):
+        raise ShapeError(f"{name} must be writable, and contiguous along its last axis")
+    return out
+
+
+def rows_of(out: Floats, columns: int, name: str = "out") -> Floats:
+    """Return an output buffer as (rows, columns) that is the same memory."""
+    if out.ndim == 2:
+        return out
+    made = out.reshape(-1, columns) if out.size else out.reshape(0, columns)
+    if out.size and not np.shares_memory(made, out):
+        raise ShapeError(f"{name} has steps {out.strides} between its rows; they must be even, as in a new array")
+    return made
+
+
+def ids_of(ids: ArrayLike, name: str = "ids") -> NDArray[np.int64]:
+    """Return token ids or positions as int64; floats and booleans are refused."""
+    made = np.asarray(ids)
+    if made.dtype.kind not in "iu" and made.size:
+        raise TypeError(f"{name} is an array of {made.dtype}; give whole numbers")
+    return made.astype(np.int64)
+
+
+def take(weights: Mapping[str, Any], name: str, shape: Sequence[int]) -> Floats:
+    """Return the weight of that name, contiguous float32, once it is seen to have that shape."""
+    if name not in weights:
+        raise ShapeError(f"the weights have no {name!r}, which would have shape {tuple(shape)}")
+    made = np.ascontiguousarray(floats(weights[name], name))
+    if made.shape != tuple(shape):
+        raise ShapeError(f"{name} has shape {made.shape}; the configuration asks for {tuple(shape)}")
+    return made
+
+
+def under(weights: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the weights whose names begin with `prefix`, without it.
+
+    >>> under({"layers.0.o.weight": 1, "norm.weight": 2}, "layers.0.")
+    {'o.weight': 1}
+    """
+    return {name[len(prefix) :]: value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def initial(
+    shapes: Mapping[str, Sequence[int]], *, seed: int, init: str = "normal", std: float = 0.02
+) -> dict[str, Floats]:
+    """Return random weights of these shapes: matrices drawn, biases 0, the weights of norms 1.
+
+    `init` is "normal" (standard deviation `std`: GPT-2's) or "xavier" (uniform within ±√(6 / (rows + columns)),
+    Glorot and Bengio 2010). One seed gives one result.
+
+    >>> {name: w.shape for name, w in initial({"o.weight": (4, 3), "o.bias": (4,)}, seed=0).items()}
+    {'o.weight': (4, 3), 'o.bias': (4,)}
+    """
+    if init not in ("normal", "xavier"):
+        raise OptionError(f"init is 'normal' or 'xavier', not {init!r}")
+    rng = np.random.default_rng(seed)
+    made: dict[str, Floats] = {}
+    for name, shape in shapes.items():
+        if len(shape) < 2:
+            made[name] = np.full(tuple(shape), 0.0 if name.endswith("bias") else 1.0, dtype=np.float32)
+        elif init == "normal":
+            made[name] = rng.normal(0.0, std, tuple(shape)).astype(np.float32)
+        else:
+            most = float(np.sqrt(6.0 / (shape[0] + shape[1])))
+            made[name] = rng.uniform(-most, most, tuple(shape)).astype(np.float32)
+    return made

@@ -1,0 +1,45 @@
+"""Tokens in, each put through two or three matrices, tokens out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokkit._core import rows as kernels
+from tokkit.nn.arrays import Floats, current_threads, floats, matrix, take
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.linear import Linear, buffer
+
+
+class FeedForward:
+    """down(activation(up(x))), or down(activation(gate(x)) * up(x)) for swiglu (silu) and geglu (gelu).
+
+    Weights: see `TransformerConfig.feed_forward_shapes`. Source: Vaswani et al. 2017, 3.3; Shazeer 2020.
+    """
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
+        taken = {name: take(weights, name, shape) for name, shape in config.feed_forward_shapes().items()}
+        self.config = config
+        gate = {"swiglu": "silu", "geglu": "gelu"}.get(config.activation)
+        self._gate = gate
+        self._up = Linear.of(taken, ("gate", "up") if gate else ("up",), kind=config.kind)
+        self._down = Linear.of(taken, ("down",), kind=config.kind)
+
+    def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None) -> Floats:
+        """Return (…, dim) for x (…, dim); + residual where given."""
+        made, hidden = floats(x, "x"), self.config.hidden
+        rows = matrix(made, "x", self.config.dim)
+        middle = buffer(len(rows), self._up.shape[0])
+        if self._gate is None:
+            self._up.rows(rows, middle, self.config.activation)
+        else:
+            self._up.rows(rows, middle)
+            left, right = middle[:, :hidden], middle[:, hidden:]
+            kernels.gate(left, right, left, self._gate, threads=current_threads())
+            middle = left
+        more = None if residual is None else matrix(floats(residual, "residual"), "residual", self.config.dim)
+        out = np.empty((len(rows), self.config.dim), dtype=np.float32)
+        return self._down.rows(middle, out, "identity", more).reshape(made.shape)

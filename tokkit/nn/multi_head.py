@@ -1,0 +1,152 @@
+"""Tokens in, tokens that have looked at one another out: projections, heads, positions and caches around attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, floats, take
+from tokkit.nn.attention import DistanceBias, attention
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.kv_cache import KVCache
+from tokkit.nn.linear import Linear, buffer
+from tokkit.nn.positions import alibi
+from tokkit.nn.rope import Rope
+
+
+class MultiHeadAttention:
+    """Attention of n_heads heads with projections q, k, v and o: to itself, or with a memory to that.
+
+    Fewer key heads than query heads make it grouped-query attention (Ainslie et al. 2023), one multi-query attention
+    (Shazeer 2019). Weights: see `TransformerConfig.attention_shapes`.
+
+    >>> config = TransformerConfig(dim=8, n_heads=2)
+    >>> from tokkit.nn.arrays import initial
+    >>> MultiHeadAttention(config, initial(config.attention_shapes(), seed=0))(np.ones((1, 3, 8))).shape
+    (1, 3, 8)
+    """
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:
+        self.config, self.memory_dim = config, memory_dim
+        taken = {name: take(weights, name, shape) for name, shape in config.attention_shapes(memory_dim).items()}
+        # What reads the same tokens is one product: its rows are q, k and v of one token, side by side.
+        names = ("q", "k", "v")
+        self._joined = Linear.of(taken, names, kind=config.kind) if memory_dim is None else None
+        self._q = Linear.of(taken, names[:1], kind=config.kind) if memory_dim is not None else None
+        self._kv = Linear.of(taken, names[1:], kind=config.kind) if memory_dim is not None else None
+        self._o = Linear.of(taken, ("o",), kind=config.kind)
+        self._rope = None if config.rope is None or memory_dim is not None else Rope(config.rope)
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        memory: ArrayLike | None = None,
+        *,
+        mask: ArrayLike | None = None,
+        key_padding_mask: ArrayLike | None = None,
+        bias: DistanceBias | None = None,
+        cu_seqlens: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        cache: KVCache | None = None,
+        residual: ArrayLike | None = None,
+        return_weights: bool = False,
+    ) -> Any:
+        """Return (B, T, dim) for x (B, T, dim), or (outputs, weights (B, n_heads, T, S)); + residual where given.
+
+        `memory` (B, S, memory_dim) is attended to instead where this is cross-attention. `positions` (T) or (B, T)
+        are for rope, 0 … T - 1 where None, behind the cache's. `mask`, `key_padding_mask`, `bias` and `cu_seqlens` are
+        those of `attention`; packed, x is (1, total, dim). `cache` holds this layer's earlier keys and values.
+        """
+        made = floats(x, "x")
+        c = self.config
+        if made.ndim != 3 or made.shape[2] != c.dim:
+            raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {c.dim})")
+        batch, length = made.shape[:2]
+        start = 0 if cache is None else cache.length
+        q, k, v = self._projected(made, memory)
+        if self._rope is not None:
+            where = self._positions(positions, cu_seqlens, length, start)
+            self._rope(q, where, out=q)
+            self._rope(k, where, out=k)
+        offset = 0
+        if cache is not None and memory is None:
+            k, v = cache.append(k, v)
+            offset = start - cache.first
+        if c.alibi and bias is None and memory is None:
+            bias = alibi(c.n_heads, length, k.shape[2], offset=offset)
+        mixed = buffer(batch * length, c.n_heads * c.head_size)
+        heads = _heads(mixed, batch, length, c.n_heads)
+        found = attention(
+            q, k, v, mask=mask, key_padding_mask=key_padding_mask, bias=bias, cu_seqlens=cu_seqlens,
+            is_causal=c.causal and memory is None, window=c.window if memory is None else None,
+            causal_offset=offset, scale=c.scale, return_weights=return_weights, out=heads,
+        )  # fmt: skip
+        more = None if residual is None else floats(residual, "residual").reshape(batch * length, c.dim)
+        out = np.empty((batch * length, c.dim), dtype=np.float32)
+        result = self._o.rows(mixed, out, "identity", more).reshape(batch, length, c.dim)
+        return (result, found[1]) if return_weights else result
+
+    def _projected(self, x: Floats, memory: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
+        # Queries (B, H, T, D), keys and values (B, G, S, D), each a view of one product's columns.
+        c, (batch, length) = self.config, x.shape[:2]
+        h, g = c.n_heads, c.kv_heads
+        rows = x.reshape(batch * length, c.dim)
+        if self._joined is not None:
+            if memory is not None:
+                raise ShapeError("this attention is to itself; cross-attention is made with memory_dim")
+            made = self._joined.rows(rows, buffer(len(rows), self._joined.shape[0]))
+            all_heads = _heads(made, batch, length, h + 2 * g)
+            return all_heads[:, :h], all_heads[:, h : h + g], all_heads[:, h + g :]
+        if memory is None or self._q is None or self._kv is None:
+            raise ShapeError(f"this is cross-attention: give a memory (B, S, {self.memory_dim})")
+        source = floats(memory, "memory")
+        if source.ndim != 3 or source.shape[0] != batch or source.shape[2] != self.memory_dim:
+            raise ShapeError(f"memory has shape {source.shape}; it must be ({batch}, S, {self.memory_dim})")
+        q = self._q.rows(rows, buffer(len(rows), self._q.shape[0]))
+        kv = self._kv.rows(source.reshape(-1, source.shape[2]), buffer(batch * source.shape[1], self._kv.shape[0]))
+        both = _heads(kv, batch, source.shape[1], 2 * g)
+        return _heads(q, batch, length, h), both[:, :g], both[:, g:]
+
+    @staticmethod
+    def _positions(given: ArrayLike | None, cu_seqlens: ArrayLike | None, length: int, start: int) -> Any:
+        if given is not None:
+            return given
+        if cu_seqlens is None:
+            return np.arange(start, start + length)
+        starts = np.asarray(cu_seqlens, dtype=np.int64)
+        return np.arange(length) - np.repeat(starts[:-1], np.diff(starts))
+
+
+def _heads(rows: Floats, batch: int, length: int, n: int) -> Floats:
+    # (B T, n D), whose rows may be padded, as (B, n, T, D) without a copy.
+    d, step = rows.shape[1] // n, rows.strides[0]
+    shape, strides = (batch, n, length, d), (length * step, d * 4, step, 4)
+    return np.ndarray(shape, dtype=np.float32, buffer=rows.base if rows.base is not None else rows, strides=strides)
+
+
+class SelfAttention(MultiHeadAttention):
+    """One head over the whole width: the plainest attention, with weights q, k, v and o."""
+
+    def __init__(self, dim: int, weights: Mapping[str, Any], *, causal: bool = False, bias: bool = True) -> None:
+        super().__init__(TransformerConfig(dim=dim, n_heads=1, causal=causal, bias=bias), weights)
+
+
+class GroupedQueryAttention(MultiHeadAttention):
+    """Attention whose key and value heads serve several query heads each (Ainslie et al. 2023)."""
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
+        if config.n_kv_heads is None:
+            raise OptionError("grouped-query attention wants n_kv_heads in its configuration")
+        super().__init__(config, weights)
+
+
+class MultiQueryAttention(MultiHeadAttention):
+    """Attention with one key and value head for all query heads (Shazeer 2019)."""
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
+        super().__init__(replace(config, n_kv_heads=1), weights)

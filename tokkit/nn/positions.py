@@ -1,0 +1,157 @@
+"""Positions in, vectors or biases out: sinusoidal and learned embeddings, ALiBi, and T5's buckets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, floats, ids_of, take
+from tokkit.nn.attention import DistanceBias
+
+
+def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:
+    """Return PE (…, dim) of positions (…), or of 0 … n - 1 for a number n: sin and cos in turn, of pos / base^(2i/dim).
+
+    PE(pos + k) is a rotation of PE(pos) that depends on k alone. An odd `dim` leaves out the last cosine.
+    Source: Vaswani et al. 2017, 3.5.
+
+    >>> sinusoidal([1], 4).round(4)
+    array([[0.8415, 0.5403, 0.01  , 1.    ]], dtype=float32)
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
+        raise OptionError(f"dim is a number of at least 1, not {dim!r}")
+    where = np.arange(positions) if isinstance(positions, int) else np.asarray(positions, dtype=np.float64)
+    angles = where[..., None] / base ** (np.arange(0, dim, 2) / dim)
+    made = np.empty((*where.shape, dim), dtype=np.float32)
+    made[..., 0::2] = np.sin(angles)
+    made[..., 1::2] = np.cos(angles[..., : dim // 2])
+    return made
+
+
+def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
+    """Return x (…, T, D) with position vectors (T, D') added (D' = D) or concatenated (…, T, D + D')."""
+    made, pe = floats(x, "x"), floats(positions, "positions")
+    if how not in ("add", "concatenate"):
+        raise OptionError(f"how is 'add' or 'concatenate', not {how!r}")
+    if (
+        made.ndim < 2
+        or pe.ndim < 2
+        or made.shape[-2] != pe.shape[-2]
+        or (how == "add" and made.shape[-1] != pe.shape[-1])
+    ):
+        rule = "lengths and sizes" if how == "add" else "lengths"
+        raise ShapeError(f"x has shape {made.shape} and positions {pe.shape}; their {rule} must be equal")
+    if how == "add":
+        return made + pe
+    return np.concatenate([made, np.broadcast_to(pe, (*made.shape[:-1], pe.shape[-1]))], axis=-1)
+
+
+class LearnedPositions:
+    """A table of position vectors (max_positions, dim), looked up by position (Gehring et al. 2017; BERT, GPT-2)."""
+
+    def __init__(self, weights: Mapping[str, Any] | ArrayLike) -> None:
+        table = weights["weight"] if isinstance(weights, Mapping) else weights
+        self.weight = floats(table, "weight")
+        if self.weight.ndim != 2:
+            raise ShapeError(f"weight has shape {self.weight.shape}; it must be (positions, dim)")
+
+    def __call__(self, positions: ArrayLike | int, *, start: int = 0) -> Floats:
+        """Return vectors (…, dim) of positions (…), or of start … start + n - 1 for a number n."""
+        where = np.arange(start, start + positions) if isinstance(positions, int) else ids_of(positions, "positions")
+        limit = self.weight.shape[0]
+        if where.size and (where.min() < 0 or where.max() >= limit):
+            bad = int(where.max()) if where.max() >= limit else int(where.min())
+            raise IndexError(
+                f"position {bad} is outside a learned table of {limit} positions; shorten the sequence to {limit}"
+            )
+        made: Floats = self.weight[where]
+        return made
+
+
+def alibi_slopes(n_heads: int) -> Floats:
+    """Return the slope of each head (H): 2^(-8i/H) for H a power of two; for others as in the paper's code.
+
+    These take the slopes of the next lower power of two, and then every second one of the next higher.
+    Source: Press, Smith and Lewis 2022, section 3.
+
+    >>> alibi_slopes(4).tolist()
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    """
+    if isinstance(n_heads, bool) or not isinstance(n_heads, int) or n_heads < 1:
+        raise OptionError(f"n_heads is a number of at least 1, not {n_heads!r}")
+    lower = 1 << (n_heads.bit_length() - 1)
+    slopes = [2.0 ** (-8.0 * i / lower) for i in range(1, lower + 1)]
+    slopes += [2.0 ** (-4.0 * i / lower) for i in range(1, 2 * (n_heads - lower), 2)]
+    return np.array(slopes, dtype=np.float32)
+
+
+def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
+    """Return -slope * |i + offset - j| for each head, as a bias by distance: O(T + S) numbers a head.
+
+    `offset` is the position of the first query, as in `scaled_dot_product_attention`'s causal_offset.
+    """
+    distance = np.arange(-(n_keys - 1), n_queries) + offset if n_keys else np.arange(n_queries) + offset
+    return DistanceBias(-alibi_slopes(n_heads)[:, None] * np.abs(distance).astype(np.float32), max(n_keys - 1, 0))
+
+
+def relative_buckets(
+    distances: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
+) -> NDArray[np.int64]:
+    """Return T5's bucket of each distance key - query: one each near by, logarithmically wider ones farther off.
+
+    `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on
+    all share the last bucket. Source: Raffel et al. 2020, 2.1.
+
+    >>> relative_buckets([0, -1, 1, -200]).tolist()
+    [0, 1, 17, 15]
+    """
+    distance = ids_of(distances, "distances")
+    buckets = np.zeros_like(distance)
+    if bidirectional:
+        n_buckets //= 2
+        buckets += (distance > 0) * n_buckets
+        distance = np.abs(distance)
+    else:
+        distance = np.maximum(-distance, 0)
+    exact = n_buckets // 2
+    if exact < 1 or max_distance <= exact:
+        raise OptionError(f"{n_buckets} buckets a side do not reach a distance of {max_distance}")
+    # In float32, as T5's own table was made: a few distances lie at the edge of a bucket.
+    ratio = np.log(np.maximum(distance, 1).astype(np.float32) / np.float32(exact)) / np.float32(
+        math.log(max_distance / exact)
+    )
+    far = exact + (ratio * np.float32(n_buckets - exact)).astype(np.int64)
+    return buckets + np.where(distance < exact, distance, np.minimum(far, n_buckets - 1))
+
+
+class RelativeBias:
+    """T5's learned bias (n_buckets, n_heads) by bucketed distance, as a bias by distance for `attention`."""
+
+    def __init__(
+        self,
+        weights: Mapping[str, Any],
+        *,
+        n_heads: int,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = True,
+    ) -> None:
+        self.weight = take(weights, "weight", (n_buckets, n_heads))
+        self.n_buckets, self.max_distance, self.bidirectional = n_buckets, max_distance, bidirectional
+
+    def __call__(self, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
+        """Return the bias of queries at offset … offset + T - 1 and keys 0 … S - 1."""
+        before = max(n_keys - 1, 0)
+        query_minus_key = np.arange(-before, n_queries) + offset
+        buckets = relative_buckets(
+            -query_minus_key,
+            n_buckets=self.n_buckets,
+            max_distance=self.max_distance,
+            bidirectional=self.bidirectional,
+        )
+        return DistanceBias(np.ascontiguousarray(self.weight[buckets].T), before)

@@ -1,0 +1,201 @@
+"""Positions in, rotated queries and keys out: RoPE in both layouts, and the ways to stretch it to longer texts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core import rows as kernels
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, output
+
+Doubles = NDArray[np.float64]
+SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn", "llama3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RopeConfig:
+    """How angles are made: pair i of `rotary_dim` columns turns by position * base^(-2i/rotary_dim), then `scaling`.
+
+    `head_dim` columns a head, of which `rotary_dim` (even; all where None) turn. `interleaved`: pairs are columns
+    (2i, 2i + 1) (GPT-J, the paper) instead of (i, i + half) (Llama, GPT-NeoX). `scaling`, with s = `factor` and
+    L = `original_length`, the length of training:
+
+    - "linear": positions / s (Chen et al. 2023);
+    - "power": frequency i times (1 - 2i/dim)^exponent: low ones nearly stop (Pal et al. 2023);
+    - "ntk": a base s^(dim/(dim-2)) times as large: high frequencies stay, the lowest is divided by s (NTK-aware);
+    - "dynamic": the same with s grown with the text, from L on: s·n/L - (s - 1) at n tokens;
+    - "ntk-by-parts": frequencies of more than `beta_fast` turns in L stay, of fewer than `beta_slow` are divided by s,
+      between them a mixture linear in the turns;
+    - "yarn": a mixture linear in the number of the pair, with whole pairs as ends, and cosines and sines times
+      0.1 ln s + 1, or `attention_factor` (Peng et al. 2023; the form that models are published with);
+    - "llama3": by wavelength, between L / high_freq_factor and L / low_freq_factor (Llama 3.1).
+
+    `head_factors`: a number a head by which its positions are divided.
+    """
+
+    head_dim: int
+    base: float = 10000.0
+    rotary_dim: int | None = None
+    interleaved: bool = False
+    scaling: str = "none"
+    factor: float = 1.0
+    original_length: int = 2048
+    exponent: float = 1.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    attention_factor: float | None = None
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    head_factors: tuple[float, ...] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        dim = self.head_dim if self.rotary_dim is None else self.rotary_dim
+        if dim % 2 or dim < 2 or dim > self.head_dim:
+            raise ShapeError(
+                f"RoPE turns pairs: {dim} columns of a head of {self.head_dim}; give an even number of them"
+            )
+        if self.scaling not in SCALINGS:
+            raise OptionError(f"scaling is one of {', '.join(SCALINGS)}, not {self.scaling!r}")
+        if not (self.base > 0 and self.factor >= 1 and self.original_length >= 1):
+            raise OptionError(
+                f"base {self.base}, factor {self.factor} and original_length {self.original_length}: base must be "
+                "positive, the others at least 1"
+            )
+        if self.head_factors is not None and not all(f > 0 for f in self.head_factors):
+            raise OptionError(f"head_factors are positive, not {self.head_factors}")
+
+
+def converted_base(base: float, factor: float, dim: int) -> float:
+    """Return the base under which the lowest of dim / 2 frequencies is divided by `factor`, and the highest stays.
+
+    >>> round(converted_base(10000.0, 4.0, 128), 1)
+    40889.9
+    """
+    return base * factor ** (dim / (dim - 2)) if dim > 2 else base * factor
+
+
+def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
+    """Return the angle of each pair per position (rotary_dim / 2); `length` of the text counts for "dynamic" alone.
+
+    >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
+    [1.0, 0.01]
+    """
+    dim, s, train = config.rotary_dim or config.head_dim, config.factor, config.original_length
+    base, i = config.base, np.arange(0, dim, 2) / dim
+    if config.scaling == "ntk":
+        base = converted_base(base, s, dim)
+    if config.scaling == "dynamic" and length > train:
+        base = converted_base(base, s * length / train - (s - 1), dim)
+    plain = base**-i
+    if config.scaling == "linear":
+        return plain / s
+    if config.scaling == "power":
+        return plain * (1 - i) ** config.exponent
+    turns = train * plain / (2 * math.pi)
+    if config.scaling == "ntk-by-parts":
+        kept = np.clip((turns - config.beta_slow) / (config.beta_fast - config.beta_slow), 0, 1)
+        return plain / s * (1 - kept) + plain * kept
+    if config.scaling == "yarn":
+        kept = 1 - _ramp(config, dim)
+        return plain / s * (1 - kept) + plain * kept
+    if config.scaling == "llama3":
+        low, high = config.low_freq_factor, config.high_freq_factor
+        kept = np.clip((turns - low) / (high - low), 0, 1) if high > low else (turns > low).astype(np.float64)
+        return plain / s * (1 - kept) + plain * kept
+    return plain
+
+
+def _ramp(config: RopeConfig, dim: int) -> Doubles:
+    # 0 up to the pair that makes beta_fast turns in the length of training, 1 from that of beta_slow on.
+    def pair(turns: float) -> float:
+        return dim * math.log(config.original_length / (turns * 2 * math.pi)) / (2 * math.log(config.base))
+
+    low, high = max(math.floor(pair(config.beta_fast)), 0), min(math.ceil(pair(config.beta_slow)), dim - 1)
+    return np.clip((np.arange(dim // 2) - low) / max(high - low, 1e-3), 0, 1)
+
+
+def temperature(config: RopeConfig) -> float:
+    """Return what cosines and sines are multiplied by: YaRN's √(1/t) = 0.1 ln s + 1; 1 for the others."""
+    if config.attention_factor is not None:
+        return config.attention_factor
+    return 0.1 * math.log(config.factor) + 1 if config.scaling == "yarn" else 1.0
+
+
+def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
+    """Return max(1, log of (position + 1) to the base train_length) (…): what queries far out are multiplied by.
+
+    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling").
+    """
+    where = np.asarray(positions, dtype=np.float64)
+    return np.maximum(1, np.log(where + 1) / math.log(train_length)).astype(np.float32)
+
+
+class Rope:
+    """Rotary position embedding (Su et al. 2021): scores of rotated queries and keys depend on m - n alone.
+
+    >>> rope = Rope(RopeConfig(head_dim=2, base=1.0))
+    >>> rope(np.array([[[[1.0, 0.0], [1.0, 0.0]]]]), [0, 1]).round(4).tolist()
+    [[[[1.0, 0.0], [0.5403000116348267, 0.8414999842643738]]]]
+    """
+
+    def __init__(self, config: RopeConfig) -> None:
+        self.config = config
+        self._tables: tuple[int, Floats, Floats] | None = None
+
+    def angles(self, positions: ArrayLike, *, length: int | None = None) -> tuple[Floats, Floats]:
+        """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
+
+        `length` is the text's for "dynamic" scaling; where None, the last position and one. Angles are made in
+        float64: at position 10^5 float32 would be wrong in the second digit behind the point.
+        """
+        where = ids_of(positions, "positions").astype(np.float64)
+        if length is None:
+            length = int(where.max()) + 1 if where.size else 0
+        turned = where[..., None] * inverse_frequencies(self.config, length)
+        if self.config.head_factors is not None:
+            heads = np.asarray(self.config.head_factors, dtype=np.float64)
+            turned = turned / heads.reshape(-1, *[1] * turned.ndim)
+        by = temperature(self.config)
+        return (np.cos(turned) * by).astype(np.float32), (np.sin(turned) * by).astype(np.float32)
+
+    def __call__(
+        self, x: ArrayLike, positions: ArrayLike, *, length: int | None = None, out: Floats | None = None
+    ) -> Floats:
+        """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T); `out` may be x."""
+        made = floats(x, "x")
+        if made.ndim != 4 or made.shape[3] != self.config.head_dim:
+            raise ShapeError(f"x has shape {made.shape}; it must be (B, H, T, {self.config.head_dim})")
+        where = ids_of(positions, "positions")
+        if where.shape not in ((made.shape[2],), (made.shape[0], made.shape[2])):
+            raise ShapeError(f"positions have shape {where.shape}; they must be (T) or (B, T), x being {made.shape}")
+        cosines, sines = self._cached(where, length)
+        heads = self.config.head_factors
+        if heads is not None and len(heads) != made.shape[1]:
+            raise ShapeError(f"x has {made.shape[1]} heads (shape {made.shape}) and head_factors has {len(heads)}")
+        # To (B, H, T, half): what is missing is there once for all.
+        if heads is None:
+            cosines, sines = (a[:, None] if where.ndim == 2 else a for a in (cosines, sines))
+        elif where.ndim == 2:
+            cosines, sines = cosines.swapaxes(0, 1), sines.swapaxes(0, 1)
+        shape = (*made.shape[:3], cosines.shape[-1])
+        result = output(out, made.shape)
+        kernels.rotate(
+            made, result, np.broadcast_to(cosines, shape), np.broadcast_to(sines, shape),
+            pairs=self.config.interleaved, threads=current_threads(),
+        )  # fmt: skip
+        return result
+
+    def _cached(self, where: NDArray[np.int64], length: int | None) -> tuple[Floats, Floats]:
+        # Positions 0 … n - 1, as most calls have them, are made once; replaced whole, so that threads may share it.
+        n = where.shape[-1]
+        usual = where.ndim == 1 and n and where[0] == 0 and where[-1] == n - 1 and self.config.scaling != "dynamic"
+        if not usual or not np.array_equal(where, np.arange(n)):
+            return self.angles(where, length=length)
+        tables = self._tables
+        if tables is None or tables[0] < n:
+            tables = self._tables = (n, *self.angles(where))
+        return tables[1][..., :n, :], tables[2][..., :n, :]

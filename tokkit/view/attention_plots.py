@@ -1,0 +1,100 @@
+"""Attention weights or position vectors in, a PNG file out, by matplotlib (extra `plot`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokkit.errors import OptionError, ShapeError
+from tokkit.view.attention_page import planes
+
+MOST_NAMED = 40
+"""Tokens up to which axes are labelled with them; more would not be legible."""
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise OptionError("pictures are drawn by matplotlib: pip install 'tokkit[plot]'") from None
+    # Without pyplot: no global state, no window system.
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: str | os.PathLike[str]) -> Path:
+    where = Path(path)
+    temporary = where.with_name(f".{where.name}.{os.getpid()}")
+    try:
+        figure.savefig(temporary, format="png", dpi=120)
+        temporary.replace(where)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return where
+
+
+def attention_png(
+    weights: ArrayLike,
+    tokens: Sequence[str],
+    path: str | os.PathLike[str],
+    *,
+    key_tokens: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Path:
+    """Draw weights (layers, heads, T, S), a map for each head in a row for each layer, and return the PNG's path.
+
+    Layers, or layers and heads, may be missing. Rows look, columns are looked at; all maps have one scale.
+    """
+    made = planes(weights, tokens, key_tokens)
+    layers, heads, n_rows, n_columns = made.shape
+    if layers * heads > 400:
+        raise ShapeError(f"weights have shape {made.shape}, {layers * heads} maps; choose at most 400 for a picture")
+    named = max(n_rows, n_columns) <= MOST_NAMED and layers * heads <= 16
+    side = max(2.2, 0.28 * max(n_rows, n_columns)) if named else 1.6
+    figure = _figure(side * heads + 1.2, side * layers + 0.6)
+    names = [_shown(t) for t in tokens], [_shown(t) for t in (tokens if key_tokens is None else key_tokens)]
+    axes = figure.subplots(layers, heads, squeeze=False)
+    image = None
+    for i, j in np.ndindex(layers, heads):
+        axis = axes[i, j]
+        image = axis.imshow(made[i, j], cmap="Blues", vmin=0, vmax=float(made.max()) or 1, interpolation="nearest")
+        axis.set_title(f"layer {i + 1}, head {j + 1}", fontsize=8)
+        if named:
+            axis.set_xticks(range(n_columns), names[1], rotation=90, fontsize=7)
+            axis.set_yticks(range(n_rows), names[0], fontsize=7)
+        else:
+            axis.set_xticks([])
+            axis.set_yticks([])
+    figure.colorbar(image, ax=axes, shrink=0.7, label="weight")
+    if title:
+        figure.suptitle(title)
+    return _save(figure, path)
+
+
+def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+    """Draw position vectors (T, D) as a heat map, positions down and dimensions across; return the PNG's path."""
+    made = np.asarray(encodings, dtype=np.float64)
+    if made.ndim != 2 or not made.size:
+        raise ShapeError(f"encodings have shape {made.shape}; they must be (positions, dimensions)")
+    figure = _figure(9, 5)
+    axis = figure.subplots()
+    most = float(np.abs(made).max()) or 1.0
+    image = axis.imshow(made, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
+    axis.set_xlabel("dimension")
+    axis.set_ylabel("position")
+    axis.set_title(title or f"{made.shape[0]} positions in {made.shape[1]} dimensions")
+    figure.colorbar(image, ax=axis)
+    return _save(figure, path)
+
+
+def _shown(token: str) -> str:
+    # White space made visible; "$" would start matplotlib's formulas.
+    clear = token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣").replace("$", r"\$")
+    return clear if len(clear) <= 16 else clear[:15] + "…"
