@@ -9,6 +9,7 @@ _MODULES = {
     "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
     "Definition": "tokkit.definition",
+    "DownloadError": "tokkit.errors",
     "Encoding": "tokkit.encoding",
     "FormatError": "tokkit.errors",
     "OptionError": "tokkit.errors",
@@ -21,6 +22,8 @@ _MODULES = {
     "Truncation": "tokkit.definition",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
+    "encoding_for_model": "tokkit.registry",
+    "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",
 }

@@ -5,6 +5,7 @@ from tokkit.encoding import Encoding
 from tokkit.errors import (
     ChatError,
     CorpusError,
+    DownloadError,
     FormatError,
     OptionError,
     PatternError,
@@ -12,6 +13,7 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
+from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load
 from tokkit.trainers import train
 from tokkit.version import __version__
@@ -23,6 +25,7 @@ __all__ = [
     "ChatError",
     "CorpusError",
     "Definition",
+    "DownloadError",
     "Encoding",
     "FormatError",
     "OptionError",
@@ -36,6 +39,8 @@ __all__ = [
     "Vocab",
     "VocabError",
     "__version__",
+    "encoding_for_model",
+    "get_encoding",
     "load",
     "train",
 ]

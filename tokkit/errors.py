@@ -31,3 +31,7 @@ class PatternError(TokkitError, ValueError):
 
 class ChatError(TokkitError, ValueError):
     """A chat template that cannot be read or run, or that refuses the messages; or one without jinja2 to run it."""
+
+
+class DownloadError(TokkitError, OSError):
+    """A published file that is not on this machine, and that cannot, or may not, be downloaded."""

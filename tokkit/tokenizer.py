@@ -373,12 +373,18 @@ def load(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
+    download: bool = False,
 ) -> Tokenizer:
     """Load a tokenizer: a tokenizer.json, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf, a folder.
 
     The published encodings' rank files are known by their sha256; another .tiktoken file needs `pattern` (a name
     such as "cl100k", or a pattern), and so does a .gguf whose split has no known name. A vocab.txt is BERT's, in lower
     case unless `lowercase`, or a tokenizer_config.json or tokenizer.json beside it, says otherwise. FormatError
-    says what is wrong with a file.
+    says what is wrong with a file. "org/name" or "org/name@revision" that is no path is looked for in the cache of
+    the Hugging Face hub (extra `hub`), and downloaded from there with `download`; DownloadError where that fails.
     """
+    if isinstance(path, str) and "/" in path:
+        from tokkit.registry import hub
+
+        path = hub.find(path, download=download) if hub.is_name(path) else path
     return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))
