@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import click
@@ -24,7 +25,7 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
     "--mirror",
     metavar="URL",
     envvar="TOKKIT_MIRROR",
-    help="An address that has the files, in place of the publisher's.",
+    help="An address that has the files, in place of the publisher's; also TOKKIT_MIRROR.",
 )
 @click.option(
     "--timeout",
@@ -56,7 +57,7 @@ def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
                 folder=chosen["folder"],
                 mirror=chosen["mirror"],
                 patience=chosen["timeout"],
-                progress=lambda done, total, show=progress: show("fetch", done, total),
+                progress=functools.partial(progress, "fetch"),
             )
         found.append({"name": name, "file": click.format_filename(path)})
     if json:
