@@ -15,7 +15,8 @@ PUBLIC = "(tokkit itself)"
 TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
-3 engine bert_engine interpreter assembly continuing decoding fingerprint tokenizer trainers corpus formats chat registry
+3 engine bert_engine interpreter assembly decoding fingerprint tokenizer trainers corpus formats chat
+3 continuing registry
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition added_tokens encoding alignment matching vocab errors version lazy
 0 _core

@@ -45,7 +45,7 @@ class EncodeStream:
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
     >>> stream = tok.encode_stream()
     >>> stream.feed("low low"), stream.feed("er"), stream.flush()
-    ([257], [], [258, 259])
+    ([257], [], [259, 81])
     """
 
     def __init__(self, engine: Engine | Interpreter, special: Special) -> None:
@@ -95,8 +95,8 @@ class Completions:
     def __init__(self, engine: Engine, vocab: Vocab, added: Collection[int]) -> None:
         """`added` are the ids of the vocabulary that are added tokens, and not the model's own."""
         self._engine, self._vocab, self._added = engine, vocab, frozenset(added)
-        self._ids = {token: id_ for token, id_ in vocab.items() if id_ not in self._added}
-        self._tokens = sorted(self._ids)
+        own = sorted((token, id_) for token, id_ in vocab.items() if id_ not in self._added)
+        self._tokens, self._ids = [token for token, _ in own], [id_ for _, id_ in own]
         self._lengths = np.diff(vocab.offsets)
 
     def of(self, text: Text, special: Special) -> tuple[list[int], list[list[int]]]:
@@ -112,10 +112,10 @@ class Completions:
             while n < len(ids) and self._is_space(ids[-n - 1]):
                 n += 1
         stable, rest = ids[:-n], b"".join(self._vocab[id_] for id_ in ids[-n:])
-        found = {(self._ids[token],) for token in self._beginning_with(rest)}
-        found.update(self._straddling(rest))
-        found.update(self._last_space_apart(rest))
-        return stable, [list(sequence) for sequence in sorted(found)]
+        begin = self._beginning_with(rest)
+        alone = self._ids[begin.start : begin.stop]
+        several = {*self._straddling(rest), *self._last_space_apart(rest)}.difference(zip(alone))
+        return stable, [*([id_] for id_ in alone), *map(list, sorted(several))]
 
     def _encode(self, utf8: bytes, special: Special) -> tuple[list[int], int]:
         """Return the ids of a text, and how many its last piece has: none where an added token is at its end."""
@@ -131,16 +131,17 @@ class Completions:
     def _is_space(self, id_: int) -> bool:
         return id_ not in self._added and SPACES.issuperset(self._vocab[id_])
 
-    def _beginning_with(self, start: bytes) -> list[bytes]:
-        """Return the tokens that begin with these bytes."""
+    def _beginning_with(self, start: bytes) -> range:
+        """Return the places of the tokens that begin with these bytes."""
         low = bisect_left(self._tokens, start)
         bound = start.rstrip(b"\xff")  # the least bytes that are greater than all that begin so
         high = bisect_left(self._tokens, bound[:-1] + bytes([bound[-1] + 1]), low) if bound else len(self._tokens)
-        return self._tokens[low:high]
+        return range(low, high)
 
     def _straddling(self, rest: bytes) -> Iterator[tuple[int, ...]]:
         """Yield the sequences of texts in which a token begins within the rest, and ends at its end or behind."""
-        texts = [rest[:i] + token for i in range(1, len(rest)) for token in self._beginning_with(rest[i:])]
+        tokens = self._tokens
+        texts = [rest[:i] + tokens[k] for i in range(1, len(rest)) for k in self._beginning_with(rest[i:])]
         whole, broken = [], []
         for text in texts:
             try:

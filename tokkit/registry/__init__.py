@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from tokkit.errors import DownloadError, OptionError
 from tokkit.registry import models, places
-from tokkit.registry.encodings import ENCODINGS, SPECIAL_TOKENS, Source
+from tokkit.registry.encodings import ALIASES, ENCODINGS, SPECIAL_TOKENS, Source
 from tokkit.registry.models import encoding_name_for_model, nearest
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 __all__ = [
+    "ALIASES",
     "ENCODINGS",
     "encoding_for_model",
     "encoding_name_for_model",

@@ -60,3 +60,6 @@ SPECIAL_TOKENS: dict[str, Mapping[str, int]] = {
     "o200k_harmony": {**_HARMONY, **{f"<|reserved_{id_}|>": id_ for id_ in _RESERVED}},
 }
 """The special tokens of encodings that share the file of another; those of the file itself go with its sha256."""
+
+ALIASES: dict[str, Mapping[str, int]] = {"o200k_harmony": {"<|reserved_200018|>": 200018}}
+"""Further texts that tiktoken reads as a special token; a tokenizer here has one text for an id."""
