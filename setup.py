@@ -46,6 +46,7 @@ SOURCES = {
     "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
+    "classic_train": [],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 

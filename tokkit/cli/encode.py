@@ -22,11 +22,19 @@ LOSSLESS = """\b
 @options.files
 @click.option(
     "--output",
-    type=click.Choice(["ids", "pieces", "json", "npy", "bin"]),
+    type=click.Choice(["ids", "pieces", "json", "npy", "bin", "subwords"]),
     default="ids",
     help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
-    "are to look at.",
+    "are to look at; subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
 )
+@click.option(
+    "--separator", default="@@", metavar="TEXT", help="What stands behind a token inside of a word, for subwords."
+)
+@click.option("--explain", is_flag=True, help="Show the merges of each word in order, for BPE.")
+@click.option(
+    "--dropout", type=click.FloatRange(0, 1), metavar="P", help="Pass each merge over with this probability, for BPE."
+)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of --dropout's chance; 0 if not given.")
 @click.option(
     "--dtype",
     type=click.Choice(["auto", "uint16", "uint32"]),
@@ -50,11 +58,12 @@ LOSSLESS = """\b
 @options.progress
 def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, output_file: str, **chosen: Any) -> None:
     """Encode text files, or stdin, with TOKENIZER."""
-    from tokkit.cli import id_files
+    from tokkit.cli import id_files, subwords
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check
     from tokkit.cli.progress import Progress
 
+    subwords.check(output, chosen)
     check(output_file, force=chosen["force"])
     id_files.check_stdout(output_file, output, dtype)
     tok = load(tokenizer, chosen["pattern"])
@@ -65,4 +74,5 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out
         if output in id_files.BINARY:
             id_files.write_binary(source, output_file, output, dtype, force=chosen["force"])
         else:
-            id_files.write_lines(source, output_file, output, force=chosen["force"])
+            by_text = subwords.line_of(tok, output, chosen)
+            id_files.write_lines(source, output_file, output, force=chosen["force"], from_text=by_text)

@@ -10,20 +10,24 @@ from click.core import ParameterSource
 
 from tokkit.cli import options
 
-MODELS = ("bbpe", "wordpiece", "word", "char")
+MODELS = ("bbpe", "bpe", "wordpiece", "word", "char")
 BELONGS = {
-    "pattern": ("bbpe", "word"),
+    "pattern": ("bbpe", "bpe", "word"),
     "max_token_length": ("bbpe",),
     "score": ("wordpiece",),
     "limit_alphabet": ("wordpiece",),
     "initial_alphabet": ("wordpiece",),
     "prefix": ("wordpiece",),
-    "lowercase": ("wordpiece", "word"),
+    "lowercase": ("bpe", "wordpiece", "word"),
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
-    "explain": ("wordpiece",),
-    "unk_token": ("wordpiece", "word", "char"),
+    "explain": ("bpe", "wordpiece"),
+    "unk_token": ("bpe", "wordpiece", "word", "char"),
+    "word_end": ("bpe",),
+    "glossaries": ("bpe",),
+    "suffix": ("bpe",),
+    "dropout": ("bpe",),
     "level": ("char",),
 }
 """Option → the models that it is for; those that stand in no line are for all."""
@@ -69,7 +73,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words) or char (characters, or bytes).",
+    help="The model: bbpe (byte-level BPE), bpe (classic, over characters), wordpiece (as BERT's), "
+    "word (whole words) or char (characters, or bytes).",
 )
 @click.option(
     "--vocab-size",
@@ -90,7 +95,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     metavar="NAME|REGEX",
     default="gpt2",
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word: punctuation (the default there: words stand "
+    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. bpe: whitespace (the default there) or punctuation. "
+    "word: punctuation (the default there: words stand "
     "between white space, and each punctuation character is one), whitespace, or a pattern whose matches are the "
     "words.",
 )
@@ -133,8 +139,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--lowercase/--no-lowercase",
     default=None,
-    show_default="wordpiece: lowercase; word: no-lowercase",
-    help="wordpiece, word: take all letters as lower case.",
+    show_default="wordpiece: lowercase; others: no-lowercase",
+    help="bpe, wordpiece, word: take all letters as lower case.",
 )
 @click.option(
     "--strip-accents/--no-strip-accents",
@@ -157,9 +163,32 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     show_default="100",
     help="wordpiece: longer words are unknown when text is encoded.",
 )
-@click.option("--explain", is_flag=True, help="wordpiece: show the first merges with their scores and counts.")
 @click.option(
-    "--unk-token", metavar="TEXT", show_default="[UNK]", help="wordpiece, word, char: the token of what is unknown."
+    "--explain",
+    is_flag=True,
+    help="bpe: show each merge with its count, as a table. wordpiece: show the first merges with scores and counts.",
+)
+@click.option(
+    "--word-end",
+    type=click.Choice(["apart", "attached", "none"]),
+    show_default="apart",
+    help='bpe: whether "</w>" is a symbol of its own, part of the last character (subword-nmt 0.2), or absent.',
+)
+@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: what marks the end of a word.")
+@click.option(
+    "--dropout",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="bpe: the probability to pass a merge over that the file states; encode --dropout sets its own.",
+)
+@click.option(
+    "--glossary", "glossaries", multiple=True, metavar="TEXT", help="bpe: text that is never cut; repeat for more."
+)
+@click.option(
+    "--unk-token",
+    metavar="TEXT",
+    show_default="[UNK]; of bpe none",
+    help="bpe, wordpiece, word, char: the token of what is unknown.",
 )
 @click.option(
     "--level",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 EXPLAINED = 20
 DEMO_FILE = "tokkit-demo.json"
-DEMO_SIZE = {"wordpiece": 4000}
+DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000}
 """Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix."""
 DEFAULT_SIZE = 32000
-DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation"}
+DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation"}
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 
@@ -62,7 +63,7 @@ class Result:
     tokenizers: list[Tokenizer]
     seconds: float
     steps: list[Step] = field(default_factory=list)
-    """The first merges of WordPiece."""
+    """The first merges of WordPiece; of classic BPE all of them, where they are asked for."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
@@ -140,8 +141,9 @@ def run(job: Job, progress: Progress) -> Result:
         source = job.inputs if job.counts is None else read_counts(job.counts)
         steps: list[Step] = []
         options = dict(job.options)
-        if options["model"] == "wordpiece":
-            options["explain"] = lambda step: steps.append(step) if len(steps) < EXPLAINED else None
+        if options["model"] in BELONGS["explain"]:
+            most = math.inf if job.explain and options["model"] == "bpe" else EXPLAINED
+            options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
         if len(job.sizes) == 1:
             made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
         else:
@@ -170,7 +172,10 @@ def rehearse(job: Job) -> None:
     # The least that can be trained: what decides how many tokens there are is left out.
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
-    small = train({"a": 1}, vocab_size=n_special + (256 if job.in_bytes else 1), **options)
+    least = 256 if job.in_bytes else 1
+    if job.options["model"] == "bpe":
+        least = (1 if options.get("word_end", "apart") != "apart" else 2) + len(options.get("glossaries", ()))
+    small = train({"a": 1}, vocab_size=n_special + least, **options)
     target = job.files[0]
     written = _format_of(target, job.format)
     by_hand: dict[str, Any] = {}

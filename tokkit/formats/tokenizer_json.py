@@ -102,7 +102,7 @@ STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlyS
 
 
 def write(definition: Definition) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError where none does."""
+    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says, or refuses; FormatError for neither."""
     by_bytes = isinstance(definition.model, BPE)
     fields, tables = (byte_level_json if by_bytes else model_json).write_model(definition)
     given = {
