@@ -16,7 +16,7 @@ TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
 3 engine bert_engine interpreter assembly decoding fingerprint tokenizer trainers corpus formats chat
-3 continuing registry subwords
+3 continuing costs registry subwords
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition added_tokens encoding alignment matching vocab errors version lazy
 0 _core

@@ -170,7 +170,7 @@ class Segmenter:
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
     >>> Segmenter(tok).segment("lowest new"), restore("low@@ e@@ s@@ t n@@ e@@ w")
-    ('low@@ e@@ s@@ t n@@ e@@ w', 'lowest new')
+    ('low@@ e@@ s@@ t ne@@ w', 'lowest new')
     """
 
     def __init__(self, tok: Tokenizer, separator: str = "@@") -> None:

@@ -51,7 +51,7 @@ def explained(merges: Any, text: str, special: str) -> list[str]:
     >>> import tokkit
     >>> from tokkit.subwords import Merges
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
-    >>> explained(Merges(tok), "low", "text")[2:]
+    >>> explained(Merges(tok), "low", "text")[2:5]
     ['         l o w </w>', '      1  lo w </w>', '      2  low </w>']
     """
     lines: list[str] = []
