@@ -1,0 +1,1 @@
+"""A tokenizer and text in, pictures of its tokens out."""
