@@ -5,6 +5,7 @@ import sys
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined"
@@ -47,6 +48,7 @@ SOURCES = {
     "spelling": [],
     "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
     "classic_train": [],
+    "build": [],
 }
 SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
 
@@ -86,14 +88,24 @@ def extensions() -> list[Extension]:
             depends=[C + header for header in sorted(os.listdir(C)) if header.endswith(".h")],
             extra_compile_args=compile_,
             extra_link_args=link,
+            define_macros=[("TK_FLAGS", " ".join(compile_))] if name == "build" else [],
         )
         for name, sources in SOURCES.items()
         if os.path.exists(f"tokkit/_core/{name}.pyx")
     ]
 
 
+class _BuildExt(build_ext):
+    def build_extensions(self) -> None:
+        if MSVC:  # which has neither C11's atomics nor target attributes
+            self.compiler.initialize()
+            self.compiler.cc = "clang-cl"
+        super().build_extensions()
+
+
 if __name__ == "__main__":
     setup(
+        cmdclass={"build_ext": _BuildExt},
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
