@@ -165,7 +165,8 @@ class Segmenter:
     """Puts spaces between the tokens of a text, and a separator behind each that does not end its word.
 
     That is what subword-nmt writes, for classic BPE over characters; `restore` puts it together again. Characters that
-    have no token stay as they are, and so do glossaries. Words are remembered, up to `MOST_WORDS` of them.
+    have no token stay as they are, and so do glossaries. Words are remembered, up to `MOST_WORDS` of them, so that one
+    thread at a time may use it.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)

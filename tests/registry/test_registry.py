@@ -14,7 +14,7 @@ import tokkit
 from servers import Handler, sends
 from tokkit import registry
 from tokkit.registry import models, places
-from tokkit.registry.encodings import ENCODINGS
+from tokkit.registry.encodings import ENCODINGS, GPT2_PAIR
 
 TEXT = "Hello, world! naïve café 東京 🙂\n\n  def f(x):\treturn x+1  <|endoftext|><|fim_prefix|><|start|>\r\n" * 3
 
@@ -115,6 +115,23 @@ def test_a_file_is_found_in_each_of_the_places(shared: Path, tmp_path: Path, mon
         placed.unlink()
     put(vocabs, Path(file))
     assert tokkit.get_encoding("gpt2").name == "gpt2"
+
+
+def test_the_own_files_of_gpt2_serve_where_tiktoken_keeps_them(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tokkit.get_encoding("gpt2", path=shared / "vocabs")
+    for source in GPT2_PAIR:
+        key = hashlib.sha1(source.url.encode()).hexdigest()
+        shutil.copyfile(shared / "vocabs" / "gpt2" / source.file, tmp_path / key)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    tok = tokkit.get_encoding("gpt2")
+    assert tok.name == "gpt2"
+    assert tok.fingerprint() == wanted.fingerprint()
+    assert tok.encode(TEXT, special="all") == wanted.encode(TEXT, special="all")
+    (tmp_path / key).write_bytes(b"{}")
+    with pytest.raises(tokkit.FormatError, match="sha256"):
+        tokkit.get_encoding("gpt2")
 
 
 def test_the_key_of_a_file_is_the_one_tiktoken_looks_for(vocabs: Path, tmp_path: Path) -> None:

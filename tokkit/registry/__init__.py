@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tokkit.errors import DownloadError, OptionError
 from tokkit.registry import models, places
-from tokkit.registry.encodings import ALIASES, ENCODINGS, SPECIAL_TOKENS, Source
+from tokkit.registry.encodings import ALIASES, ENCODINGS, GPT2_PAIR, SPECIAL_TOKENS, Source
 from tokkit.registry.models import encoding_name_for_model, nearest
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
     source = source_of(name)
     place = places.find(source, path)
     if place is None:
+        if name == "gpt2" and (pair := _gpt2_pair(path)) is not None:
+            return pair
         if not download:
             raise DownloadError(_nowhere(name, source, path))
         place = fetch(name)
@@ -87,6 +89,18 @@ def _read(name: str, source: Source, place: Path) -> Tokenizer:
 
     definition = tiktoken.read(places.read(source, place), special_tokens=SPECIAL_TOKENS.get(name))
     return Tokenizer(replace(definition, name=name))
+
+
+def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
+    """Return gpt2 from its own two files, where both are to be found."""
+    from tokkit.formats import gpt2
+    from tokkit.tokenizer import Tokenizer
+
+    found = [places.find(source, path) for source in GPT2_PAIR]
+    if (path is not None and not Path(path).is_dir()) or None in found:
+        return None
+    vocab, merges = (places.read(source, place) for source, place in zip(GPT2_PAIR, found, strict=True) if place)
+    return Tokenizer(replace(gpt2.read(vocab, merges), name="gpt2"))
 
 
 def _nowhere(name: str, source: Source, path: str | os.PathLike[str] | None) -> str:

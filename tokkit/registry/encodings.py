@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PUBLISHER = "https://openaipublic.blob.core.windows.net/encodings"
+PUBLISHER = "https://openaipublic.blob.core.windows.net"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,12 @@ class Source:
     file: str
     n_bytes: int
     sha256: str
+    folder: str = "encodings"
 
     @property
     def url(self) -> str:
         """The publisher's address."""
-        return f"{PUBLISHER}/{self.file}"
+        return f"{PUBLISHER}/{self.folder}/{self.file}"
 
 
 _R50K = Source("r50k_base.tiktoken", 835_554, "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930")
@@ -40,6 +41,22 @@ ENCODINGS = {
     "o200k_harmony": _O200K,
 }
 """Name → the file of its ranks."""
+
+GPT2_PAIR = (
+    Source(
+        "encoder.json",
+        1_042_301,
+        "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+        folder="gpt-2/encodings/main",
+    ),
+    Source(
+        "vocab.bpe",
+        456_318,
+        "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+        folder="gpt-2/encodings/main",
+    ),
+)
+"""GPT-2's own files, which tiktoken keeps in its cache: they serve where the file of ranks is nowhere."""
 
 _HARMONY = {
     "<|startoftext|>": 199998,
