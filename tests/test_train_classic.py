@@ -154,6 +154,12 @@ def test_a_corpus_that_gives_out_is_a_warning(caplog: pytest.LogCaptureFixture) 
     assert "so nothing is merged" in caplog.text
 
 
+def test_text_without_any_space_is_an_error_and_no_endless_wait() -> None:
+    with pytest.raises(tokkit.CorpusError, match="a word of the corpus has 70,000 characters"):
+        tokkit.train(iter(["ab" * 35_000]), model="bpe", vocab_size=100)
+    assert len(tokkit.train(iter(["ab" * 5_000]), model="bpe", vocab_size=12).vocab) == 12
+
+
 def test_openai_gpt_is_read_and_run_as_tokenizers_does(shared: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     folder = shared / "vocabs" / "openai-gpt"

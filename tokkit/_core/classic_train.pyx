@@ -9,7 +9,7 @@ cdef extern from "base.h" nogil:
     int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 cdef enum:
-    SIGNALS_EVERY = 1024  # merges between two looks for Ctrl-C
+    VISITS_A_SLICE = 1 << 22  # symbols visited between two looks for Ctrl-C: some 50 ms
 
 cdef struct Pair:
     uint64_t key          # left << 32 | right
@@ -60,7 +60,7 @@ cdef class ClassicTrainer:
     cdef size_t n_heap, heap_capacity
     cdef uint32_t *touched
     cdef size_t n_touched, touched_capacity
-    cdef size_t n_merges
+    cdef size_t visits
 
     def __cinit__(
         self, const int32_t[::1] symbols, const int64_t[::1] ends, const int64_t[::1] counts,
@@ -331,14 +331,15 @@ cdef class ClassicTrainer:
                     status = self.push_touched()
         if status != TK_OK:
             raise MemoryError
-        self.n_merges += 1
-        if self.n_merges % SIGNALS_EVERY == 0:
+        if self.visits > VISITS_A_SLICE:
+            self.visits = 0
             PyErr_CheckSignals()
 
     cdef int merge_word(self, uint32_t number, int32_t left, int32_t right, int32_t result) noexcept nogil:
         cdef int32_t *word = self.symbols + self.starts[number]
         cdef uint32_t i = 0, kept = 0, n = self.sizes[number]
         cdef Pair *pair
+        self.visits += n
         for i in range(1, n):
             if word[i - 1] == left and word[i] == right:
                 kept = 1

@@ -29,6 +29,9 @@ from tokkit.trainers.wordlevel import check_sizes
 from tokkit.vocab import Vocab
 
 SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
+MOST_CHARACTERS = 1 << 16
+"""Of a word: each merge in it costs as many steps as it has symbols."""
+
 logger = logging.getLogger("tokkit")
 
 
@@ -92,6 +95,11 @@ class ClassicBPE:
         """Train to the largest size, and cut a definition of each from it."""
         first = [*self.special_tokens, *self.glossaries]
         words, times = _in_order(counts)
+        if (longest := max(map(len, words))) > MOST_CHARACTERS:
+            raise CorpusError(
+                f"a word of the corpus has {longest:,} characters, and {MOST_CHARACTERS:,} are the most that classic BPE "
+                'trains on: text without spaces wants another model, such as "bbpe"'
+            )
         spelt = [self._spell(word) for word in words]
         own = set(first)
         alphabet = sorted({symbol for word in spelt for symbol in word})
