@@ -97,8 +97,8 @@ class ClassicBPE:
         words, times = _in_order(counts)
         if (longest := max(map(len, words))) > MOST_CHARACTERS:
             raise CorpusError(
-                f"a word of the corpus has {longest:,} characters, and {MOST_CHARACTERS:,} are the most that classic BPE "
-                'trains on: text without spaces wants another model, such as "bbpe"'
+                f"a word of the corpus has {longest:,} characters, and {MOST_CHARACTERS:,} are the most that "
+                'classic BPE trains on: text without spaces wants another model, such as "bbpe"'
             )
         spelt = [self._spell(word) for word in words]
         own = set(first)
