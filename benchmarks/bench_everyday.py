@@ -1,7 +1,8 @@
 """Everyday commands in, their times out, beside the limits they keep: imports, --help, encodings by name, counting.
 
 Start-up is measured in fresh interpreters, all of them in turn, in processor time, of which the least counts: what else
-the machine does only adds. Counting is from the open file to the total, in the same process as encode_to_numpy on the same text.
+the machine does only adds. Counting is from the open file to the total, in the same process as encode_to_numpy on the
+same text.
 Exit status 1 if a limit is not kept, or if counts differ.
 """
 
@@ -24,11 +25,17 @@ IMPORTED = "import {}; " + CLOCK
 START_UPS = {
     "import numpy": CLOCK.format("import numpy"),
     "import tokkit, after numpy": IMPORTED.format("numpy", "import tokkit"),
-    "all public names, after numpy": IMPORTED.format("numpy", "import tokkit; [getattr(tokkit, n) for n in tokkit.__all__]"),
+    "all public names, after numpy": IMPORTED.format(
+        "numpy", "import tokkit; [getattr(tokkit, n) for n in tokkit.__all__]"
+    ),
     "tokkit --help": "",
-    "get_encoding, imported": IMPORTED.format("tokkit.tokenizer, tokkit.registry", f"tokkit.registry.get_encoding('{NAME}')"),
-    "tiktoken.get_encoding, imported": IMPORTED.format("tiktoken, tiktoken_ext.openai_public", f"tiktoken.get_encoding('{NAME}')"),
-}  # fmt: skip
+    "get_encoding, imported": IMPORTED.format(
+        "tokkit.tokenizer, tokkit.registry", f"tokkit.registry.get_encoding('{NAME}')"
+    ),
+    "tiktoken.get_encoding, imported": IMPORTED.format(
+        "tiktoken, tiktoken_ext.openai_public", f"tiktoken.get_encoding('{NAME}')"
+    ),
+}
 
 
 def run(code: str) -> float:
@@ -88,7 +95,9 @@ def main() -> int:
     parser = harness.Parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="rounds, in which all take turns")
     args = parser.parse_args()
-    print(harness.conditions("1", figures=f"start-up: processor time, least of {args.rounds}; counting: medians, in turn"))
+    print(
+        harness.conditions("1", figures=f"start-up: processor time, least of {args.rounds}; counting: medians, in turn")
+    )
     found = start_ups(args.rounds)
     ours, theirs = found["get_encoding, imported"], found["tiktoken.get_encoding, imported"]
     limits = {

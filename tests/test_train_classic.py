@@ -80,6 +80,15 @@ def _tokens(tok: tokkit.Tokenizer, word: str) -> list[str]:
     return [tok.vocab[id_].decode() for id_ in tok.encode(word)]
 
 
+def test_offsets_never_run_backwards_where_characters_have_no_token() -> None:
+    tok = tokkit.train(LOW, model="bpe", vocab_size=20)
+    for text in ("low 東京 low", "東", "東low 東 wide東r", "  low  "):
+        flat = [place for span in tok(text).offsets for place in span]
+        assert flat == sorted(flat), text
+    assert tok("low 東京 low").offsets[-1] == (7, 10)
+    assert [tok.vocab[id_] for id_ in tok.encode("東")] == [b"</w>"]
+
+
 def test_text_is_counted_in_the_order_in_which_it_stands(bundled: str, tmp_path: Path) -> None:
     words = [word for line in bundled.splitlines()[:150] for word in line.split()]
     wanted = classic_bpe_train.train(dict(Counter(words)), 900)
