@@ -15,7 +15,7 @@ C = "tokkit/_core/csrc/"
 # Extension → the C files that it links.
 UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of its own
 TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
-BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "encode.c"]
+BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "keys_avx512.c", "encode.c"]
 MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
 SOURCES = {
     "text": TEXT,

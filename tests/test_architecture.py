@@ -15,10 +15,10 @@ PUBLIC = "(tokkit itself)"
 TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
-3 engine bert_engine interpreter assembly decoding fingerprint tokenizer trainers corpus formats chat
+3 engine bert_engine interpreter assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
 3 continuing costs registry subwords
 2 normalizers pretokenizers models postprocessors decoders nn
-1 definition added_tokens encoding alignment matching vocab errors version lazy
+1 definition added_tokens encoding columns alignment matching vocab errors version lazy
 0 _core
 """
 LEVELS = {name: int(line[0]) for line in TABLE.split("\n") if line for name in line[2:].split()}

@@ -31,7 +31,8 @@ from vocabularies import ALPHABETS, grown
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
-    *("isa", "dfa", "word_cache", "bpe_model", "bpe_merge", "bpe_backtrack", "bpe_cuts", "bpe_encode"),
+    *("isa", "dfa", "word_cache"),
+    *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512", "encode")),
     *(name + isa for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")),
     "scan_neon",
 )

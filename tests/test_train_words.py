@@ -56,6 +56,13 @@ def test_words_are_those_that_the_pattern_names(pattern: str, tmp_path: Path, bu
             assert made.decode(made.encode(line)) == rival.decode(rival.encode(line).ids, skip_special_tokens=False)
 
 
+def test_words_of_a_published_pattern_keep_their_spaces(tmp_path: Path) -> None:
+    made = tokkit.train(iter(TEXT), model="word", vocab_size=100, pattern="gpt2")
+    rival = rival_of(made, tmp_path)
+    for text in TEXT:
+        assert made.decode(made.encode(text)) == text == rival.decode(rival.encode(text).ids)
+
+
 @pytest.mark.parametrize(("size", "least"), [(300, 0), (5000, 2), (100_000, 1)])
 def test_ids_of_words_are_those_of_tokenizers(bundled: str, size: int, least: int) -> None:
     tokenizers = pytest.importorskip("tokenizers")
@@ -138,7 +145,7 @@ def test_sizes_and_threads_change_nothing(bundled: str) -> None:
         ({"model": "char", "level": "bytes", "vocab_size": 100}, "at least 256"),
         ({"model": "char", "pattern": "gpt2"}, "no option of the model char, but of bbpe, word"),
         ({"model": "bbpe", "lowercase": True}, "no option of the model bbpe, but of wordpiece, word"),
-        ({"model": "hybrid"}, "one of bbpe, wordpiece, word, char"),
+        ({"model": "words"}, "one of bbpe, wordpiece, word, char"),
     ],
 )
 def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:

@@ -13,6 +13,7 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
+from tokkit.mixed import Mixed, align
 from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load
 from tokkit.trainers import train
@@ -28,6 +29,7 @@ __all__ = [
     "DownloadError",
     "Encoding",
     "FormatError",
+    "Mixed",
     "OptionError",
     "Padding",
     "PatternError",
@@ -39,6 +41,7 @@ __all__ = [
     "Vocab",
     "VocabError",
     "__version__",
+    "align",
     "encoding_for_model",
     "get_encoding",
     "load",

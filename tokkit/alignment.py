@@ -116,18 +116,17 @@ def index_of(name: str, value: int) -> int:
     return value.__index__()
 
 
-def character_spans(text: str | bytes, spans: NDArray[np.int64]) -> NDArray[np.int64]:
+def character_spans(text: str | bytes, spans: NDArray[np.int64], utf8: bytes | None = None) -> NDArray[np.int64]:
     """Turn spans of the UTF-8 of `text` into spans of its characters, both (n, 2): all that a span touches.
 
-    An empty span between two characters stays empty, before the second.
+    An empty span between two characters stays empty, before the second. Who has the UTF-8 already gives it along.
 
     >>> character_spans("é🦜", np.array([[0, 2], [2, 3], [3, 6], [6, 6]])).tolist()
     [[0, 1], [1, 2], [1, 2], [2, 2]]
     """
     if text.isascii():
         return spans
-    utf8 = to_utf8(text)
-    found, n_characters = of_characters(utf8, np.ascontiguousarray(spans, dtype=np.int64))
+    found, n_characters = of_characters(utf8 or to_utf8(text), np.ascontiguousarray(spans, dtype=np.int64))
     return _code_units(text)[found] if isinstance(text, str) and len(text) != n_characters else found
 
 

@@ -79,20 +79,31 @@ class Assembler:
         utf8, ids, spans, words = self._engine.aligned(text, special)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
-        return Encoding(ids, spans, words, self._definition.vocab, text if isinstance(text, str) else utf8)
-
-    def put_together(
-        self, first: Encoding, second: Encoding | None, *, add_special: bool, truncation: Truncation | None
-    ) -> Encoding:
-        """Return what the postprocessor makes of a text or a pair."""
-        return self.postprocessor.process(
-            first, second, add_special=add_special, truncation=truncation, spaces=self._spaces if self._trims else None
-        )
+        return Encoding(ids, spans, words, self._definition.vocab, text if isinstance(text, str) else utf8, utf8)
 
     @functools.cached_property
     def _trims(self) -> bool:
         parts = self.postprocessor.layout().parts
         return any(getattr(part, "trims", ()) for part in parts)
+
+    def encoding(
+        self,
+        text: Text | Words,
+        pair: Text | Words | None,
+        special: Special,
+        *,
+        pretokenized: bool,
+        add_special: bool,
+        truncation: Truncation | None,
+        padding: Padding | None = None,
+    ) -> Encoding:
+        """Return the encoding of a text, or of a pair."""
+        first = self.one(text, special, pretokenized=pretokenized)
+        second = None if pair is None else self.one(pair, special, pretokenized=pretokenized)
+        made = self.postprocessor.process(
+            first, second, add_special=add_special, truncation=truncation, spaces=self._spaces if self._trims else None
+        )
+        return made if padding is None else pad([made], padding)[0]
 
     def encodings(
         self,
@@ -107,11 +118,17 @@ class Assembler:
     ) -> list[Encoding]:
         """Return the encodings of texts, or of pairs, filled up alike."""
         check_sequences(texts, pairs)
-        made = []
-        for i, text in enumerate(texts):
-            first = self.one(text, special, pretokenized=pretokenized)
-            second = None if pairs is None else self.one(pairs[i], special, pretokenized=pretokenized)
-            made.append(self.put_together(first, second, add_special=add_special, truncation=truncation))
+        made = [
+            self.encoding(
+                text,
+                None if pairs is None else pairs[i],
+                special,
+                pretokenized=pretokenized,
+                add_special=add_special,
+                truncation=truncation,
+            )
+            for i, text in enumerate(texts)
+        ]
         return pad(made, padding) if padding is not None else made
 
     def padded(

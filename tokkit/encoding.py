@@ -8,26 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.spans import pairs
+from tokkit._core.spans import ints, pairs
 from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
+from tokkit.columns import DTYPES, empty, read_only, together, tokens_of
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
 """Makes a column by its name: an array of one row a token, or the list of the tokens' bytes."""
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    "ids": np.dtype(np.uint32),
-    "type_ids": np.dtype(np.uint32),
-    "attention_mask": np.dtype(np.uint8),
-    "special_tokens_mask": np.dtype(np.uint8),
-    "word_ids": np.dtype(np.int32),
-    "offsets": np.dtype(np.int64),
-    "byte_offsets": np.dtype(np.int64),
-}
-"""The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
 
 
 class Encoding(Aligned):
@@ -58,11 +48,13 @@ class Encoding(Aligned):
         words: NDArray[np.int32] | Callable[[], NDArray[np.int32]] | None,
         vocab: Vocab,
         text: str | bytes,
+        utf8: bytes | None = None,
     ) -> None:
         """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
 
         `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
-        in no word (None: all), or what computes them. `text` is the original, str or UTF-8.
+        in no word (None: all), or what computes them. `text` is the original, str or UTF-8; `utf8` what `to_utf8`
+        gives for it, where it is known.
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -74,10 +66,10 @@ class Encoding(Aligned):
             if name == "tokens":
                 return tokens_of(vocab, ids)
             if name == "covered":
-                utf8 = to_utf8(text)
-                return [utf8[start:end] for start, end in spans.tolist()]
+                read = utf8 or to_utf8(text)
+                return [read[start:end] for start, end in spans.tolist()]
             if name == "offsets":
-                return character_spans(text, spans)
+                return character_spans(text, spans, utf8)
             if name == "word_ids":
                 return np.full(n, -1, dtype=np.int32) if words is None else words() if callable(words) else words
             return np.full(n, name == "attention_mask", dtype=DTYPES[name])
@@ -128,6 +120,8 @@ class Encoding(Aligned):
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
             return pairs(np.ascontiguousarray(self.column(name)))
+        if name == "ids":
+            return ints(np.ascontiguousarray(self.column(name)))
         values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
         return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
 
@@ -213,7 +207,7 @@ class Encoding(Aligned):
         parts = [padding, self] if left else [self, padding]
         shift = k if left else 0
         ranges = {sequence: (a + shift, b + shift) for sequence, (a, b) in self._ranges.items()}
-        return derived(n + k, lambda name: together(name, parts), ranges, overflow)
+        return derived(n + k, lambda name: together(name, [part.column(name) for part in parts]), ranges, overflow)
 
     def truncate(self, max_length: int, *, stride: int = 0, direction: Direction = "right") -> Encoding:
         """Return the first `max_length` tokens (the last, for "left"); the others are its `overflowing`.
@@ -265,13 +259,6 @@ class Encoding(Aligned):
 
 Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
 """The parts cut off, or what makes them once they are asked for: of a pair they are many."""
-
-
-def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
-    """Return the bytes of the tokens of `ids`."""
-    blob = vocab.blob
-    starts, ends = vocab.offsets[ids].tolist(), vocab.offsets[ids.astype(np.int64) + 1].tolist()
-    return [blob[a:b] for a, b in zip(starts, ends, strict=True)]
 
 
 def checked_direction(direction: str) -> str:
@@ -326,15 +313,21 @@ def added(
     return derived(n, make, {}, ())
 
 
-def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False) -> Encoding:
+Columns = Callable[[str], list[Any]]
+
+
+def joined(
+    parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: bool = False, columns: Columns | None = None
+) -> Encoding:
     """Return `parts` as one encoding; `ranges` are, in numbers of parts, those of the result's sequences.
 
     Without `ranges` the parts' own are kept, a later one of the same sequence in place of an earlier. With `grow`,
-    the spans of each part go on from the last span's end.
+    the spans of each part go on from the last span's end. `columns` gives the parts' columns of a name where they
+    are not the parts' own, none of which then overflows.
     """
     starts = [0]
     for part in parts:
-        starts.append(starts[-1] + len(part))
+        starts.append(starts[-1] + part._n)
     if ranges is None:
         kept = zip(parts, starts, strict=False)
         tokens = {s: (at + a, at + b) for part, at in kept for s, (a, b) in part._ranges.items()}
@@ -342,12 +335,15 @@ def joined(parts: Sequence[Encoding], *, ranges: Ranges | None = None, grow: boo
         tokens = {s: (starts[a], starts[b]) for s, (a, b) in ranges.items()}
 
     def make(name: str) -> Any:
-        return grown(name, parts) if grow and "offsets" in name else together(name, parts)
+        if grow and "offsets" in name:
+            return grown(name, parts)
+        return together(name, columns(name) if columns is not None else [part.column(name) for part in parts])
 
     def overflow() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]
 
-    return derived(starts[-1], make, tokens, overflow if any(part.overflows for part in parts) else ())
+    overflows = columns is None and any(part.overflows for part in parts)
+    return derived(starts[-1], make, tokens, overflow if overflows else ())
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
@@ -366,14 +362,6 @@ def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
     return choices
 
 
-def together(name: str, parts: Sequence[Encoding]) -> Any:
-    """Return a column of each part, joined."""
-    columns = [part.column(name) for part in parts]
-    if name in ("tokens", "covered"):
-        return [token for column in columns for token in column]
-    return np.concatenate(columns) if columns else empty(name)
-
-
 def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
     """Return the spans of each part, moved to where the last span of those before it ends."""
     columns, end = [empty(name)], 0
@@ -382,16 +370,3 @@ def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
         columns.append(spans)
         end = int(spans[-1, 1]) if len(spans) else end
     return np.concatenate(columns)
-
-
-def empty(name: str) -> NDArray[Any]:
-    """Return a column of no tokens."""
-    column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
-    return column.reshape(0, 2) if "offsets" in name else column
-
-
-def read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that nobody can write through."""
-    column = column.view()
-    column.flags.writeable = False
-    return column

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Special = str | Collection[str]
 
+_LASTING = (str, bytes)  # what nobody changes while threads read it
 CHARACTERS_A_THREAD = 1 << 20
 """Text for each thread beyond the first: with less, setting up its cache costs more than it gains (bench_encode,
 batch); a tokenizer that has the cache already gains from half of this on."""
@@ -212,9 +213,9 @@ class Engine:
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; several threads share a long text where its pattern may be cut."""
         matcher = self._none if special == "text" else self.matcher(special, text)
-        # A batch puts ids in place part by part, while they are in the cache: for long texts one thread gains as well.
-        enough = CHARACTERS_A_THREAD if threads > 1 else 4 * CHARACTERS_A_THREAD
-        if self.cuts and isinstance(text, (str, bytes)) and len(text) >= enough:
+        # A batch puts ids in place part by part, while they are in the cache: one thread gains as well, if later.
+        long = isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD and self.cuts
+        if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
             return self._run(Batch(self._encoder, [text], matcher, True), threads)[0]
         if self._in_core:
             return self._encoder.encode_array(text, matcher)

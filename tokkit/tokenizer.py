@@ -203,16 +203,15 @@ class Tokenizer:
         not given. With `pretokenized` a text is a sequence of words, to whose characters the offsets refer.
         """
         make = self._assembler
-        pairs = None if pair is None else [pair]
-        return make.encodings(
-            [text],
-            pairs,
+        return make.encoding(
+            text,
+            pair,
             special,
             pretokenized=pretokenized,
             add_special=add_special,
             truncation=make.truncation(truncation),
             padding=make.padding(padding),
-        )[0]
+        )
 
     def encodings(
         self,

@@ -121,6 +121,8 @@ def test_dropout_gives_other_ids_for_other_seeds(run: Run, tokenizer: str) -> No
         (["--dropout", "2"], "2.0 is not in the range"),
         (["--explain", "--output", "npy", "-o", "x.npy"], "--output npy has none"),
         (["--dropout", "0.1", "--explain"], "--dropout gives ids"),
+        (["--explain", "--add-special"], "are for texts alone"),
+        (["--output", "subwords", "--pad", "longest"], "are for texts alone"),
         (["--output", "subwords", "--separator", ""], "separator is empty"),
     ],
 )

@@ -39,14 +39,26 @@ def corpus(run) -> str:
             ["word", "--unk-token", "<unk>", "--special-token", "<pad>", "--special-token", "<unk>"],
             {"unk_token": "<unk>", "special_tokens": ["<pad>", "<unk>"]},
         ),
+        (
+            ["word", "--pattern", "[a-z]+(?= )|,", "--min-frequency", "60", "--vocab-size", "9"],
+            {"pattern": "[a-z]+(?= )|,", "min_frequency": 60, "vocab_size": 9},
+        ),
         (["char", "--min-frequency", "60"], {"min_frequency": 60}),
         (["char", "--level", "bytes"], {"level": "bytes"}),
+        (["hybrid"], {}),
+        (["hybrid", "--limit-alphabet", "9", "--prefix", "@@"], {"limit_alphabet": 9, "prefix": "@@"}),
+        (
+            ["hybrid", "--fallback", "byte", "--vocab-size", "530", "--pattern", "whitespace", "--lowercase"],
+            {"fallback": "byte", "vocab_size": 530, "pattern": "whitespace", "lowercase": True},
+        ),
     ],
 )
 def test_the_file_is_the_tokenizer_that_the_library_trains(run, corpus, args, options) -> None:
-    out = run("train", corpus, "-o", "tok.json", "--vocab-size", "300", "--model", *args)
+    size = options.pop("vocab_size", 300)
+    given = [] if "--vocab-size" in args else ["--vocab-size", size]
+    out = run("train", corpus, "-o", "tok.json", *given, "--model", *args)
     assert out.exit_code == 0, out.stderr
-    same = tokkit.train([corpus], model=args[0], vocab_size=300, **options)
+    same = tokkit.train([corpus], model=args[0], vocab_size=size, **options)
     assert tokkit.load("tok.json").fingerprint() == same.fingerprint()
     assert "round trip" not in out.stdout
     assert f"{len(same.vocab):,} tokens" in out.stdout
@@ -68,12 +80,14 @@ def test_explain_shows_pairs_scores_and_counts_of_the_first_merges(run, corpus) 
     assert "score =" not in out.stdout
 
 
-@pytest.mark.parametrize("model", ["bpe", "wordpiece", "word", "char"])
+@pytest.mark.parametrize("model", ["bpe", "wordpiece", "word", "char", "hybrid"])
 def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run, model) -> None:
     out = run("train", "--model", model)
     assert out.exit_code == 0, out.stderr
     assert "tokkit-demo.json" in out.stdout
-    assert run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.").exit_code == 0
+    out = run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.")
+    assert out.exit_code == 0
+    assert ("whole words, else their parts" in out.stdout) == (model == "hybrid")
     ids = run("encode", "tokkit-demo.json", input="hello\n").stdout
     assert run("decode", "tokkit-demo.json", input=ids).exit_code == 0
 

@@ -1,8 +1,43 @@
-# Where tokens begin and end in, the same in characters, trimmed, or as a list of tuples out.
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+# Where tokens begin and end in, the same in characters or trimmed out; and columns of numbers in, lists out.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.list cimport PyList_New
+from cpython.ref cimport Py_INCREF, PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 import numpy as np
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define TK_SHARED_INTS 0 /* threads would wait for one another's counts of references */
+    #else
+    #define TK_SHARED_INTS (1 << 15)
+    #endif
+    """
+    const Py_ssize_t TK_SHARED_INTS
+
+cdef extern from "Python.h":
+    void PyList_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
+    void PyTuple_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
+    PyObject *PyLong_FromLongLong(long long value)
+
+# To make an int costs ten times what it costs to hand out one that is there (benchmarks/bench_encodings). The first
+# list makes them: they take a millisecond.
+cdef tuple shared_ints = None
+
+
+cdef Py_ssize_t share_ints() except -1:
+    # How many there are.
+    global shared_ints
+    if shared_ints is None:
+        shared_ints = tuple(range(TK_SHARED_INTS))
+    return len(shared_ints)
+
+
+cdef size_t OUTSIDE = <size_t> -1
+cdef object new_array = np.empty, SPANS = np.dtype(np.int64)
 
 
 def of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
@@ -18,31 +53,74 @@ def of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
     return spans
 
 
-def of_characters(bytes utf8, const int64_t[:, ::1] spans):
+def of_characters(bytes utf8, spans):
     """Return spans of bytes as spans of characters, int64 (n, 2): all that each touches; and how many there are.
 
-    An empty span between two characters stays empty, before the second. Spans lie within the text.
+    `spans` are contiguous. An empty one between two characters stays empty, before the second. They lie in the text.
     """
-    cdef const uint8_t *text = <const uint8_t *> <const char *> utf8
-    cdef size_t i, n = len(utf8), count = 0
-    cdef uint32_t *before
-    characters = np.empty((spans.shape[0], 2), dtype=np.int64)
-    cdef int64_t[:, ::1] out = characters
-    if n > 0xFFFFFFF0:
-        raise OverflowError("offsets in characters are for texts of less than 4 GiB")
-    before = <uint32_t *> PyMem_Malloc((n + 2) * sizeof(uint32_t))  # characters that begin before a byte
-    if before is NULL:
-        raise MemoryError
-    for i in range(n):
-        before[i] = count
-        count += (text[i] & 0xC0) != 0x80
-    before[n] = count
-    before[n + 1] = count + 1
-    for i in range(<size_t> spans.shape[0]):
-        out[i, 0] = <int64_t> before[spans[i, 0] + 1] - 1
-        out[i, 1] = before[spans[i, 1]]
-    PyMem_Free(before)
+    cdef Py_buffer given, made
+    cdef size_t count
+    if spans.dtype != SPANS or spans.ndim != 2 or spans.shape[1] != 2:
+        raise ValueError(f"spans are int64 of shape (n, 2), not {spans.dtype} of shape {spans.shape}")
+    characters = new_array(spans.shape, SPANS)
+    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    PyObject_GetBuffer(spans, &given, PyBUF_SIMPLE)
+    PyObject_GetBuffer(characters, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    count = to_characters(
+        <const uint8_t *> <const char *> utf8, len(utf8), <const int64_t *> given.buf, <int64_t *> made.buf,
+        <size_t> given.len // (2 * sizeof(int64_t)),
+    )
+    PyBuffer_Release(&made)
+    PyBuffer_Release(&given)
+    if count == OUTSIDE:
+        raise ValueError(f"spans must lie within the {len(utf8)} bytes of the text")
     return characters, count
+
+
+cdef size_t to_characters(
+    const uint8_t *text, size_t n, const int64_t *spans, int64_t *out, size_t n_spans
+) noexcept nogil:
+    # How many characters the n bytes are, or OUTSIDE; `out` gets the spans.
+    cdef size_t i, start, at = 0, count = 0  # how many characters begin before byte `at`
+    for i in range(n_spans):
+        start = <size_t> spans[2 * i]
+        if start > n or <size_t> spans[2 * i + 1] > n:
+            return OUTSIDE
+        if start != at:  # most begin where the one before ends
+            count = walk(text, n, count, at, start)
+        # The character that has the first byte may begin before it; at the end of the text there is none.
+        out[2 * i] = <int64_t> (count + (start == n or (text[start] & 0xC0) != 0x80)) - 1
+        at = <size_t> spans[2 * i + 1]
+        count = walk(text, n, count, start, at)
+        out[2 * i + 1] = count
+    return walk(text, n, count, at, n)
+
+
+cdef inline size_t walk(const uint8_t *text, size_t n, size_t count, size_t at, size_t to) noexcept nogil:
+    # How many characters begin before byte `to` of n, where `count` do before `at`: mostly a few bytes on.
+    if 0 < to - at <= 8 and at + 8 <= n:
+        return count + begin_in8(text + at, <unsigned> (to - at))
+    return count + begin_in(text, at, to) if at <= to else count - begin_in(text, to, at)
+
+
+cdef inline size_t begin_in8(const uint8_t *p, unsigned n) noexcept nogil:
+    # How many characters begin in the first n of 8 bytes, n > 0.
+    cdef uint64_t ones = 0x0101010101010101, some
+    memcpy(&some, p, 8)
+    some = some >> 7 & ~some >> 6 & ones  # the bytes that go on with a character begin with the bits 10
+    return n - <size_t> ((some << (64 - 8 * n)) * ones >> 56)
+
+
+cdef size_t begin_in(const uint8_t *text, size_t at, size_t end) noexcept nogil:
+    # How many characters begin in bytes [at, end).
+    cdef size_t count = 0
+    while at + 8 <= end:
+        count += begin_in8(text + at, 8)
+        at += 8
+    while at < end:
+        count += (text[at] & 0xC0) != 0x80
+        at += 1
+    return count
 
 
 def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] trailing, bint spares, bint at_start):
@@ -61,15 +139,59 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
             spans[i, 1] = max(spans[i, 1] - trailing[i], spans[i, 0])
 
 
-def pairs(const int64_t[:, ::1] spans) -> list:
-    """Return spans as a list of tuples."""
-    cdef list made = []
-    cdef object start, end = 0
-    cdef int64_t last = 0
-    cdef size_t i
-    for i in range(<size_t> spans.shape[0]):
-        start = end if spans[i, 0] == last else spans[i, 0]  # most begin where the one before ends
-        last = spans[i, 1]
-        end = last
-        made.append((start, end))
-    return made
+cdef inline PyObject *as_int(int64_t value, Py_ssize_t shared) noexcept:
+    # A new reference; NULL without memory. Ints below `shared` are there.
+    cdef PyObject *made
+    if 0 <= value < shared:
+        made = <PyObject *> PyTuple_GET_ITEM(shared_ints, <Py_ssize_t> value)
+        Py_INCREF(<object> made)
+        return made
+    return PyLong_FromLongLong(value)
+
+
+def pairs(column) -> list:
+    """Return contiguous spans, int64 (n, 2), as a list of tuples."""
+    cdef Py_buffer given
+    cdef const int64_t *spans
+    cdef Py_ssize_t i, n, shared = share_ints()
+    cdef tuple pair
+    cdef PyObject *item
+    cdef int side
+    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
+    try:
+        spans = <const int64_t *> given.buf
+        n = given.len // <Py_ssize_t> (2 * sizeof(int64_t))
+        made = PyList_New(n)
+        for i in range(n):
+            pair = PyTuple_New(2)
+            for side in range(2):
+                item = as_int(spans[2 * i + side], shared)
+                if item is NULL:
+                    raise MemoryError
+                PyTuple_SET_ITEM(pair, side, item)
+            Py_INCREF(pair)
+            PyList_SET_ITEM(made, i, <PyObject *> pair)
+        return made
+    finally:
+        PyBuffer_Release(&given)
+
+
+def ints(column) -> list:
+    """Return a contiguous array of uint32 as a list."""
+    cdef Py_buffer given
+    cdef const uint32_t *values
+    cdef PyObject *item
+    cdef Py_ssize_t i, n, shared = share_ints()
+    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
+    try:
+        values = <const uint32_t *> given.buf
+        n = given.len // <Py_ssize_t> sizeof(uint32_t)
+        made = PyList_New(n)
+        for i in range(n):
+            item = as_int(values[i], shared)
+            if item is NULL:
+                raise MemoryError
+            PyList_SET_ITEM(made, i, item)
+        return made
+    finally:
+        PyBuffer_Release(&given)

@@ -14,12 +14,19 @@ def isas() -> list:
     return [name for number, name in enumerate(ISAS) if tk_isa_supported(number)]
 
 
+cdef int in_use = -1
+
+
 cdef int chosen_isa() except -1:
-    # TOKKIT_ISA, or the fastest that this machine runs.
+    # TOKKIT_ISA, or the fastest that this machine runs: looked up once, at import.
+    global in_use
+    if in_use >= 0:
+        return in_use
     name = os.environ.get("TOKKIT_ISA") or isas().pop()
     if name not in isas():
         raise EnvironmentError(f"TOKKIT_ISA is {name!r}; this machine runs {', '.join(isas())}")
-    return ISAS.index(name)
+    in_use = ISAS.index(name)
+    return in_use
 
 
 cdef int isa_number(object name) except -1:

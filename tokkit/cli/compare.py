@@ -1,12 +1,17 @@
-"""Several tokenizers and one text in, who needs fewer tokens and where they differ out: `tokkit compare`."""
+"""Tokenizers, or models to train, and texts in, who needs fewer tokens and where they part out: `tokkit compare`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tokkit.cli import options
+
+OF_TRAINING = ("vocab_sizes", "held_out", "plot", "threads", "progress", "force")
+OF_FILES = ("sample", "pattern", "special")
+"""Options of the two uses."""
 
 
 class TwoLists(click.Command):
@@ -20,37 +25,112 @@ class TwoLists(click.Command):
         return super().parse_args(ctx, args)
 
 
-@options.command("compare", cls=TwoLists, short_help="Compare tokenizers over the same files.")
-@click.argument("tokenizers", nargs=-1, required=True, type=click.Path(), metavar="TOKENIZER... [-- FILE...]")
+def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else list(dict.fromkeys(name.strip() for name in value.split(",")))
+
+
+@options.command("compare", cls=TwoLists, short_help="Compare tokenizers over the same files, or models and sizes.")
+@click.argument("inputs", nargs=-1, type=click.Path(), metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
 @click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare over; repeat for more.")
+@click.option("--sample", metavar="TEXT", help="Show how each tokenizer cuts this text, side by side, instead.")
+@click.option(
+    "--train",
+    callback=_apart_by_commas,
+    metavar="MODEL[,MODEL...]",
+    help="Train these models on CORPUS and compare them: word, char, byte, bpe, wordpiece (by likelihood), "
+    "wordpiece-frequency, hybrid, hybrid-byte.",
+)
+@click.option(
+    "--vocab-sizes",
+    multiple=True,
+    callback=options.sizes,
+    metavar="N[,N...]",
+    show_default="1000,2000,4000,8000,16000,32000",
+    help="With --train: sizes to train each model to.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    metavar="PART",
+    help="With --train and no FILE: the part of the lines that is measured on, evenly among them, and not trained on.",
+)
+@click.option(
+    "--plot", type=options.FILE, metavar="PNG", help="With --train: draw the measures over vocabulary size as well."
+)
 @options.pattern_of_file
 @options.special
 @options.field
 @options.input_errors
+@options.threads
+@options.force
+@options.progress
 @options.as_json
-def command(tokenizers: tuple[str, ...], file: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Compare tokenizers: tokens, bytes per token, compression beside the first, tokens per word.
+@click.pass_context
+def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Compare tokenizers: tokens, bytes per token, compression beside the first, tokens per word and text, oov.
 
-    Files stand behind -- or in --file; without any, the bundled corpus is used. Words are what white space parts.
-    For each tokenizer the first place is shown where it cuts the text otherwise than the first one does.
+    Words are what white space parts, and oov is how many of them hold an unknown token. Files stand behind -- or in
+    --file; without any, the bundled corpus is used. For each tokenizer the first place is shown where it cuts the
+    text otherwise than the first one does.
+
+    With --train, models are trained on CORPUS to several sizes, with case as it is and otherwise as `tokkit train`
+    does, and measured on a part of the lines that is held out, or on FILE. Lines that are blank do not count.
     """
+    trains = chosen["train"] is not None
+    for name in OF_FILES if trains else OF_TRAINING:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            with_what = "files of tokenizers, not with --train" if trains else "--train"
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with {with_what}")
+    if not trains:
+        if not inputs:
+            raise click.UsageError("Missing argument 'TOKENIZER...': name files of tokenizers, or give --train")
+        compare_files(inputs, chosen, as_json=json)
+        return
+    compare_models(inputs, chosen, as_json=json)
+
+
+def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
+    """Compare tokenizers that are there."""
     from tokkit.cli import comparison
     from tokkit.cli.inputs import Reading, load, shown
     from tokkit.cli.output import say_json
     from tokkit.errors import TokkitError
 
     toks = {}
-    for path in dict.fromkeys(tokenizers):
+    for path in dict.fromkeys(paths):
         suits = chosen["pattern"] if path.endswith((".tiktoken", ".gguf")) else None
         try:
             toks[shown(path)] = load(path, suits)
         except TokkitError as error:
-            if file or path.endswith((".json", ".tiktoken", ".gguf")):
+            if chosen["file"] or path.endswith((".json", ".tiktoken", ".gguf")):
                 raise
             raise type(error)(f"{error} (files to compare over stand behind --)") from None
+    if chosen["sample"] is not None:
+        stretches = comparison.side_by_side(toks, chosen["sample"])
+        say_json(stretches) if as_json else comparison.show_side_by_side(list(toks), stretches)
+        return
     reading = Reading("file", chosen["field"], chosen["input_errors"])
-    found = comparison.compare(toks, comparison.texts_of(file, reading), chosen["special"])
-    if json:
-        say_json(found)
-    else:
-        comparison.show(found)
+    found = comparison.compare(toks, comparison.texts_of(chosen["file"], reading), chosen["special"])
+    say_json(found) if as_json else comparison.show(found)
+
+
+def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
+    """Train models to several sizes, and compare these."""
+    from tokkit.cli import vocab_sizes
+    from tokkit.cli.output import check, say_json
+    from tokkit.cli.progress import Progress
+
+    if chosen["plot"] is not None:
+        from tokkit.view import plots
+
+        if chosen["plot"] == "-":
+            raise click.UsageError("--plot is a file beside the table, which is on stdout: name one")
+        plots.check()
+        check(chosen["plot"], force=chosen["force"])
+    job = vocab_sizes.plan(corpus, chosen["file"], chosen)
+    with Progress(chosen["progress"]) as progress:
+        found = vocab_sizes.run(job, progress)
+    if chosen["plot"] is not None:
+        vocab_sizes.plot(found, chosen["plot"], force=chosen["force"])
+    say_json(found) if as_json else vocab_sizes.show(found)

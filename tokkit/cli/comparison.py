@@ -12,13 +12,23 @@ from numpy.typing import NDArray
 from tokkit.cli.ending import note
 from tokkit.cli.inputs import Reading, expand, shown
 from tokkit.cli.output import counted, say, table
-from tokkit.cli.pieces import readable
+from tokkit.cli.pieces import readable, shortened
+from tokkit.cli.usage import Counts, Usage
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MOST_PIECES = 12
 """Pieces shown of a difference before it is cut."""
+COLUMNS = {
+    "tokens": "tokens",
+    "bytes_per_token": "bytes/token",
+    "compression": "compression",
+    "tokens_per_word": "tokens/word",
+    "tokens_per_text": "tokens/text",
+    "oov_rate": "oov",
+}
+"""What the tables show, by its name in JSON."""
 
 
 def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list[str]]]:
@@ -27,49 +37,61 @@ def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list
         from tokkit.corpus import bundled
 
         note("no file given: comparing over the bundled corpus")
-    for path in expand(files) if files else map(str, bundled.paths()):
+    for path in dict.fromkeys(expand(files) if files else map(str, bundled.paths())):
         yield shown(path), reading.texts(path)
 
 
 def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]], special: str) -> dict[str, Any]:
     """Return counts for each file and in all, and for each tokenizer its first difference from the first one."""
+    usages = {name: Usage(tok, special) for name, tok in toks.items()}
     first, *others = toks
-    lengths = {name: np.diff(tok.vocab.offsets) for name, tok in toks.items()}
     entries: list[dict[str, Any]] = []
     differences: dict[str, Any] = dict.fromkeys(others)
-    for name, texts in files:
-        entry: dict[str, Any] = {
-            "file": name,
-            "bytes": sum(len(text.encode()) for text in texts),
-            "words": sum(len(text.split()) for text in texts),
-            "tokens": dict.fromkeys(toks, 0),
-        }
+    for file, texts in files:
         for number, text in enumerate(texts):
-            ends = {tok_name: _ends(tok, lengths[tok_name], text, special) for tok_name, tok in toks.items()}
-            for tok_name in toks:
-                entry["tokens"][tok_name] += len(ends[tok_name])
+            ends = {name: usage.add(file, text).column("byte_offsets")[:, 1] for name, usage in usages.items()}
             for other in others:
                 if differences[other] is None and not np.array_equal(ends[first], ends[other]):
-                    place = {"file": name} | ({"record": number + 1} if len(texts) > 1 else {})
+                    place = {"file": file} | ({"record": number + 1} if len(texts) > 1 else {})
                     differences[other] = place | _difference(text.encode(), ends[first], ends[other], first, other)
-        entries.append(entry)
+        counts = {name: usage.files.get(file, Counts()) for name, usage in usages.items()}
+        entries.append({"file": file} | _entry(counts))
     return {
-        "tokenizers": {name: {"vocab_size": len(tok.vocab)} for name, tok in toks.items()},
-        "files": [_rated(entry) for entry in entries],
-        "total": _rated(_sum(entries, list(toks))),
+        "tokenizers": {name: usage.facts() for name, usage in usages.items()},
+        "files": entries,
+        "total": _entry({name: usage.total for name, usage in usages.items()}),
         "first_differences": differences,
     }
 
 
-def _ends(tok: Tokenizer, lengths: NDArray[Any], text: str, special: str) -> NDArray[np.int64]:
-    """Return where each token ends in the text's UTF-8; `lengths` are the bytes of each id."""
-    if not tok.in_stages:
-        ends = np.cumsum(lengths[tok.encode_to_numpy(text, special=special)], dtype=np.int64)
-        if len(ends) and ends[-1] == len(text.encode()):
-            return ends
-    # Text is changed or dropped: the tokens' bytes are not those of the text, end to end.
-    encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
-    return np.array([end for _, end in encoding.byte_offsets], dtype=np.int64)
+def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
+    """Return what there is to say of a part of the text; `compression` is beside the first tokenizer."""
+    first = next(iter(counts.values()))
+    tokens = {name: of_tok.rates() for name, of_tok in counts.items()}
+    for rates in tokens.values():
+        rates["compression"] = round(first.tokens / rates["tokens"], 3) if rates["tokens"] else None
+    return {"bytes": first.bytes, "words": first.words, "texts": first.texts, "tokens": tokens}
+
+
+def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any]]:
+    """Return a text in the shortest stretches that no tokenizer has a token across, and the pieces of each in them."""
+    from tokkit.mixed import align
+
+    return [
+        {
+            "text": part.decode("utf-8", "replace"),
+            "pieces": {name: list(map(readable, of)) for name, of in tokens.items()},
+        }
+        for part, tokens in align(text, toks).side_by_side()
+    ]
+
+
+def show_side_by_side(names: Sequence[str], stretches: list[dict[str, Any]]) -> None:
+    """Print a line for each stretch: its text, and how each tokenizer cuts it."""
+    rows = [(readable(s["text"].encode()), *(" ".join(s["pieces"][name]) for name in names)) for s in stretches]
+    n_tokens = [sum(len(s["pieces"][name]) for s in stretches) for name in names]
+    rows.append(("", *(counted(n, "token") for n in n_tokens)))
+    table([("text", *names), *rows], left=range(len(names) + 1))
 
 
 def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: str, other: str) -> dict[str, Any]:
@@ -103,45 +125,31 @@ def _pieces(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[
     return pieces if len(pieces) <= MOST_PIECES else [*pieces[:MOST_PIECES], "…"]
 
 
-def _sum(entries: list[dict[str, Any]], names: list[str]) -> dict[str, Any]:
-    return {
-        "bytes": sum(entry["bytes"] for entry in entries),
-        "words": sum(entry["words"] for entry in entries),
-        "tokens": {name: sum(entry["tokens"][name] for entry in entries) for name in names},
-    }
-
-
-def _rated(entry: dict[str, Any]) -> dict[str, Any]:
-    """Put the rates beside the counts: bytes per token, that beside the first tokenizer's, tokens per word."""
-    rates = {}
-    base = next(iter(entry["tokens"].values()))
-    for name, tokens in entry["tokens"].items():
-        rates[name] = {
-            "tokens": tokens,
-            "bytes_per_token": round(entry["bytes"] / tokens, 3) if tokens else None,
-            "compression": round(base / tokens, 3) if tokens else None,
-            "tokens_per_word": round(tokens / entry["words"], 3) if entry["words"] else None,
-        }
-    return {**entry, "tokens": rates}
+def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
+    """Return the cells of a row: rates of words and tokens in percent, and a dash for what is not known."""
+    cells = []
+    for name in columns:
+        value = rates[name]
+        cells.append("-" if value is None else f"{value:.2%}" if name.endswith("_rate") else str(value))
+    return cells
 
 
 def show(found: dict[str, Any]) -> None:
     """Print a table for each file, of all together, and the differences."""
     entries = found["files"] if len(found["files"]) > 1 else []
-    head = ("tokenizer", "vocabulary", "tokens", "bytes/token", "compression", "tokens/word")
     for entry in [*entries, found["total"]]:
         name = entry.get("file", found["files"][0]["file"] if len(found["files"]) == 1 else "all files")
         say(f"{name}: {counted(entry['bytes'], 'byte')}, {counted(entry['words'], 'word')}")
         rows = [
-            (
-                tok,
-                found["tokenizers"][tok]["vocab_size"],
-                *("-" if value is None else value for value in rates.values()),
-            )
+            (tok, found["tokenizers"][tok]["vocab_size"], *shown_rates(rates, COLUMNS))
             for tok, rates in entry["tokens"].items()
         ]
-        table([head, *rows], margin="  ")
+        table([("tokenizer", "vocabulary", *COLUMNS.values()), *rows], margin="  ")
         say("")
+    about = found["tokenizers"]
+    rows = [(tok, facts["unused"], " ".join(map(shortened, facts["longest_tokens"]))) for tok, facts in about.items()]
+    table([("tokenizer", "never used", "longest tokens"), *rows], left=(0, 2), margin="  ")
+    say("")
     for other, place in found["first_differences"].items():
         if place is None:
             say(f"{other} cuts all of it as the first does")

@@ -33,6 +33,7 @@ from tokkit.cli import options
     default="line",
     help="What a line of ids or json was: a line, which gets its line feed back, or a whole file, which has its own.",
 )
+@click.option("--skip-special", is_flag=True, help="Leave special tokens out, as encode --add-special puts them in.")
 @click.option("--any-tokenizer", is_flag=True, help="Read a bin though its sidecar names another tokenizer.")
 @options.force
 def command(tokenizer: str, file: str, input: str | None, output_file: str, unit: str, **chosen: Any) -> None:
@@ -47,10 +48,12 @@ def command(tokenizer: str, file: str, input: str | None, output_file: str, unit
     check(output_file, force=chosen["force"])
     kind = input or id_input.kind_of(file)
     tok = load(tokenizer, chosen["pattern"])
+    to_bytes = id_input.without_special(tok) if chosen["skip_special"] else tok.decode_bytes
     with writing(output_file, force=chosen["force"]) as sink:
         if kind in ("ids", "json"):
-            parts = id_input.decoded_lines(tok, file, kind, b"\n" if unit == "line" else b"")
+            parts = id_input.decoded_lines(tok, to_bytes, file, kind, b"\n" if unit == "line" else b"")
         else:
-            parts = id_input.decoded_binary(tok, file, kind, chosen["dtype"], any_tokenizer=chosen["any_tokenizer"])
+            anyone = chosen["any_tokenizer"]
+            parts = id_input.decoded_binary(tok, to_bytes, file, kind, chosen["dtype"], any_tokenizer=anyone)
         for part in parts:
             sink.write(part)

@@ -17,15 +17,54 @@ LOSSLESS = """\b
               --unit file. This is the default for npy and bin."""
 
 
+def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is None or value in ("longest", "max-length") or (value.isascii() and value.isdigit() and len(value) < 10):
+        return value
+    raise click.BadParameter(f"{value!r} is none of longest, max-length and a number of tokens")
+
+
 @options.command("encode", short_help="Turn text into ids.", epilog=LOSSLESS)
 @options.tokenizer
 @options.files
 @click.option(
     "--output",
-    type=click.Choice(["ids", "pieces", "json", "npy", "bin", "subwords"]),
+    type=click.Choice(["ids", "pieces", "json", "full", "subwords", "npy", "bin"]),
     default="ids",
     help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
-    "are to look at; subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
+    "are to look at; full is a JSON object a line: ids, pieces, type ids, masks, offsets in characters, words; "
+    "subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
+)
+@click.option("--add-special", is_flag=True, help="Put the special tokens around each text that the model wants.")
+@click.option("--pair", type=options.FILE, metavar="FILE", help="Second texts, one for each text of the input.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Cut texts, or pairs, to N tokens, special tokens counted.",
+)
+@click.option(
+    "--truncation",
+    type=click.Choice(["longest-first", "only-first", "only-second"]),
+    show_default="longest-first",
+    help="Which text of a pair --max-length cuts.",
+)
+@click.option(
+    "--stride",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Write what --max-length cuts off too, in lines that begin with the last N tokens of the line before.",
+)
+@click.option(
+    "--pad",
+    callback=_length,
+    metavar="longest|max-length|N",
+    help="Fill lines up to the longest, to --max-length, or to N tokens.",
+)
+@click.option(
+    "--pad-token",
+    metavar="TEXT",
+    show_default="as TOKENIZER says, else [PAD], <pad> or the like",
+    help="The token to fill up with.",
 )
 @click.option(
     "--separator", default="@@", metavar="TEXT", help="What stands behind a token inside of a word, for subwords."
@@ -58,20 +97,24 @@ LOSSLESS = """\b
 @options.progress
 def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, output_file: str, **chosen: Any) -> None:
     """Encode text files, or stdin, with TOKENIZER."""
-    from tokkit.cli import id_files, subwords
+    from tokkit.cli import encodings, id_files, subwords
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check
     from tokkit.cli.progress import Progress
 
-    subwords.check(output, chosen)
     check(output_file, force=chosen["force"])
     id_files.check_stdout(output_file, output, dtype)
+    more = encodings.wanted(chosen, output)
+    subwords.check(output, chosen, more=more)
+    encodings.check_pair(chosen["pair"], files)
     tok = load(tokenizer, chosen["pattern"])
     default: Any = "file" if output in id_files.BINARY else "line"
     reading = Reading(chosen["unit"] or default, chosen["field"], chosen["input_errors"])
     with Progress(chosen["progress"]) as progress:
         source = id_files.Source(tok, files, reading, chosen["special"], chosen["threads"], progress)
-        if output in id_files.BINARY:
+        if more:
+            encodings.write_lines(source, encodings.shape(tok, chosen), output_file, output, force=chosen["force"])
+        elif output in id_files.BINARY:
             id_files.write_binary(source, output_file, output, dtype, force=chosen["force"])
         else:
             by_text = subwords.line_of(tok, output, chosen)

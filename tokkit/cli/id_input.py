@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -40,14 +40,25 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def decoded_lines(tok: Tokenizer, path: str, kind: str, line_end: bytes) -> Iterator[bytes]:
+def without_special(tok: Tokenizer) -> Callable[[Any], bytes]:
+    """Return what decodes ids to bytes and leaves special tokens out."""
+
+    def to_bytes(ids: Any) -> bytes:
+        return tok.decode(ids, errors="surrogateescape", skip_special=True).encode("utf-8", "surrogateescape")
+
+    return to_bytes
+
+
+def decoded_lines(
+    tok: Tokenizer, to_bytes: Callable[[Any], bytes], path: str, kind: str, line_end: bytes
+) -> Iterator[bytes]:
     """Yield the bytes of each line of ids; `line_end` behind those that end in a line feed themselves."""
     parse = _json_ids if kind == "json" else _plain_ids
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             where = f"{shown(path) if path != STDIN else 'standard input'}, line {number}"
             try:
-                yield tok.decode_bytes(parse(line))
+                yield to_bytes(parse(line))
             except (VocabError, ValueError, RecursionError) as error:
                 raise CorpusError(f"{where}: {error}") from None
             except OverflowError:
@@ -76,7 +87,9 @@ def _json_ids(line: bytes) -> list[int]:
     return ids
 
 
-def decoded_binary(tok: Tokenizer, path: str, kind: str, dtype: str, *, any_tokenizer: bool) -> Iterator[bytes]:
+def decoded_binary(
+    tok: Tokenizer, to_bytes: Callable[[Any], bytes], path: str, kind: str, dtype: str, *, any_tokenizer: bool
+) -> Iterator[bytes]:
     """Yield the bytes of a .npy or .bin; what its head or sidecar says is checked first."""
     with _opened(path) as file:
         data = file.read()
@@ -94,7 +107,7 @@ def decoded_binary(tok: Tokenizer, path: str, kind: str, dtype: str, *, any_toke
     if len(wrong):
         raise VocabError(f"{shown(path)}: id {ids[wrong[0]]} at position {wrong[0]}; ids run from 0 to {tok.n_ids - 1}")
     for start in range(0, len(ids), IDS_AT_ONCE):
-        yield tok.decode_bytes(ids[start : start + IDS_AT_ONCE])
+        yield to_bytes(ids[start : start + IDS_AT_ONCE])
 
 
 def _sidecar(path: str) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
 
 def facts(tok: Tokenizer) -> dict[str, Any]:
     """Return what there is to know, in the order in which it is shown."""
+    from tokkit.cli import pipeline
     from tokkit.cli.pieces import merges, readable
     from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
@@ -80,7 +81,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
     return {
         "name": tok.name or None,
-        "model": by_bytes.pop("model", type(model).__name__),
+        "model": by_bytes.pop("model", pipeline.name_of(model)),
         "tokens": len(tok.vocab),
         "ids": tok.n_ids,
         **{name: by_bytes.pop(name) for name in ("merges", "pattern") if name in by_bytes},

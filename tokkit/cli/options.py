@@ -5,7 +5,7 @@ A flag beats the environment, that beats the file of `--config`, and that the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -109,6 +109,14 @@ def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str
     if pattern == "":
         raise click.BadParameter("it is empty; none is the pattern that does not split")
     return pattern
+
+
+def sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
+    """Return the sizes of all values, each a number or several apart by commas, without repeats."""
+    try:
+        return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
 
 
 pattern_of_file = click.option(

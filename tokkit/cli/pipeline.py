@@ -58,6 +58,14 @@ def _model(definition: Definition) -> str:
     return f"{type(model).__name__}({', '.join(shown)})"
 
 
+def name_of(model: Any) -> str:
+    """Return what a model of components is called; BPE that merges nothing is the hybrid of words and their parts."""
+    name = type(model).__name__
+    if name == "CharBPE" and model.ignore_merges and not len(model.merges):
+        return f"whole words, else their parts ({name} without merges)"
+    return name
+
+
 def _fields(part: Any) -> Iterator[tuple[str, Any]]:
     from dataclasses import fields
 

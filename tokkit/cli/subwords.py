@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 
-def check(output: str, chosen: dict[str, Any]) -> None:
-    """Refuse options that do not go together."""
+def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
+    """Refuse options that do not go together; `more` are those of encodings, as --pad and --pair."""
+    if more and (output == "subwords" or chosen["explain"] or chosen["dropout"] is not None):
+        raise click.UsageError(
+            "--explain, --dropout and --output subwords are for texts alone, without special tokens, pairs, cutting, "
+            "filling up and --output full"
+        )
     if chosen["seed"] is not None and chosen["dropout"] is None:
         raise click.UsageError("--seed is for --dropout")
     if output in ("npy", "bin") and (chosen["explain"] or chosen["dropout"] is not None):

@@ -10,35 +10,28 @@ from click.core import ParameterSource
 
 from tokkit.cli import options
 
-MODELS = ("bbpe", "bpe", "wordpiece", "word", "char")
+MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid")
 BELONGS = {
-    "pattern": ("bbpe", "bpe", "word"),
+    "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
     "score": ("wordpiece",),
-    "limit_alphabet": ("wordpiece",),
+    "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
-    "prefix": ("wordpiece",),
-    "lowercase": ("bpe", "wordpiece", "word"),
+    "prefix": ("wordpiece", "hybrid"),
+    "lowercase": ("bpe", "wordpiece", "word", "hybrid"),
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
     "explain": ("bpe", "wordpiece"),
-    "unk_token": ("bpe", "wordpiece", "word", "char"),
+    "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
     "word_end": ("bpe",),
     "glossaries": ("bpe",),
     "suffix": ("bpe",),
     "dropout": ("bpe",),
     "level": ("char",),
+    "fallback": ("hybrid",),
 }
 """Option → the models that it is for; those that stand in no line are for all."""
-
-
-def _sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
-    """Return the sizes of all values, each a number or several apart by commas, without repeats."""
-    try:
-        return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
 
 
 def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
@@ -73,17 +66,17 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), bpe (classic, over characters), wordpiece (as BERT's), "
-    "word (whole words) or char (characters, or bytes).",
+    help="The model: bbpe (byte-level BPE), bpe (classic, over characters), wordpiece (as BERT's), word (whole words), "
+    "char (characters, or bytes) or hybrid (whole words, and characters or bytes for those out of vocabulary).",
 )
 @click.option(
     "--vocab-size",
     "--vocab_size",
     "vocab_size",
     multiple=True,
-    callback=_sizes,
+    callback=options.sizes,
     metavar="N[,N...]",
-    show_default="32000; for the bundled corpus 2000, of wordpiece 4000",
+    show_default="32000; for the bundled corpus 2000, of wordpiece 4000, of hybrid 8000",
     help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
     "the option again) take one training, and give files with the size in their names.",
 )
@@ -96,22 +89,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="gpt2",
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
     "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. bpe: whitespace (the default there) or punctuation. "
-    "word: punctuation (the default there: words stand "
-    "between white space, and each punctuation character is one), whitespace, or a pattern whose matches are the "
-    "words.",
+    "word, hybrid: punctuation (the default there: words "
+    "stand between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
+    "their spaces, or a pattern whose matches are the words.",
 )
 @click.option(
     "--special-token",
     "special_token",
     multiple=True,
     metavar="TEXT",
-    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word and char [UNK]",
+    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
     help="A special token; repeat for more.",
 )
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
-    show_default="0; of wordpiece by likelihood 2; of word and char 1",
+    show_default="0; of wordpiece by likelihood 2; of word, char and hybrid 1",
     help="Merge only pairs, or keep only words or characters, that occur as often.",
 )
 @click.option(
@@ -128,19 +121,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=click.IntRange(min=0),
     metavar="N",
     show_default="no limit",
-    help="wordpiece: keep the N most frequent characters; words with others are unknown.",
+    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown, in wordpiece with their words.",
 )
 @click.option(
     "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are tokens whatever the text and limit."
 )
 @click.option(
-    "--prefix", metavar="TEXT", show_default="##", help="wordpiece: what tokens that do not begin a word begin with."
+    "--prefix",
+    metavar="TEXT",
+    show_default="##",
+    help="wordpiece, hybrid: what tokens that do not begin a word begin with.",
 )
 @click.option(
     "--lowercase/--no-lowercase",
     default=None,
     show_default="wordpiece: lowercase; others: no-lowercase",
-    help="bpe, wordpiece, word: take all letters as lower case.",
+    help="bpe, wordpiece, word, hybrid: take all letters as lower case.",
 )
 @click.option(
     "--strip-accents/--no-strip-accents",
@@ -188,13 +184,19 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--unk-token",
     metavar="TEXT",
     show_default="[UNK]; of bpe none",
-    help="bpe, wordpiece, word, char: the token of what is unknown.",
+    help="bpe, wordpiece, word, char, hybrid: the token of what is unknown.",
 )
 @click.option(
     "--level",
     type=click.Choice(["characters", "bytes"]),
     show_default="characters",
     help="char: what a token is; bytes are all 256, without an unknown token.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(["char", "byte"]),
+    show_default="char",
+    help="hybrid: what a word out of vocabulary becomes; with byte nothing is unknown.",
 )
 @click.option(
     "--unit",

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 EXPLAINED = 20
 DEMO_FILE = "tokkit-demo.json"
-DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000}
-"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix."""
+DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000, "hybrid": 8000}
+"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
 DEFAULT_SIZE = 32000
-DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation"}
+DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation", "hybrid": "punctuation"}
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 
@@ -172,10 +172,10 @@ def rehearse(job: Job) -> None:
     # The least that can be trained: what decides how many tokens there are is left out.
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
-    least = 256 if job.in_bytes else 1
-    if job.options["model"] == "bpe":
-        least = (1 if options.get("word_end", "apart") != "apart" else 2) + len(options.get("glossaries", ()))
-    small = train({"a": 1}, vocab_size=n_special + least, **options)
+    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
+    if options["model"] == "bpe":
+        n_own = (1 if options.get("word_end", "apart") != "apart" else 2) + len(options.get("glossaries", ()))
+    small = train({"a": 1}, vocab_size=n_special + n_own, **options)
     target = job.files[0]
     written = _format_of(target, job.format)
     by_hand: dict[str, Any] = {}

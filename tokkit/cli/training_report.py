@@ -23,6 +23,7 @@ NAMES = {
     "wordpiece": "WordPiece",
     "word": "whole words",
     "char": "single characters",
+    "hybrid": "whole words with a fallback",
 }
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -109,19 +110,37 @@ class Layout:
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
         """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet."""
+        plain = self.ranges is not None and not any(encoding.overflows for encoding in encodings)
         parts = []
         for i, part in enumerate(self.parts):
             if isinstance(part, Text):
-                parts.append(_placed(encodings[part.number], part, spaces))
+                encoding = encodings[part.number]
+                parts.append(encoding if plain else _placed(encoding, part, spaces))
             else:
                 if i not in self._added:
                     self._added[i] = added(part.ids, part.tokens, type_id=part.type_id, special=part.special)
                 parts.append(self._added[i])
+        if plain:  # an object for each part would cost a short text as much as its tokens
+
+            def columns(name: str) -> list[Any]:
+                return [_column(part, place, name, spaces) for part, place in zip(parts, self.parts, strict=True)]
+
+            return joined(parts, ranges=self.ranges, columns=columns)
         if self.ranges is not None:
             return joined(parts, ranges=self.ranges)
         if len(parts) == 1:
             return parts[0]
         return joined([replaced(part, ranges={i: (0, len(part))}) for i, part in enumerate(parts)])
+
+
+def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -> Any:
+    """Return a column of what stands in a place, as `_retyped` has it."""
+    if isinstance(place, Text):
+        if name == "type_ids":
+            return np.full(len(encoding), place.type_id, dtype=np.uint32)
+        if name == "offsets" and place.trims:
+            return trimmed(encoding, place.trims, spaces)
+    return encoding.column(name)
 
 
 def _placed(encoding: Encoding, place: Text, spaces: Spaces | None) -> Encoding:
@@ -134,10 +153,11 @@ def _placed(encoding: Encoding, place: Text, spaces: Spaces | None) -> Encoding:
 
 
 def _retyped(encoding: Encoding, type_id: int, place: Text, spaces: Spaces | None) -> Encoding:
-    type_ids = partial(np.full, len(encoding), type_id, dtype=np.uint32)
-    if not place.trims:
-        return replaced(encoding, type_ids=type_ids)
-    return replaced(encoding, type_ids=type_ids, offsets=lambda: trimmed(encoding, place.trims, spaces))
+    place = replace(place, type_id=type_id)
+    changed: dict[str, Any] = {
+        name: partial(_column, encoding, place, name, spaces) for name in ("type_ids", "offsets")
+    }
+    return replaced(encoding, **changed)
 
 
 @dataclass(frozen=True, slots=True)

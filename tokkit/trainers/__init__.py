@@ -23,6 +23,7 @@ _TRAININGS = {
     "wordpiece": "wordpiece:WordPieceTraining",
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
+    "hybrid": "hybrid:HybridTraining",
 }
 MODELS = tuple(_TRAININGS)
 
@@ -88,10 +89,14 @@ def train(
       "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
       initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
       max_input_chars_per_word=100, explain=None (a function that is told of each merge, a `Step`).
-    - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words),
-      special_tokens=("[UNK]",), unk_token="[UNK]", min_frequency=1, lowercase=False.
+    - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words; those of
+      a published one, such as "gpt2", keep their spaces), special_tokens=("[UNK]",), unk_token="[UNK]",
+      min_frequency=1, lowercase=False.
     - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
       min_frequency=1 (characters).
+    - "hybrid", whole words, and those out of vocabulary in parts: fallback="char" or "byte", special_tokens=("[UNK]",)
+      (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency and lowercase as of "word",
+      prefix="##" (before parts that do not begin a word; none where words keep their spaces).
 
     Their classes in `tokkit.trainers` say in which order ids are given.
 
@@ -100,6 +105,9 @@ def train(
     [b'lo', b'low']
     >>> train({"hug": 10, "pug": 5, "hugs": 5}, model="word").encode("hug pug bug")
     [1, 3, 0]
+    >>> tok = train({"hug": 10, "bug": 4}, model="hybrid", vocab_size=10)
+    >>> [tok.vocab[id_] for id_ in tok.encode("hug gub")]
+    [b'hug', b'g', b'##u', b'##b']
     """
     training = options_of(model, dict(options))
     given = vocab_size if isinstance(vocab_size, Sequence) and not isinstance(vocab_size, str) else None

@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     suffix: str
     dropout: float | None
     glossaries: Sequence[str]
+    fallback: Literal["char", "byte"]
 
 
 class Training(Protocol):

@@ -52,8 +52,10 @@ class WordTraining:
     """The options of a vocabulary of words.
 
     `pattern` is "punctuation" (words stand between white space, and each punctuation character is one), "whitespace",
-    or a pattern whose matches are the words. Ids: special tokens, then the words that occur most, at least
-    `min_frequency` times, of words as frequent the lesser text: as tokenizers' WordLevelTrainer.
+    or a pattern whose matches are the words: decoding puts a space between two of them. The published patterns (gpt2,
+    cl100k, …) leave nothing of a text out, and then words are joined as they are. Ids: special tokens, then the words
+    that occur most, at least `min_frequency` times, of words as frequent the lesser text: as tokenizers'
+    WordLevelTrainer.
     """
 
     pattern: str | None = "punctuation"
@@ -68,6 +70,10 @@ class WordTraining:
         tokens = checked_list("special_tokens", "special token", self.special_tokens)
         with_unknown(tokens, text("unk_token", self.unk_token))
         object.__setattr__(self, "special_tokens", tuple(tokens))
+        self.check_words()
+
+    def check_words(self) -> None:
+        """Check the options that say what a word is, and how often it occurs."""
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
         flag("lowercase", self.lowercase)
         self.pretokenizer()  # PatternError comes before anything is read
@@ -79,6 +85,11 @@ class WordTraining:
         if self.pattern in SPLITS:
             return SPLITS[self.pattern]()
         return SplitComponent({"Regex": patterns.resolve(self.pattern) or ""}, "Removed", invert=True)
+
+    @property
+    def keeps_spaces(self) -> bool:
+        """Whether white space is part of the words, so that these are joined as they are."""
+        return self.pattern is not None and patterns.resolve(self.pattern) in patterns.NAMES.values()
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes without room for a word; `given` is what the user wrote."""
@@ -97,6 +108,7 @@ class WordTraining:
                 model=WordLevel(unk_token=self.unk_token),
                 normalizer=Lowercase() if self.lowercase else None,
                 pretokenizer=self.pretokenizer(),
+                decoder=Fuse() if self.keeps_spaces else None,
                 special_tokens={token: id_ for id_, token in enumerate(self.special_tokens)},
             )
             for size in sizes

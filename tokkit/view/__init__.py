@@ -1,1 +1,1 @@
-"""A tokenizer and text in, pictures of its tokens out."""
+"""Measures, or a tokenizer and text, in, pictures out: what is for looking at."""

@@ -1,15 +1,15 @@
 /* The three phases of a chunk of pieces, and the way of those that miss: see bpe_encode.h.
 
-   Phase 1 finds the ends of up to CHUNK pieces, phase 2 makes their keys and prefetches their cache lines,
+   Phase 1 finds the ends of up to TK_CHUNK pieces, phase 2 makes their keys and prefetches their cache lines,
    phase 3 looks them up and writes ids. A piece that misses is cut where no token can span the cut
    (safe_cuts.h), and its units are looked up in turn; only what is still unknown is merged. */
 #include "bpe_encode.h"
 
 #include "bpe_backtrack.h"
+#include "bpe_keys.h"
 #include "utf8.h"
 
 enum {
-    CHUNK = 2 * TK_SCAN_LIMIT, /* pieces a chunk at most: their keys stay in the first-level cache */
     FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */
     LONG_UNIT = 64,   /* units longer than this are not looked up */
     TRIES_PAY = 4096, /* bytes of long pieces, after which the time to build tries comes back */
@@ -129,82 +129,19 @@ static TK_NOINLINE int encode_missed(tk_bpe *model, tk_worker *w, const uint8_t 
     return TK_OK;
 }
 
-/* Ids that an entry has no room for. */
-static size_t emit_many(uint32_t *out, const tk_cache *cache, const tk_word *word) {
-    const uint32_t *ids;
-    size_t count = tk_cache_ids(cache, word, &ids);
-    for (size_t k = 0; k < count; k++) out[k] = ids[k];
-    return count;
-}
-
-/* The ids of a word, all four that an entry may hold at once: the count says how many of them stay. */
-TK_INLINE size_t emit_word(uint32_t *out, const tk_cache *cache, const tk_word *word) {
-    uint32_t first = word->ids[0];
-    size_t count = first >> TK_ID_BITS;
-    memcpy(out, word->ids, sizeof word->ids);
-    out[0] = first & TK_ID_MASK;
-    return TK_LIKELY(count != TK_MANY_IDS) ? count : emit_many(out, cache, word);
-}
-
-/* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
-TK_INLINE size_t unforeseen(size_t number) {
-#if defined(__GNUC__)
-    __asm__("" : "+r"(number));
-#endif
-    return number;
-}
-
-/* The entry of a key in its first line, or NULL. */
-TK_INLINE const tk_word *probe(const tk_cache *cache, const tk_key *key) {
-    const tk_word *words = tk_cache_line(cache, key->hash);
-    uint64_t other_0 = (words[0].low ^ key->low) | (words[0].high ^ key->high);
-    uint64_t other_1 = (words[1].low ^ key->low) | (words[1].high ^ key->high);
-    size_t not_first = unforeseen(other_0 != 0), not_second = unforeseen(other_1 != 0);
-    return not_first & not_second ? NULL : words + not_first;
-}
-
-/* What stands for the key of a piece that is too long for an entry: no entry has it, and its low half is the hash
-   that the table of long words goes by. */
-TK_INLINE tk_key long_key(const tk_cache *cache, const uint8_t *p, size_t n) {
-    tk_key key = {0, UINT64_C(0x7F) << 56, 0};
-    if (n > cache->longest) return key;
-    key.low = tk_hash_bytes(p, n);
-    TK_PREFETCH(tk_cache_long_place(cache, key.low));
-    return key;
-}
-
-/* The keys of pieces that lie `from` and end at ends[]; their cache lines are on their way. */
-TK_INLINE void make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t from, const size_t *ends,
-                         size_t count, tk_key *keys) {
-    size_t k = 0, at = from;
-    for (; k < count; at = ends[k++]) {
-        size_t length = ends[k] - at;
-        if (TK_UNLIKELY(length > TK_SHORT_WORD)) {
-            keys[k] = long_key(cache, text + at, length);
-            continue;
-        }
-        keys[k] = tk_key_of(text + at, length, n - at);
-        TK_PREFETCH(tk_cache_line(cache, keys[k].hash));
-    }
-}
-
 static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t n, size_t start,
                         const size_t *ends, size_t count) {
-    tk_key keys[CHUNK];
+    tk_keys keys;
     int status = reserve_ids(w, ends[count - 1] - start);
     if (status != TK_OK) return status;
-    make_keys(&w->cache, text, n, start, ends, count, keys);
+    tk_make_keys(&w->cache, text, n, start, ends, count, &keys);
     uint32_t *out = w->ids + w->n_ids;
-    for (size_t k = 0; k < count; k++) {
-        const tk_word *word = probe(&w->cache, keys + k);
-        if (TK_LIKELY(word != NULL)) {
-            out += emit_word(out, &w->cache, word);
-        } else {
-            size_t at = k ? ends[k - 1] : start;
-            w->n_ids = (size_t)(out - w->ids);
-            if ((status = encode_missed(model, w, text + at, ends[k] - at, n - at, keys + k)) != TK_OK) return status;
-            out = w->ids + w->n_ids;
-        }
+    for (size_t k = 0; (k = tk_emit_found(&w->cache, &keys, k, count, &out)) < count; k++) {
+        size_t at = k ? ends[k - 1] : start;
+        tk_key key = tk_key_at(&keys, k);
+        w->n_ids = (size_t)(out - w->ids);
+        if ((status = encode_missed(model, w, text + at, ends[k] - at, n - at, &key)) != TK_OK) return status;
+        out = w->ids + w->n_ids;
     }
     w->n_ids = (size_t)(out - w->ids);
     return TK_OK;
@@ -214,21 +151,22 @@ static int encode_chunk(tk_bpe *model, tk_worker *w, const uint8_t *text, size_t
    the first line of the cache gets no ids. */
 TK_INLINE int stage_chunk(const int stage, tk_worker *w, const uint8_t *text, size_t n, size_t start,
                           const size_t *ends, size_t count) {
-    tk_key keys[CHUNK];
+    tk_keys keys;
     int status = reserve_ids(w, ends[count - 1] - start);
     if (status != TK_OK) return status;
-    make_keys(&w->cache, text, n, start, ends, count, keys);
+    tk_make_keys(&w->cache, text, n, start, ends, count, &keys);
     uint32_t *out = w->ids + w->n_ids;
     const uint32_t *ids;
     size_t found = 0;
     if (stage == TK_STAGE_KEYS) { /* keys that nobody reads would not be made */
-        *out = (uint32_t)(keys[count - 1].low ^ keys[count - 1].high ^ keys[count - 1].hash);
+        *out = (uint32_t)(keys.words[2 * count - 1] ^ keys.hash[count - 1]);
         return TK_OK;
     }
     for (size_t k = 0; k < count; k++) {
-        const tk_word *word = probe(&w->cache, keys + k);
+        const tk_word *word = tk_probe((const uint8_t *)w->cache.words, w->cache.line_shift, &keys, k);
         if (TK_UNLIKELY(word == NULL)) continue;
-        found += stage == TK_STAGE_EMIT ? emit_word(out + found, &w->cache, word) : tk_cache_ids(&w->cache, word, &ids);
+        if (stage == TK_STAGE_EMIT) found += tk_emit_word(out + found, &w->cache, word);
+        else found += tk_cache_ids(&w->cache, word, &ids);
     }
     w->n_ids += found;
     return TK_OK;
@@ -256,9 +194,9 @@ TK_INLINE int kept_up_to(const int stage, tk_bpe *model, tk_worker *w, const uin
 TK_INLINE int encode_up_to(const int stage, tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text,
                            size_t n, size_t *at, size_t stop, size_t *pieces) {
     tk_split mine = *split;
-    size_t ends[CHUNK], start = *at, count;
+    size_t ends[TK_CHUNK], start = *at, count;
     mine.memo = &w->memo;
-    for (; start < stop && (count = tk_scan(&mine, text, n, at, ends, CHUNK)); start = *at) {
+    for (; start < stop && (count = tk_scan(&mine, text, n, at, ends, TK_CHUNK)); start = *at) {
         *pieces += count;
         if (stage == TK_STAGE_SCAN) continue;
         int status = split->dfa ? kept_up_to(stage, model, w, text, n, start, ends, count)
@@ -275,10 +213,10 @@ int tk_encode(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t 
 }
 
 int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int64_t *ends, size_t count) {
-    size_t chunk[CHUNK], start = 0, n = count ? (size_t)ends[count - 1] : 0;
+    size_t chunk[TK_CHUNK], start = 0, n = count ? (size_t)ends[count - 1] : 0;
     for (size_t k = 0; k < count;) {
         size_t filled = 0;
-        while (filled < CHUNK && k < count) chunk[filled++] = (size_t)ends[k++];
+        while (filled < TK_CHUNK && k < count) chunk[filled++] = (size_t)ends[k++];
         int status = encode_chunk(model, w, text, n, start, chunk, filled);
         if (status != TK_OK) return status;
         start = chunk[filled - 1];

@@ -12,7 +12,7 @@ int tk_isa_supported(int isa) {
     if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
     if (isa == TK_ISA_AVX512)
         return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vbmi2");
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi2");
 #endif
     if (isa == TK_ISA_NEON) return TK_NEON; /* every such CPU has it */
     return isa == TK_ISA_SCALAR;

@@ -86,11 +86,22 @@ enum { BATCH = 16, BATCH_TOKENS = BATCH * TK_UNIT_TOKENS };
 typedef struct {
     size_t number, at;  /* the piece, and how far into it */
     size_t short_until; /* up to here units are made as short as may be, because they were too long for the cache */
+    uint64_t ends;      /* where units may end among the next bytes, a bit a byte, as far as that is known */
 } cursor;
 
 TK_INLINE size_t next_length(const tk_model *m, cursor *c, const uint8_t *p, size_t left) {
     const tk_unit_cuts *cuts = &m->cuts;
     if (TK_UNLIKELY(c->at < c->short_until)) return tk_short_unit_length(cuts, p, c->short_until - c->at);
+    if (cuts->joined && cuts->all && (*p & 0xF0) == TK_WIDE) {
+        if (!c->ends) c->ends = tk_wide_cuts(cuts, p, left);
+        if (c->ends) {
+            unsigned length = tk_lowest_bit(c->ends);
+            c->ends >>= length;
+            c->ends &= ~UINT64_C(1);
+            if (length <= TK_UNIT_BYTES) return length;
+        }
+    }
+    c->ends = 0;
     size_t length = tk_unit_length(cuts, p, left);
     if (TK_LIKELY(length <= TK_UNIT_BYTES) || !cuts->joined) return length;
     c->short_until = c->at + length;
@@ -134,7 +145,7 @@ static size_t gather(const tk_model *m, const tk_model_worker *w, const tk_align
             }
         }
         c->at += u->length;
-        if (u->length == left) c->number++, c->at = c->short_until = 0;
+        if (u->length == left) c->number++, c->at = c->short_until = 0, c->ends = 0;
     }
     return count;
 }
@@ -213,7 +224,7 @@ static TK_NOINLINE int encode_unit(const tk_model *m, tk_model_worker *w, const 
 
 int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) {
     unit units[BATCH];
-    cursor c = {0, 0, 0};
+    cursor c = {0, 0, 0, 0};
     sink out = {.n = 0};
     size_t behind = 0, count;
     int status;

@@ -100,4 +100,19 @@ TK_INLINE size_t tk_short_unit_length(const tk_unit_cuts *cuts, const uint8_t *p
     return n;
 }
 
+/* Before which of the first 64 of n bytes a unit may end, a bit a byte, while characters have three bytes and only
+   `joined` decides: looked up one after another without a branch that waits for it. 3 more bytes may be read. */
+TK_INLINE uint64_t tk_wide_cuts(const tk_unit_cuts *cuts, const uint8_t *p, size_t n) {
+    uint64_t ends = 0;
+    uint32_t left = 0;
+    size_t most = n < 64 ? n : 64;
+    for (size_t at = 0; at < most && (p[at] & 0xF0) == TK_WIDE; at += 3) {
+        uint32_t c = (uint32_t)(p[at] & 0x0F) << 12 | (uint32_t)(p[at + 1] & 0x3F) << 6 | (p[at + 2] & 0x3F);
+        uint64_t apart = !tk_has_bit(cuts->joined, tk_bigram_place(left, tk_bigram_right(c)));
+        ends |= apart << at;
+        left = tk_bigram_left(c);
+    }
+    return ends & ~UINT64_C(1);
+}
+
 #endif

@@ -103,7 +103,8 @@ static void replace_spaces(tk_rewrite *w, const uint8_t bytes[4], size_t n) {
             at += run;
             if (run == RUN || text[at] != ' ') continue;
         }
-        unsigned length = tk_utf8_length(text[at]);
+        /* The branch is foreseen in scripts that have such characters; a length looked up is waited for. */
+        unsigned length = (text[at] & 0xF0) == 0xE0 ? 3 : tk_utf8_length(text[at]);
         size_t wide = text[at] == ' ' ? n : length;
         tk_span span = from ? from[at] : (tk_span){(uint32_t)at, (uint32_t)(at + length)};
         memcpy(out, text[at] == ' ' ? bytes : text + at, 4);

@@ -34,7 +34,7 @@ static const uint8_t BY_LOW_NIBBLE[16] = {
     1 | 2 | 64 | 128,         1 | 2 | 32 | 128,              1 | 2 | 128,              1 | 2 | 128};
 static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64 | 128, 128, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
 
-enum { BLOCK = 64, SCALAR_PIECES = 16 };
+enum { BLOCK = 64, SCALAR_PIECES = 16, WORTH_A_BLOCK = 16 }; /* bytes, pieces, bytes at the end of a text */
 
 TK_INLINE uint64_t behind(uint64_t mask) { return mask << 1; }
 
@@ -188,15 +188,17 @@ TK_INLINE uint64_t starts_in_turn(const tk_masks *m, uint64_t letter, uint64_t m
     return (letter & ~behind(letter | m->blank) & ~led) | (led_end & letter);
 }
 
-/* The starts in the 64 bytes at p, of which bits below *trusted are sure. */
-TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, unsigned *trusted) {
+/* The starts in the 64 bytes at p, of which bits below *trusted are sure; the first `most` are text. */
+TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned most, const tk_cuts *cuts,
+                                unsigned *trusted) {
     tk_masks m;
-    unsigned length = BLOCK;
+    unsigned length = most;
     classify(p, &m);
     m.inner = m.both = m.han = m.cuts = 0;
     if (m.other) {
         m.inner = inner_bytes(p);
-        length = take_others(f, p, cuts, &m);
+        unsigned left = take_others(f, p, cuts, &m);
+        if (left < length) length = left;
     }
     uint64_t letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
     if (f->in_turn && m.control & ~white & below(length)) length = lowest(m.control & ~white);
@@ -244,7 +246,7 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
     size_t pieces = 1; /* left to the scalar scanner at a time: more while blocks keep failing */
     while (count + BLOCK <= limit && n - i > BLOCK) {
         unsigned trusted;
-        uint64_t starts = block_starts(f, text + i, cuts, &trusted) & below(trusted) & ~UINT64_C(1);
+        uint64_t starts = block_starts(f, text + i, BLOCK, cuts, &trusted) & below(trusted) & ~UINT64_C(1);
         if (TK_UNLIKELY(!starts)) {
             count += scalar(cuts, text, n, &i, ends + count, pieces);
             if (pieces < SCALAR_PIECES) pieces *= 2;
@@ -255,6 +257,17 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
         i += 63 - (unsigned)__builtin_clzll(starts);
         write_places(starts, from, ends + count);
         count += (unsigned)__builtin_popcountll(starts);
+    }
+    if (n - i <= BLOCK && n - i >= WORTH_A_BLOCK && count + BLOCK <= limit) {
+        uint8_t rest[BLOCK] = {0};
+        unsigned trusted;
+        memcpy(rest, text + i, n - i);
+        uint64_t starts = block_starts(f, rest, (unsigned)(n - i), cuts, &trusted) & below(trusted) & ~UINT64_C(1);
+        if (starts) {
+            write_places(starts, i, ends + count);
+            count += (unsigned)__builtin_popcountll(starts);
+            i += 63 - (unsigned)__builtin_clzll(starts);
+        }
     }
     if (n - i <= BLOCK && count < limit) count += scalar(cuts, text, n, &i, ends + count, limit - count);
     *pos = i;

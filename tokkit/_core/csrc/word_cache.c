@@ -49,14 +49,15 @@ static void table_free(void *table, size_t bytes) {
     free(table);
 }
 
-enum { LINE = 2 * sizeof(tk_word) };
+enum { LINE = 1 << TK_LINE_SHIFT };
+_Static_assert(LINE == 2 * sizeof(tk_word), "a line is two entries");
 
 static size_t slots(const tk_cache *c) { return (size_t)2 << c->line_bits; }
 
 static void set_words(tk_cache *c, tk_word *words, unsigned line_bits) {
     c->words = words;
     c->line_bits = line_bits;
-    c->line_mask = (((uint64_t)1 << line_bits) - 1) * LINE;
+    c->line_shift = 64 - TK_LINE_SHIFT - line_bits;
 }
 
 /* The entry of a key, or the free one where it belongs. The table is never full. */

@@ -33,8 +33,8 @@ typedef struct {
 typedef struct {
     const tk_bpe *model;
     tk_word *words;         /* [2 << line_bits] */
-    uint64_t line_mask;     /* of a line's offset in bytes */
     unsigned line_bits, max_line_bits;
+    unsigned line_shift; /* of a hash to a line's offset in bytes, but for its six lowest bits */
     size_t n_words, n_seeds, max_words; /* n_seeds are the vocabulary's own, max_words what it may learn */
     tk_id_arena many;       /* of short words with more ids than an entry holds */
     tk_long_word *long_words;
@@ -67,19 +67,11 @@ size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n,
 void tk_cache_add(tk_cache *cache, const tk_key *key, const uint32_t *ids, size_t count);
 void tk_cache_add_long(tk_cache *cache, const uint8_t *bytes, size_t n, const uint32_t *ids, size_t count);
 
-/* The product of two odd-looking halves, folded: one multiplication mixes all bits of a word. */
-TK_INLINE void tk_key_hash(tk_key *key) {
-#if defined(__SIZEOF_INT128__)
-    __extension__ typedef unsigned __int128 product;
-    product p = (product)(key->low ^ UINT64_C(0x9E3779B97F4A7C15)) * (key->high ^ UINT64_C(0xD6E8FEB86659FD93));
-    key->hash = (uint64_t)p ^ (uint64_t)(p >> 64);
-#else
-    key->hash = (key->low * UINT64_C(0x9E3779B97F4A7C15)) ^ (key->high * UINT64_C(0xD6E8FEB86659FD93));
-    key->hash ^= key->hash >> 32;
-    key->hash *= UINT64_C(0x9FB21C651E98DF25);
-    key->hash ^= key->hash >> 29;
-#endif
-}
+#define TK_HASH_HIGH UINT64_C(0xD6E8FEB86659FD93)
+#define TK_HASH_ALL UINT64_C(0x9E3779B97F4A7C15)
+
+/* Words are told apart by the upper bits, which all bytes reach. A hash that vectors can make as well. */
+TK_INLINE void tk_key_hash(tk_key *key) { key->hash = (key->low ^ key->high * TK_HASH_HIGH) * TK_HASH_ALL; }
 
 /* What makes a key of 16 loaded bytes, by the length of the word: the bytes to keep, and the length in its place.
    Row 16 stands for all that is longer: no entry has its key. */
@@ -117,9 +109,12 @@ TK_INLINE tk_long_word *tk_cache_long_place(const tk_cache *cache, uint64_t hash
     return cache->long_words + (hash & cache->long_mask);
 }
 
-/* The line of a hash: its bits are the line's offset in bytes, less the six that lie inside a line. */
+enum { TK_LINE_SHIFT = 6 }; /* a line is two entries, 64 bytes */
+#define TK_LINE_MASK (~((UINT64_C(1) << TK_LINE_SHIFT) - 1))
+
+/* The line of a hash: its upper bits are the line's number. */
 TK_INLINE tk_word *tk_cache_line(const tk_cache *cache, uint64_t hash) {
-    return (tk_word *)((uint8_t *)cache->words + (hash & cache->line_mask));
+    return (tk_word *)((uint8_t *)cache->words + (hash >> cache->line_shift & TK_LINE_MASK));
 }
 
 /* The ids of an entry that is taken, and their number. */

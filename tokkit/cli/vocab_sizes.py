@@ -1,0 +1,230 @@
+"""A corpus, models and sizes in, what each vocabulary makes of a part held out: trained, measured, shown, plotted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli.comparison import shown_rates, texts_of
+from tokkit.cli.ending import note
+from tokkit.cli.inputs import STDIN, Reading, expand, shown
+from tokkit.cli.output import counted, say, table, writing
+from tokkit.cli.pieces import shortened
+from tokkit.cli.train import BELONGS, MODELS
+from tokkit.cli.usage import Usage
+from tokkit.errors import CorpusError, OptionError
+
+if TYPE_CHECKING:
+    from tokkit.cli.progress import Progress
+    from tokkit.tokenizer import Tokenizer
+
+NAMES: dict[str, dict[str, Any]] = {
+    "bpe": {"model": "bbpe"},
+    "byte": {"model": "char", "level": "bytes"},
+    "wordpiece-frequency": {"model": "wordpiece", "score": "frequency"},
+    "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
+}
+"""What --train takes besides the names of models."""
+SIZES = (1000, 2000, 4000, 8000, 16000, 32000)
+COLUMNS = {
+    "tokens": "tokens",
+    "tokens_per_word": "tokens/word",
+    "tokens_per_text": "tokens/text",
+    "oov_rate": "oov",
+    "bytes_per_token": "bytes/token",
+    "unused_rate": "never used",
+}
+"""What the table shows, by its name in JSON."""
+
+
+def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return, for each name given to --train, the options of `train`; all take text with its case."""
+    made = {}
+    for name in names:
+        if name not in MODELS and name not in NAMES:
+            known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
+            raise click.UsageError(f"--train: {name!r} is no model; give some of {known}, apart by commas")
+        options: dict[str, Any] = {"model": name} if name in MODELS else dict(NAMES[name])
+        if options["model"] in BELONGS["lowercase"]:
+            options["lowercase"] = False
+        made[name] = options
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Files of documents, lines or records: of all that are not blank, `part` is held out, evenly among them."""
+
+    files: list[str]
+    reading: Reading
+    part: float
+
+    def documents(self) -> Iterator[tuple[str, str, bool]]:
+        """Yield (file, document, is held out): document n is where n times the part passes a whole number."""
+        n = 0
+        for path in self.files:
+            name = shown(path)
+            for batch, _ in self.reading.batches(path):
+                for text in batch:
+                    if text.isspace() or not text:
+                        continue
+                    n += 1
+                    yield name, text, int(n * self.part) > int((n - 1) * self.part)
+
+    def training(self) -> Iterator[str]:
+        """Yield the documents to train on."""
+        return (text for _, text, out in self.documents() if not out)
+
+
+@dataclass(slots=True)
+class Job:
+    """What is trained, on what, and what it is measured on."""
+
+    source: Callable[[], Any]
+    held_out: list[tuple[str, str]]
+    said: str
+    models: dict[str, dict[str, Any]]
+    sizes: list[int]
+    threads: int | None
+    skipped: list[dict[str, Any]] = field(default_factory=list)
+
+
+def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) -> Job:
+    """Find the text of both kinds: what is held out of `inputs`, or `files` where they are given."""
+    if STDIN in inputs:
+        raise click.UsageError("the corpus is read once for each model, which standard input cannot be: give files")
+    reading = Reading("line", chosen["field"], chosen["input_errors"])
+    models, sizes = model_options(chosen["train"]), sorted(chosen["vocab_sizes"] or SIZES)
+    if not inputs:
+        from tokkit.corpus import bundled
+
+        note("no CORPUS given: training on the bundled corpus")
+    paths = list(dict.fromkeys(expand(inputs) if inputs else map(str, bundled.paths())))
+    if files:
+        documents = [(name, text) for name, texts in texts_of(files, reading) for text in texts if text.strip()]
+        said = f"measured on {counted(len(documents), 'text')} of {counted(len(files), 'file')} that are not trained on"
+        return Job(lambda: paths, documents, said, models, sizes, chosen["threads"])
+    corpus = Corpus(paths, reading, chosen["held_out"])
+    n, documents = 0, []
+    for name, text, out in corpus.documents():
+        n += 1
+        documents += [(name, text)] if out else []
+    if not documents or len(documents) == n:
+        raise CorpusError(
+            f"of {counted(n, 'text')} in the corpus {len(documents)} are held out at --held-out {chosen['held_out']}: "
+            "some must be, and some not; or name files to measure on behind --"
+        )
+    said = f"measured on every {_ordinal(chosen['held_out'])} text, {len(documents):,} of {n:,}, not trained on"
+    return Job(corpus.training, documents, said, models, sizes, chosen["threads"])
+
+
+def _ordinal(part: float) -> str:
+    every = 1 / part
+    whole = round(every)
+    return f"{whole}th" if abs(every - whole) < 1e-9 and whole > 3 else f"{every:.2f}-th"
+
+
+def run(job: Job, progress: Progress) -> dict[str, Any]:
+    """Train and measure; OptionError where no model has any of the sizes."""
+    quiet = logging.NullHandler()  # a corpus may give fewer tokens than asked for: the table shows how many
+    logging.getLogger("tokkit").addHandler(quiet)
+    try:
+        rows = [row for name in job.models for row in _rows_of(name, job, progress)]
+    finally:
+        logging.getLogger("tokkit").removeHandler(quiet)
+    if not rows:
+        raise OptionError(f"none of the sizes can be trained: {job.skipped[-1]['reason']}")
+    texts = [text for _, text in job.held_out]
+    return {
+        "held_out": {
+            "said": job.said,
+            "texts": len(texts),
+            "bytes": sum(len(text.encode()) for text in texts),
+            "words": sum(len(text.split()) for text in texts),
+        },
+        "rows": rows,
+        "skipped": job.skipped,
+    }
+
+
+def _rows_of(name: str, job: Job, progress: Progress) -> Iterator[dict[str, Any]]:
+    sizes, made = list(job.sizes), list[Any]()
+    while sizes and not made:
+        try:
+            made = _train(job, sizes, job.models[name], progress)
+        except OptionError as error:  # the least size is too small for what the model cannot do without
+            reason = re.sub("^vocab_size is [^;]*; ", "", str(error))
+            job.skipped.append({"model": name, "vocab_size": sizes.pop(0), "reason": reason})
+    before = None
+    for size, tok in zip(sizes, made, strict=True):
+        if len(tok.vocab) == before:
+            reason = f"the corpus gives {before:,} tokens and no more"
+            job.skipped.append({"model": name, "vocab_size": size, "reason": reason})
+            continue
+        before = len(tok.vocab)
+        usage = Usage(tok)
+        for file, text in job.held_out:
+            usage.add(file, text)
+        by_file = {file: counts.rates() for file, counts in usage.files.items()}
+        row = {"model": name, "vocab_size_asked": size, **usage.facts(), **usage.total.rates()}
+        yield row | {"files": by_file}
+
+
+def _train(job: Job, sizes: list[int], options: dict[str, Any], progress: Progress) -> list[Tokenizer]:
+    from tokkit.trainers import train
+
+    return train(job.source(), vocab_size=sizes, threads=job.threads, progress=progress, **options)
+
+
+def plot(found: dict[str, Any], path: str, *, force: bool) -> None:
+    """Write the picture of the table."""
+    from tokkit.view import plots
+
+    with writing(path, force=force) as file:
+        plots.sizes(found["rows"], file, title=found["held_out"]["said"])
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the table, then words by file and the longest tokens of each model's greatest vocabulary."""
+    about = found["held_out"]
+    say(f"{about['said']}: {counted(about['bytes'], 'byte')}, {counted(about['words'], 'word')}")
+    rows = [(row["model"], row["vocab_size"], *shown_rates(row, COLUMNS)) for row in found["rows"]]
+    table([("model", "vocabulary", *COLUMNS.values()), *rows], margin="  ")
+    greatest = {row["model"]: row for row in found["rows"]}
+    say("")
+    say("longest tokens, of each model's greatest vocabulary")
+    table([(name, "  ".join(map(shortened, row["longest_tokens"]))) for name, row in greatest.items()], (0, 1), "  ")
+    by_file = {name: row["files"] for name, row in greatest.items()}
+    files = list(next(iter(by_file.values())))
+    if len(files) > 1:
+        say("")
+        say("tokens per word, and bytes per token, by file, of each model's greatest vocabulary")
+        short = _without_common_folder(files)
+        cells = [(short[file], *(_fertility(rates[file]) for rates in by_file.values())) for file in files]
+        table([("file", *by_file), *cells], margin="  ")
+    _tell_what_is_lacking(found["skipped"])
+
+
+def _fertility(rates: dict[str, Any]) -> str:
+    shown = ("-" if rates[name] is None else f"{rates[name]:.2f}" for name in ("tokens_per_word", "bytes_per_token"))
+    return " ".join(f"{text:>5}" for text in shown)
+
+
+def _without_common_folder(files: Sequence[str]) -> dict[str, str]:
+    common = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
+    return {file: os.path.relpath(os.path.abspath(file), common) for file in files}
+
+
+def _tell_what_is_lacking(skipped: Sequence[dict[str, Any]]) -> None:
+    """Say, once for each model and reason, which sizes have no row."""
+    sizes: dict[tuple[str, str], list[str]] = {}
+    for lacking in skipped:
+        sizes.setdefault((lacking["model"], lacking["reason"]), []).append(f"{lacking['vocab_size']:,}")
+    for (model, reason), of_model in sizes.items():
+        note(f"{model} has no row of {', '.join(of_model)}: {reason}")

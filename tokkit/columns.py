@@ -1,0 +1,48 @@
+"""The columns of an encoding: arrays of one row a token, and lists of bytes; joined, empty, closed to writers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.vocab import Vocab
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "ids": np.dtype(np.uint32),
+    "type_ids": np.dtype(np.uint32),
+    "attention_mask": np.dtype(np.uint8),
+    "special_tokens_mask": np.dtype(np.uint8),
+    "word_ids": np.dtype(np.int32),
+    "offsets": np.dtype(np.int64),
+    "byte_offsets": np.dtype(np.int64),
+}
+"""The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
+
+
+def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
+    """Return the bytes of the tokens of `ids`."""
+    blob = vocab.blob
+    starts, ends = vocab.offsets[ids].tolist(), vocab.offsets[ids.astype(np.int64) + 1].tolist()
+    return [blob[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
+def together(name: str, columns: Sequence[Any]) -> Any:
+    """Return the columns of a name, one of each part, as one."""
+    if name in ("tokens", "covered"):
+        return [token for column in columns for token in column]
+    return np.concatenate(columns) if columns else empty(name)
+
+
+def empty(name: str) -> NDArray[Any]:
+    """Return a column of no tokens."""
+    column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
+    return column.reshape(0, 2) if "offsets" in name else column
+
+
+def read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that nobody writes to any more."""
+    column.setflags(write=False)
+    return column

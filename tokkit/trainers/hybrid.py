@@ -1,0 +1,191 @@
+"""Word counts in, definitions out: whole words, and the characters or bytes of those that are out of vocabulary.
+
+The model is BPE without merges, which takes a piece that is a token as it stands (`ignore_merges`) and leaves any other
+in its characters, those behind the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit._core.bpe_train import WordCounts
+from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
+from tokkit.decoders.byte_level import bytes_of
+from tokkit.decoders.fuse import Fuse
+from tokkit.decoders.replace import Replace
+from tokkit.decoders.sequence import Sequence as Decoders
+from tokkit.decoders.wordpiece import WordPiece as Decoder
+from tokkit.definition import BPE, Definition, Split
+from tokkit.errors import OptionError
+from tokkit.models.char_bpe import CharBPE
+from tokkit.normalizers.lowercase import Lowercase
+from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.byte_level import ByteLevel
+from tokkit.pretokenizers.sequence import Sequence as Pretokenizers
+from tokkit.pretokenizers.split import Split as Component
+from tokkit.trainers.bpe import ALPHABET, BYTE_CHARACTERS, check_special_tokens
+from tokkit.trainers.counts import Reporter
+from tokkit.trainers.options import checked_list, choice, integer, text, with_unknown
+from tokkit.trainers.wordlevel import WordTraining, check_sizes
+from tokkit.vocab import Vocab
+
+FALLBACKS = ("char", "byte")
+_SYMBOLS = dict(enumerate(BYTE_CHARACTERS))
+
+
+def _is_printable_ascii(token: str) -> bool:
+    return all("!" <= c <= "~" for c in token)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridTraining(WordTraining):
+    """The options of a vocabulary of words that falls back to characters, or to bytes.
+
+    A word that is no token is its characters, or the bytes of its UTF-8 as byte-level BPE writes them: the first as it
+    is, the others with `prefix`. A character that is no token is `unk_token`; with bytes nothing is unknown, and there
+    is no such token. Ids: special tokens; the characters, by code point, or the 256 bytes, in the order of byte-level
+    BPE; the same with the prefix; then words as `WordTraining` takes them, without those that begin with the prefix.
+    Of more characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of characters as
+    frequent the smaller code points.
+
+    Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
+    of other kinds is lost, and so is what a pattern of one's own drops. Encoding the decoded text gives the same ids
+    again where none was unknown, with these two patterns that have names. So that nothing in a text is taken for a part
+    of a word, the prefix, where it stands in one, is a word of its own.
+
+    With a published pattern (gpt2, cl100k, …) words keep their white space and are joined as they are, so that no part
+    needs a prefix, and none has one: of a text without unknown characters nothing is lost. With bytes, that is BPE over
+    bytes without merges, and its engine runs it.
+    """
+
+    fallback: str = "char"
+    special_tokens: Sequence[str] = None  # type: ignore[assignment]
+    unk_token: str | None = None  # type: ignore[assignment]
+    limit_alphabet: int | None = None
+    prefix: str | None = None
+
+    def __post_init__(self) -> None:
+        choice("fallback", self.fallback, *FALLBACKS)
+        self.check_words()
+        self._check_prefix()
+        if self.in_bytes:
+            for name in ("unk_token", "limit_alphabet"):
+                if (given := getattr(self, name)) is not None:
+                    raise OptionError(f'{name} is {given!r}, but with fallback="byte" nothing is unknown')
+            special = self._tokens_beside_bytes()
+        else:
+            unknown = text("unk_token", "[UNK]" if self.unk_token is None else self.unk_token)
+            given = [unknown] if self.special_tokens is None else self.special_tokens
+            special = checked_list("special_tokens", "special token", given)
+            with_unknown(special, unknown)
+            object.__setattr__(self, "unk_token", unknown)
+            if self.limit_alphabet is not None:
+                limit = integer("limit_alphabet", self.limit_alphabet, least=0)
+                object.__setattr__(self, "limit_alphabet", limit)
+        if self.prefix and (prefixed := [token for token in special if self.prefix in token]):
+            raise OptionError(f"the special token {prefixed[0]!r} has the prefix {self.prefix!r} in it; change one")
+        object.__setattr__(self, "special_tokens", tuple(special))
+
+    def _check_prefix(self) -> None:
+        if self.prefix is None:
+            object.__setattr__(self, "prefix", "" if self.keeps_spaces else "##")
+            return
+        text("prefix", self.prefix)
+        if self.keeps_spaces:
+            raise OptionError(f"prefix is {self.prefix!r}, but no part has one where words keep their spaces")
+        if len(self.prefix) < 2:
+            raise OptionError(f"prefix is {self.prefix!r}; it must have two characters at least, or be taken for one")
+        if self.in_bytes and not _is_printable_ascii(self.prefix):
+            raise OptionError(f'prefix is {self.prefix!r}; it must be printable ASCII with fallback="byte"')
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether it is bytes that unknown words become."""
+        return self.fallback == "byte"
+
+    def _tokens_beside_bytes(self) -> list[str]:
+        special = check_special_tokens(self.special_tokens or ())
+        for token in special:
+            # Decoding takes tokens for the symbols of bytes: any other character would stand there as it is written.
+            if not self.keeps_spaces and not _is_printable_ascii(token):
+                raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
+        return special
+
+    def pretokenizer(self) -> Any:
+        """Return what cuts text into words."""
+        words, prefix = super().pretokenizer(), self.prefix or ""
+        if not prefix or (self.pattern == "punctuation" and all(c in string.punctuation for c in prefix)):
+            return words  # each such character is a word already
+        return Pretokenizers([words, Component({"String": prefix}, "Isolated")])
+
+    def check_sizes(self, sizes: Sequence[int], given: object) -> None:
+        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        n_special = len(self.special_tokens)
+        if not self.in_bytes:
+            check_sizes(sizes, given, n_special)
+        elif not sizes or min(sizes) < (least := n_special + (512 if self.prefix else 256)):
+            raise OptionError(
+                f"vocab_size is {given}; it must be at least {least}: 256 bytes{self._twice}, and {n_special} special "
+                "tokens"
+            )
+
+    @property
+    def _twice(self) -> str:
+        return f" with and without {self.prefix!r}" if self.prefix else ""
+
+    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+        """Take the words that occur most besides the characters, and return a definition of each size."""
+        tokens, words = self._tokens(counts)
+        if min(sizes) < len(tokens):
+            raise OptionError(
+                f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
+                f"special tokens, and its characters{self._twice}, which a smaller limit_alphabet would make fewer"
+            )
+        return [self._definition(tokens + words[: size - len(tokens)]) for size in sizes]
+
+    def _tokens(self, counts: WordCounts) -> tuple[list[str], list[str]]:
+        """Return the tokens that a vocabulary of any size has, and the words, those that occur most first."""
+        prefix = self.prefix or ""
+        alphabet = [BYTE_CHARACTERS[byte[0]] for byte in ALPHABET] if self.in_bytes else self._alphabet(counts)
+        tokens = [*self.special_tokens, *alphabet, *(prefix + c for c in alphabet)]
+        tokens = list(dict.fromkeys(tokens))  # without a prefix all twice; and a special token may be a character
+        known, words = set(tokens), []
+        # Items are sorted by their bytes; sorting keeps that order among equals.
+        for word, count in sorted(counts.items(), key=lambda item: -item[1]):
+            spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
+            if count >= self.min_frequency and spelt not in known and not (prefix and spelt.startswith(prefix)):
+                words.append(spelt)
+        return tokens, words
+
+    def _alphabet(self, counts: WordCounts) -> list[str]:
+        found = {chr(code): times for code, times, _ in counts.characters()}
+        return sorted(sorted(found, key=lambda c: (-found[c], c))[: self.limit_alphabet])
+
+    def _definition(self, tokens: list[str]) -> Definition:
+        vocab, no_merges = [token.encode() for token in tokens], np.empty((0, 3), dtype=np.uint32)
+        common: dict[str, Any] = {
+            "normalizer": Lowercase() if self.lowercase else None,
+            "special_tokens": {token: id_ for id_, token in enumerate(self.special_tokens)},
+        }
+        if self.in_bytes and self.keeps_spaces:
+            n_special = len(self.special_tokens)
+            over_bytes = Vocab.from_list(vocab[:n_special] + [bytes_of(token) for token in tokens[n_special:]])
+            split = Split(patterns.resolve(self.pattern), keep_unmatched=True)
+            return Definition(over_bytes, BPE(merges=no_merges, whole_piece=True), split, **common)
+        pretokenizer: Any = self.pretokenizer()
+        decoder: Any = Fuse() if self.keeps_spaces else Decoder(self.prefix or "", self.pattern == "punctuation")
+        if self.in_bytes:
+            pretokenizer = Pretokenizers([pretokenizer, ByteLevel(add_prefix_space=False, use_regex=False)])
+            decoder = Decoders([decoder, Replace({"String": " "}, BYTE_CHARACTERS[ord(" ")]), BytesDecoder()])
+        model = CharBPE(
+            merges=no_merges,
+            unk_token=self.unk_token,
+            continuing_subword_prefix=self.prefix or None,
+            ignore_merges=True,
+        )
+        return Definition(Vocab.from_list(vocab), model, pretokenizer, decoder=decoder, **common)
