@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
@@ -47,8 +48,10 @@ class Counting:
         entry: dict[str, Any] = {"file": shown(path), **dict.fromkeys(self.columns, 0), "tokens": 0}
         if not self.columns and not readers.holds_records(path):
             counter = _Counter()
+            # A second thread that waits for a pipe or a terminal could not be stopped by Ctrl-C.
+            threads = self.threads if os.path.isfile(path) else 1
             encoder = self.tok.file_encoder(
-                special=self.special, threads=self.threads, input_errors=self.reading.input_errors, narrow=False
+                special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=False
             )
             encoder.encode(path, cast("IdWriter", counter))
             return entry | {"tokens": counter.n_ids}
