@@ -2,63 +2,19 @@
 
 import os
 import sys
+import tomllib
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined"
 MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 
-# Extension → the C files that it links.
-UTF_8 = ["isa.c", "utf8.c", "utf8_avx2.c", "utf8_avx512.c"]  # it has no NEON of its own
-TEXT = ["dfa.c", *UTF_8, "scan.c", "scan_avx2.c", "scan_avx512.c", "scan_neon.c"]
-BPE = ["model.c", "merge.c", "backtrack.c", "cuts.c", "keys_avx512.c", "encode.c"]
-MODELS = ["cuts", "bpe", "unigram", "wordpiece", "wordlevel"]
-PIECES = [*TEXT, "word_counts.c", "piece_rules.c"]
-SP_TEXT = ["aligned.c", "charsmap.c", "token_trie.c", "sp_normalize.c"]
-LANES = ["scalar", "avx2", "avx512"]
-NUMBERS = ["attend", "linear", "rows"]
-SOURCES = {
-    **{name: [] for name in ("id_blocks", "spans", "detokenize", "rank_file", "spelling", "model_file")},
-    "text": TEXT,
-    "pattern": ["dfa.c"],
-    "bpe": [*TEXT, "special.c", "word_cache.c", *("bpe_" + file for file in BPE)],
-    "stages": ["dfa.c"],
-    "batch": [*TEXT, "special.c", "split_points.c"],
-    "blocks": [*TEXT, "special.c", "split_points.c"],
-    "special": ["special.c"],
-    "aligned": ["aligned.c"],
-    "added": [*TEXT, "aligned.c", "char_kinds.c", *(f"added{part}.c" for part in ("", "_trie", "_avx2", "_avx512"))],
-    "pretokenize": [*TEXT, "aligned.c", "char_kinds.c", "pretokenize.c", "pretokenize_rewrite.c"],
-    "normalize": ["aligned.c", *(f"normalize_{part}.c" for part in ("forms", "characters", "pieces"))],
-    "token_tables": ["token_index.c", "merge_list.c"],
-    "json_tables": ["json_tables.c", *UTF_8],
-    "models": [
-        *("token_trie.c", "token_index.c", "unit_cache.c", "merge_list.c", "model.c"),
-        *(f"model_{part}.c" for part in MODELS),
-    ],
-    "bert": [
-        *(*TEXT, "special.c", "aligned.c", "char_kinds.c", "normalize_forms.c", "normalize_characters.c"),
-        *("unit_cache.c", "model.c", "model_cuts.c"),
-    ],
-    "charsmap": ["aligned.c", "charsmap.c", "graphemes.c", "normalize_precompiled.c"],
-    "sp_normalize": SP_TEXT,
-    "sp_whole": ["special.c", *SP_TEXT, "sp_whole.c", "sp_whole_bpe.c"],
-    "bpe_train": [*TEXT, "word_counts.c", "word_cells.c", "bpe_train.c"],
-    "wordpiece_train": ["word_cells.c", "wordpiece_train.c"],
-    "piece_units": [*PIECES, *SP_TEXT],
-    "sp_bpe_train": [*PIECES, "word_cells.c", "sp_bpe_train.c"],
-    "unigram_train": [*PIECES, "suffix_sort.c", "unigram_seeds.c", "unigram_train.c"],
-    **{name: ["isa.c", "crew.c", f"{name}.c", *(f"{name}_{isa}.c" for isa in LANES)] for name in NUMBERS},
-}
-SOURCES["bert_batch"] = []
-SP_ENGINE = ("build", "build_bpe", "steps", "viterbi", "merge", "cache", "scratch", "encode")
-SOURCES["sp_engine"] = [*TEXT, "special.c", "charsmap.c", "token_trie.c", *(f"sp_{part}.c" for part in SP_ENGINE)]
-SOURCES["sp_lattice"] = ["sp_lattice.c", "sp_merge.c", "sp_viterbi.c"]
-SOURCES["sp_engine"] += [f"sp_front_{isa}.c" for isa in ("scalar", "avx2", "avx512")]
-SOURCES["bert"] += ["token_trie.c", *(f"bert_{part}.c" for part in ("rules", "encode", "scalar", "avx2", "avx512"))]
+with open("tokkit/_core/sources.toml", "rb") as file:
+    SOURCES = tomllib.load(file)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -84,6 +40,12 @@ def flags() -> tuple[list[str], list[str]]:
     return compile_, link
 
 
+def c_files(names: list[str]) -> list[str]:
+    """Return the paths of C files, with those of groups."""
+    parts = [c_files(SOURCES["groups"][name[1:]]) if name[0] == "@" else [f"{C}{name}.c"] for name in names]
+    return [path for part in parts for path in part]
+
+
 def extensions() -> list[Extension]:
     """Return one extension for each .pyx of the core."""
     compile_, link = flags()
@@ -91,19 +53,29 @@ def extensions() -> list[Extension]:
     return [shared] + [
         Extension(
             f"tokkit._core.{name}",
-            [f"tokkit/_core/{name}.pyx", *(C + source for source in sources)],
+            [f"tokkit/_core/{name}.pyx", *c_files(names)],
             include_dirs=[C],
             depends=[C + header for header in sorted(os.listdir(C)) if header.endswith(".h")],
             extra_compile_args=compile_,
             extra_link_args=link,
+            define_macros=[("TK_FLAGS", " ".join(compile_))] if name == "build" else [],
         )
-        for name, sources in SOURCES.items()
+        for name, names in SOURCES["extensions"].items()
         if os.path.exists(f"tokkit/_core/{name}.pyx")
     ]
 
 
+class _BuildExt(build_ext):
+    def build_extensions(self) -> None:
+        if MSVC:  # which has neither C11's atomics nor target attributes
+            self.compiler.initialize()
+            self.compiler.cc = "clang-cl"
+        super().build_extensions()
+
+
 if __name__ == "__main__":
     setup(
+        cmdclass={"build_ext": _BuildExt},
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},

@@ -16,7 +16,7 @@ TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
 3 engine batch_parts bert_engine interpreter assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
-3 sentencepiece_engine segmentations
+3 continuing costs registry subwords sentencepiece_engine segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model added_tokens encoding columns alignment matching vocab errors version lazy
 0 _core

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import documents
+from strategies import documents, texts
 from tokkit.errors import TokkitError
 
 if TYPE_CHECKING:
@@ -83,3 +84,27 @@ def test_a_strict_stream_begins_anew_after_it_has_refused_what_is_left(tok: tokk
     with pytest.raises(UnicodeDecodeError):
         steps.flush()
     assert steps.step(tok.vocab[b"a"]) == "a"
+
+
+@given(text=texts(max_size=30))
+@settings(max_examples=300, deadline=None)
+def test_no_step_of_a_text_has_a_replacement_for_a_cut_character(tok: tokkit.Tokenizer, text: str) -> None:
+    text = text.encode("utf-8", "ignore").decode().replace("\ufffd", "")
+    by_bytes = [tok.vocab[bytes([byte])] for byte in text.encode()]
+    for ids in (tok.encode(text), by_bytes):
+        parts = stream(tok, ids)
+        assert "\ufffd" not in "".join(parts)
+        assert "".join(parts) == text
+
+
+@pytest.mark.parametrize("name", ["mistral-v1/tokenizer.json", "t5/tokenizer.json", "bert-base-uncased/tokenizer.json"])
+def test_streams_of_components_have_no_replacements_either(shared: Path, name: str) -> None:
+    import tokkit
+
+    tok = tokkit.load(shared / "vocabs" / name)
+    for text in documents(403, 60):
+        text = text.encode("utf-8", "ignore").decode().replace("\ufffd", "")
+        ids = tok.encode(text)
+        parts = stream(tok, ids)
+        assert "".join(parts) == tok.decode(ids)
+        assert "\ufffd" not in "".join(parts)

@@ -7,9 +7,11 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -169,3 +171,59 @@ def test_tokenizers_made_and_dropped_in_threads_do_not_hurt_one_another(
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(40)))
+
+
+KINDS = ("bbpe", "bpe", "wordpiece", "word", "char")
+
+
+def trained(kind: str) -> tokkit.Tokenizer:
+    import tokkit
+
+    size = 300 if kind == "bbpe" else 60
+    return tokkit.train(iter(["low lower lowest newer wider naïve 東京\n"] * 5), model=kind, vocab_size=size)
+
+
+def ids_in_child(tok: tokkit.Tokenizer, text: str) -> list[int]:
+    """At the top of its module, where `spawn` finds it."""
+    return tok.encode(text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_model_goes_through_pickle_and_copies(kind: str) -> None:
+    tok = trained(kind)
+    for again in (pickle.loads(pickle.dumps(tok)), copy.copy(tok), copy.deepcopy(tok)):
+        assert again.fingerprint() == tok.fingerprint()
+        assert again.encode("lowest new") == tok.encode("lowest new")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_every_kind_get_every_model(method: str) -> None:
+    import multiprocessing
+
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    script = (
+        "import multiprocessing, sys\n"
+        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        "import test_threads as t\n"
+        "if __name__ == '__main__':\n"
+        f"    toks = [t.trained(kind) for kind in t.KINDS]\n"
+        f"    with multiprocessing.get_context({method!r}).Pool(2) as pool:\n"
+        "        found = pool.starmap(t.ids_in_child, [(tok, 'lowest new') for tok in toks])\n"
+        "    assert found == [tok.encode('lowest new') for tok in toks], found\n"
+        "    print('equal')\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "main.py"
+        path.write_text(script, encoding="utf-8")
+        done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "equal\n", done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_model_serves_threads_at_once(kind: str) -> None:
+    tok = trained(kind)
+    wanted = [tok.encode(text) for text in TEXTS]
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: [tok.encode(text) for text in TEXTS], range(8)):
+            assert found == wanted

@@ -9,6 +9,7 @@ _MODULES = {
     "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
     "Definition": "tokkit.definition",
+    "DownloadError": "tokkit.errors",
     "Encoding": "tokkit.encoding",
     "FormatError": "tokkit.errors",
     "Mixed": "tokkit.mixed",
@@ -24,6 +25,8 @@ _MODULES = {
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
     "align": "tokkit.mixed",
+    "encoding_for_model": "tokkit.registry",
+    "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",
 }

@@ -5,6 +5,7 @@ from tokkit.encoding import Encoding
 from tokkit.errors import (
     ChatError,
     CorpusError,
+    DownloadError,
     FormatError,
     OptionError,
     PatternError,
@@ -14,6 +15,7 @@ from tokkit.errors import (
     VocabError,
 )
 from tokkit.mixed import Mixed, align
+from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load
 from tokkit.trainers import train
 from tokkit.version import __version__
@@ -25,6 +27,7 @@ __all__ = [
     "ChatError",
     "CorpusError",
     "Definition",
+    "DownloadError",
     "Encoding",
     "FormatError",
     "Mixed",
@@ -41,6 +44,8 @@ __all__ = [
     "VocabError",
     "__version__",
     "align",
+    "encoding_for_model",
+    "get_encoding",
     "load",
     "train",
 ]

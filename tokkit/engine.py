@@ -238,6 +238,10 @@ class Engine:
             *regex_split.split(self._split.pattern or "", part.decode(), keep_unmatched=keep)
         )
 
+    def merge_apart(self, pieces: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return what bytes merge to, UTF-8 or not, whatever the pattern says; piece k ends at byte ends[k]."""
+        return self._encoder.encode_pieces(pieces, ends, True)
+
     def _slices(self, utf8: bytes, matcher: SpecialMatcher | None) -> Iterable[tuple[bytes, int | None]]:
         """Yield (text, None) and (special token, id) in turn."""
         at = 0

@@ -35,3 +35,7 @@ class ChatError(TokkitError, ValueError):
 
 class ShapeError(TokkitError, ValueError):
     """Arrays that do not fit together; the message gives both shapes and the rule that they break."""
+
+
+class DownloadError(TokkitError, OSError):
+    """A published file that is not on this machine, and that cannot, or may not, be downloaded."""

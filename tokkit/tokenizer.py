@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from tokkit import formats
 from tokkit.decoding import Stream, decoding_of
 from tokkit.definition import Definition, Padding, Truncation
 from tokkit.engine import Engine, Special, engine_of, thread_count
-from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
     from tokkit._core.text import Text
     from tokkit.assembly import Assembler, Own, Words
+    from tokkit.continuing import Completions, EncodeStream
     from tokkit.corpus.encode_file import FileEncoder
     from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
@@ -49,6 +48,7 @@ class Tokenizer:
         self._decoding = decoding_of(definition)
         # Bound once: one call of a short text should cost no more than it must.
         self._decode = self._decoding.decode
+        self._completions: Completions | None = None
 
     @property
     def definition(self) -> Definition:
@@ -276,20 +276,26 @@ class Tokenizer:
         the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be
         below n: a token at the cut may be another one where the text ends there.
         """
-        if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
-            raise OptionError(f"n is {n!r}; it must be an int of at least 0")
-        ids = self.encode_to_numpy(text, special=special)
-        if len(ids) <= n:
-            return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
-        # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
-        if self.in_stages:
-            utf8, _, spans, _ = self._engine.aligned(text, special)
-            prefix = utf8[: spans[n - 1, 1] if n else 0].decode("utf-8", "ignore")
-        else:
-            prefix = self.decode_bytes(ids[:n]).decode("utf-8", "ignore")
-        while (count := self.count(prefix, special=special)) > n:
-            prefix = prefix[:-1]
-        return prefix, count
+        from tokkit.continuing import truncated
+
+        return truncated(self, self._engine, text, n, special)
+
+    def encode_stream(self, *, special: Special = "text") -> EncodeStream:
+        """Return a stream that encodes text bit by bit: `feed(text) -> ids`, `flush() -> ids`."""
+        from tokkit.continuing import EncodeStream
+
+        return EncodeStream(self._engine, special)
+
+    def encode_with_unstable(self, text: Text, *, special: Special = "text") -> tuple[list[int], list[list[int]]]:
+        """Return (ids, completions): the ids that stay whatever follows, and all that may come behind them.
+
+        The text may go on; each completion begins with the rest of it. As tiktoken's, for byte-level BPE alone.
+        """
+        from tokkit.continuing import completions_of
+
+        if self._completions is None:
+            self._completions = completions_of(self._definition, self._engine)
+        return self._completions.of(text, special)
 
     def decode(self, ids: Iterable[int], *, errors: str = "replace", skip_special: bool = False) -> str:
         """Return the text of `ids`; bytes that are no UTF-8 are treated as bytes.decode does with `errors`.
@@ -370,12 +376,19 @@ def load(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
+    download: bool = False,
 ) -> Tokenizer:
     """Load a tokenizer: tokenizer.json, .model, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf.
 
     Of a folder, the one of these that is in it. The published encodings' rank files are known by their sha256;
     another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf whose split has
     no known name. A vocab.txt is BERT's, in lower case unless `lowercase`, or a tokenizer_config.json or tokenizer.json
-    beside it, says otherwise. FormatError says what is wrong with a file.
+    beside it, says otherwise. FormatError says what is wrong with a file. "org/name" or "org/name@revision" that is no
+    path is looked for in the cache of the Hugging Face hub (extra `hub`), and downloaded from there with `download`;
+    DownloadError where that fails.
     """
+    if isinstance(path, str) and "/" in path:
+        from tokkit.registry import hub
+
+        path = hub.find(path, download=download) if hub.is_name(path) else path
     return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))

@@ -80,7 +80,7 @@ def test_explain_shows_pairs_scores_and_counts_of_the_first_merges(run, corpus) 
     assert "score =" not in out.stdout
 
 
-@pytest.mark.parametrize("model", ["wordpiece", "word", "char", "hybrid"])
+@pytest.mark.parametrize("model", ["bpe", "wordpiece", "word", "char", "hybrid"])
 def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run, model) -> None:
     out = run("train", "--model", model)
     assert out.exit_code == 0, out.stderr

@@ -52,6 +52,9 @@ cdef extern from "bpe_encode.h" nogil:
     int tk_encode_pieces(
         tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
     )
+    int tk_merge_pieces(
+        tk_bpe *model, tk_worker *worker, const uint8_t *bytes, const int64_t *ends, size_t count
+    )
     int TK_STAGE_SCAN
     int tk_encode_stage(
         tk_bpe *model, tk_worker *worker, const tk_split *split, const uint8_t *text, size_t n, int stage,

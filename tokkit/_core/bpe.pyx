@@ -260,8 +260,11 @@ cdef class BPEEncoder:
         finally:
             self.give_back(worker)
 
-    def encode_pieces(self, bytes text, const int64_t[::1] ends):
-        """Return the ids of text that is cut already, as a uint32 array; piece k ends at byte ends[k]."""
+    def encode_pieces(self, bytes text, const int64_t[::1] ends, bint only_merge=False):
+        """Return the ids of text that is cut already, as a uint32 array; piece k ends at byte ends[k].
+
+        With `only_merge` no piece is looked up as a whole, and the bytes need not be UTF-8.
+        """
         cdef Worker worker = self.take_worker()
         cdef size_t count = ends.shape[0], k
         cdef const uint8_t *p = <const uint8_t *> <const char *> text
@@ -275,7 +278,10 @@ cdef class BPEEncoder:
             worker.state.n_ids = 0
             if count:
                 with nogil:
-                    status = tk_encode_pieces(&self.model, &worker.state, p, &ends[0], count)
+                    if only_merge:
+                        status = tk_merge_pieces(&self.model, &worker.state, p, &ends[0], count)
+                    else:
+                        status = tk_encode_pieces(&self.model, &worker.state, p, &ends[0], count)
                 check(status)
             return self.as_array(worker)
         finally:

@@ -18,7 +18,7 @@ cdef extern from "model.h" nogil:
     uint32_t TK_NO_ID
     ctypedef struct tk_model_options:
         uint32_t unknown
-        bint byte_fallback, whole_piece, fuses, drops_unknown, cuts
+        bint byte_fallback, whole_piece, fuses, drops_unknown, cuts, suffix_apart
         const uint8_t *prefix
         const uint8_t *suffix
         size_t n_prefix, n_suffix
@@ -75,7 +75,7 @@ cdef class PieceEncoder:
     `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
     vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
     None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
-    dropout, cuts, scores (float64), least_score, most_characters, cache_units.
+    dropout, cuts, suffix_apart, scores (float64), least_score, most_characters, cache_units.
     ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
     """
 
@@ -102,6 +102,7 @@ cdef class PieceEncoder:
         o.fuses = options.get("fuses", False)
         o.drops_unknown = options.get("drops_unknown", False)
         o.cuts = options.get("cuts", False)
+        o.suffix_apart = options.get("suffix_apart", False)
         o.prefix, o.n_prefix = <const uint8_t *> <const char *> prefix, len(prefix)
         o.suffix, o.n_suffix = <const uint8_t *> <const char *> suffix, len(suffix)
         o.dropout = options.get("dropout", 0.0)

@@ -16,7 +16,7 @@ import click
 
 from tokkit.cli import ending, options
 
-COMMANDS = ("train", "encode", "decode", "count", "inspect", "compare", "bench", "info", "completion")
+COMMANDS = ("train", "encode", "decode", "count", "view", "inspect", "compare", "bench", "fetch", "info", "completion")
 
 
 class OnDemand(Mapping[str, click.Command]):

@@ -8,37 +8,58 @@ import click
 
 from tokkit.cli import options
 
+PRICES = """\b
+A table of prices is a TOML file of your own, prices per million tokens:
 
-@options.command("count", short_help="Count tokens, as wc counts words.")
+\b
+    currency = "USD"
+    [gpt-4o]
+    input = 2.50
+    output = 10.00
+    window = 128000    # optional: input and output together"""
+
+
+@options.command("count", short_help="Count tokens, as wc counts words.", epilog=PRICES)
 @options.tokenizer
 @options.files
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if a file has more tokens than N.")
+@click.option("-l", "--lines", is_flag=True, help="Count lines too.")
+@click.option("-w", "--words", is_flag=True, help="Count words too: what stands between white space.")
+@click.option("-c", "--bytes", is_flag=True, help="Count bytes of UTF-8 too.")
+@click.option("--prices", type=click.Path(), metavar="TOML", help="A table of prices: show what the tokens cost.")
+@click.option("--price", metavar="NAME", show_default="TOKENIZER", help="Whose prices of the table.")
+@click.option(
+    "--output-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Expected output, to be paid."
+)
 @options.special
 @options.field
 @options.input_errors
+@options.threads
 @options.as_json
 def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: bool, **chosen: Any) -> int:
     """Count the tokens of each file, or of stdin, and of all together."""
-    from tokkit.cli.ending import note
-    from tokkit.cli.inputs import Reading, expand, load, shown
-    from tokkit.cli.output import counted, say, say_json
+    from tokkit.cli import counting
+    from tokkit.cli.inputs import Reading, expand, load
+    from tokkit.cli.output import say_json
 
+    priced = counting.price_of(chosen["prices"], chosen["price"], tokenizer)
     tok = load(tokenizer, chosen["pattern"])
+    columns = tuple(name for name in counting.COLUMNS if chosen[name])
     reading = Reading("file", chosen["field"], chosen["input_errors"])
-    counts = []
-    for path in expand(files):
-        counts.append((shown(path), sum(tok.count(text, special=chosen["special"]) for text in reading.texts(path))))
-    total = sum(n for _, n in counts)
-    over = [name for name, n in counts if limit is not None and n > limit]
+    count = counting.Counting(tok, reading, chosen["special"], chosen["threads"], columns)
+    entries = [count.of(path) for path in expand(files)]
+    sums, n_output = counting.total(entries), chosen["output_tokens"]
+    cost = counting.bill(priced, sums["tokens"], n_output) if priced else None
+    over = counting.over(entries, limit, "")
+    if priced and priced[1].window is not None:
+        most = max(priced[1].window - n_output, 0)
+        over += counting.over(entries, most, f", all that the window of {priced[2]} has room for")
     if json:
-        found = [{"file": name, "tokens": n} for name, n in counts]
-        say_json({"files": found, "total": total} | ({"limit": limit, "over": over} if limit is not None else {}))
+        more: dict[str, Any] = ({"limit": limit} if limit is not None else {}) | ({"cost": cost} if cost else {})
+        more |= {"over": over} if limit is not None or (priced and priced[1].window is not None) else {}
+        say_json({"files": entries, "total": sums["tokens"], **({"totals": sums} if columns else {}), **more})
     else:
-        rows = [(n, "" if not files else name) for name, n in counts]
-        rows += [(total, "total")] if len(counts) > 1 else []
-        width = len(str(total)) if len(rows) > 1 else 0
-        for n, name in rows:
-            say(f"{n:>{width}}  {name}".rstrip())
-    for name in over:
-        note(f"{name} has more than {counted(limit or 0, 'token')}")
+        counting.show(entries, names=bool(files))
+        if cost and priced:
+            counting.show_bill(cost, priced[1])
     click.get_current_context().exit(1 if over else 0)

@@ -28,10 +28,11 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 @options.files
 @click.option(
     "--output",
-    type=click.Choice(["ids", "pieces", "json", "full", "npy", "bin"]),
+    type=click.Choice(["ids", "pieces", "json", "full", "subwords", "npy", "bin"]),
     default="ids",
     help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
-    "are to look at; full is a JSON object a line: ids, pieces, type ids, masks, offsets in characters, words.",
+    "are to look at; full is a JSON object a line: ids, pieces, type ids, masks, offsets in characters, words; "
+    "subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
 )
 @click.option("--add-special", is_flag=True, help="Put the special tokens around each text that the model wants.")
 @click.option("--pair", type=options.FILE, metavar="FILE", help="Second texts, one for each text of the input.")
@@ -66,6 +67,14 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     help="The token to fill up with.",
 )
 @click.option(
+    "--separator", default="@@", metavar="TEXT", help="What stands behind a token inside of a word, for subwords."
+)
+@click.option("--explain", is_flag=True, help="Show the merges of each word in order, for BPE.")
+@click.option(
+    "--dropout", type=click.FloatRange(0, 1), metavar="P", help="Pass each merge over with this probability, for BPE."
+)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of --dropout's chance; 0 if not given.")
+@click.option(
     "--dtype",
     type=click.Choice(["auto", "uint16", "uint32"]),
     default="auto",
@@ -88,7 +97,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 @options.progress
 def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, output_file: str, **chosen: Any) -> None:
     """Encode text files, or stdin, with TOKENIZER."""
-    from tokkit.cli import encodings, id_files
+    from tokkit.cli import encodings, id_files, subwords
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check
     from tokkit.cli.progress import Progress
@@ -96,6 +105,7 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out
     check(output_file, force=chosen["force"])
     id_files.check_stdout(output_file, output, dtype)
     more = encodings.wanted(chosen, output)
+    subwords.check(output, chosen, more=more)
     encodings.check_pair(chosen["pair"], files)
     tok = load(tokenizer, chosen["pattern"])
     default: Any = "file" if output in id_files.BINARY else "line"
@@ -107,4 +117,5 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out
         elif output in id_files.BINARY:
             id_files.write_binary(source, output_file, output, dtype, force=chosen["force"])
         else:
-            id_files.write_lines(source, output_file, output, force=chosen["force"])
+            by_text = subwords.line_of(tok, output, chosen)
+            id_files.write_lines(source, output_file, output, force=chosen["force"], from_text=by_text)

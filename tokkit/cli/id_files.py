@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -90,8 +90,13 @@ def check_stdout(path: str, kind: str, dtype: str) -> None:
         )
 
 
-def write_lines(source: Source, path: str, kind: str, *, force: bool) -> None:
-    """Write one line for each text: ids apart by spaces, a JSON list, or readable pieces."""
+def write_lines(
+    source: Source, path: str, kind: str, *, force: bool, from_text: Callable[[str], Any] | None = None
+) -> None:
+    """Write one line for each text: ids apart by spaces, a JSON list, or readable pieces.
+
+    `from_text`, where given, makes the line of a text, or its ids.
+    """
     line_of = _pieces_line(source.tok) if kind == "pieces" else _json_line if kind == "json" else _ids_line
     unended = False
     with output.writing(path, force=force) as file:
@@ -99,7 +104,8 @@ def write_lines(source: Source, path: str, kind: str, *, force: bool) -> None:
             flat, ends = ids.tolist(), offsets.tolist()
             out = ["\n"] if unended else []
             for i, text in enumerate(texts):
-                out.append(line_of(flat[ends[i] : ends[i + 1]]))
+                made = flat[ends[i] : ends[i + 1]] if from_text is None else from_text(text)
+                out.append(made if isinstance(made, str) else line_of(made))
                 unended = lines and not text.endswith("\n")
                 if not unended:
                     out.append("\n")

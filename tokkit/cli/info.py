@@ -11,7 +11,7 @@ from tokkit.cli import options
 UNICODE_TABLES = "16.0.0"
 """The Unicode version of `_core/csrc/unicode_tables.h`; a test compares the two."""
 REQUIRED = ("numpy", "regex", "click")
-EXTRAS = ("tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
+EXTRAS = ("huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
 
 
 @options.command("info", short_help="Show versions, the machine, and what is installed.")
@@ -26,6 +26,7 @@ def command(json: bool) -> None:
         return
     for name, value in about.items():
         text = ", ".join(f"{k} {v or 'absent'}" for k, v in value.items()) if isinstance(value, dict) else value
+        text = "none" if value == {} else text
         say(f"{name.replace('_', ' '):<16} {text}")
 
 
@@ -34,12 +35,12 @@ def facts() -> dict[str, Any]:
     import os
     import platform
     import sys
-    import sysconfig
     from pathlib import Path
 
-    from tokkit._core import text
+    from tokkit._core import build, text
     from tokkit.cli.machine import cpu_name
     from tokkit.engine import thread_count
+    from tokkit.registry.places import user_cache
     from tokkit.version import __version__
 
     return {
@@ -55,9 +56,23 @@ def facts() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "threads": thread_count(None),
         "core": Path(str(text.__file__)).name,
-        "compiler": platform.python_compiler() + " (of Python itself)",
-        "gil": "off" if sysconfig.get_config_var("Py_GIL_DISABLED") else "on",
+        **{f"build_{name}" if name == "flags" else name: value for name, value in build.facts().items()},
+        "python_compiler": platform.python_compiler(),
+        "gil": _gil(),
+        # An address of a mirror may have a password in it.
+        "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TOKKIT_") and k != "TOKKIT_MIRROR"},
+        "cache": click.format_filename(user_cache()),
     }
+
+
+def _gil() -> str:
+    import sys
+    import sysconfig
+
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "on"
+    running = getattr(sys, "_is_gil_enabled", lambda: False)()
+    return "on, in a Python built without" if running else "off"
 
 
 def version(package: str) -> str | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 STDIN = "-"
+KNOWN_SUFFIXES = (".json", ".tiktoken", ".gguf", ".txt", ".model")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -27,9 +28,22 @@ def stdin() -> BinaryIO:
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:
-    """Load a tokenizer; every command does it first, so that a wrong path costs no time."""
+    """Load a tokenizer; every command does it first, so that a wrong path costs no time.
+
+    What is no file may be the name of a published encoding, or of a model that uses one.
+    """
+    import os
+
     from tokkit.tokenizer import load
 
+    if pattern is None and not os.path.lexists(path):
+        from tokkit.registry import ENCODINGS, get_encoding, models
+
+        if name := path if path in ENCODINGS else models.find(path) if not path.endswith(KNOWN_SUFFIXES) else None:
+            return get_encoding(name)
+        if not os.path.dirname(path) and not os.path.splitext(path)[1]:
+            near = models.nearest(path, [*ENCODINGS, *models.MODELS])
+            raise FileNotFoundError(f"{shown(path)} is neither a file nor a published encoding or model{near}")
     return load(path, pattern=pattern)
 
 

@@ -10,20 +10,24 @@ from click.core import ParameterSource
 
 from tokkit.cli import options, sentencepiece_options
 
-MODELS = ("bbpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
+MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
 BELONGS = {
-    "pattern": ("bbpe", "word", "hybrid"),
+    "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
     "score": ("wordpiece",),
     "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
     "prefix": ("wordpiece", "hybrid"),
-    "lowercase": ("wordpiece", "word", "hybrid"),
+    "lowercase": ("bpe", "wordpiece", "word", "hybrid"),
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
-    "explain": ("wordpiece", "unigram"),
-    "unk_token": ("wordpiece", "word", "char", "hybrid"),
+    "explain": ("bpe", "wordpiece", "unigram"),
+    "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
+    "word_end": ("bpe",),
+    "glossaries": ("bpe",),
+    "suffix": ("bpe",),
+    "dropout": ("bpe",),
     "level": ("char",),
     "fallback": ("hybrid",),
     **sentencepiece_options.BELONGS,
@@ -70,9 +74,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), wordpiece (as BERT's), word (whole words), char (characters, or bytes), "
-    "hybrid (whole words, and characters or bytes for those out of vocabulary), or one of SentencePiece's: unigram, "
-    "sp-bpe, sp-word, sp-char.",
+    help="The model: bbpe (byte-level BPE), bpe (classic, over characters), wordpiece (as BERT's), word (whole words), "
+    "char (characters, or bytes), hybrid (whole words, and characters or bytes for those out of vocabulary), or one of "
+    "SentencePiece's: unigram, sp-bpe, sp-word, sp-char.",
 )
 @click.option("--model_type", hidden=True, callback=_known_model_type)
 @click.option(
@@ -94,7 +98,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     metavar="NAME|REGEX",
     default="gpt2",
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. word, hybrid: punctuation (the default there: words "
+    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. bpe: whitespace (the default there) or punctuation. "
+    "word, hybrid: punctuation (the default there: words "
     "stand between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
     "their spaces, or a pattern whose matches are the words.",
 )
@@ -140,8 +145,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--lowercase/--no-lowercase",
     default=None,
-    show_default="wordpiece: lowercase; word and hybrid: no-lowercase",
-    help="wordpiece, word, hybrid: take all letters as lower case.",
+    show_default="wordpiece: lowercase; others: no-lowercase",
+    help="bpe, wordpiece, word, hybrid: take all letters as lower case.",
 )
 @click.option(
     "--strip-accents/--no-strip-accents",
@@ -167,13 +172,30 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--explain",
     is_flag=True,
-    help="wordpiece, unigram: show the first merges with their scores and counts, or what each round left out.",
+    help="bpe: show each merge with its count, as a table. wordpiece: the first merges with scores and counts. "
+    "unigram: what each round left out.",
+)
+@click.option(
+    "--word-end",
+    type=click.Choice(["apart", "attached", "none"]),
+    show_default="apart",
+    help='bpe: whether "</w>" is a symbol of its own, part of the last character (subword-nmt 0.2), or absent.',
+)
+@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: what marks the end of a word.")
+@click.option(
+    "--dropout",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="bpe: the probability to pass a merge over that the file states; encode --dropout sets its own.",
+)
+@click.option(
+    "--glossary", "glossaries", multiple=True, metavar="TEXT", help="bpe: text that is never cut; repeat for more."
 )
 @click.option(
     "--unk-token",
     metavar="TEXT",
-    show_default="[UNK]",
-    help="wordpiece, word, char, hybrid: the token of what is unknown.",
+    show_default="[UNK]; of bpe none",
+    help="bpe, wordpiece, word, char, hybrid: the token of what is unknown.",
 )
 @click.option(
     "--level",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 EXPLAINED = 20
 DEMO_NAME = "tokkit-demo"
-DEMO_SIZE = {"wordpiece": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
+DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
 """Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
 DEFAULT_SIZE = 32000
-DEFAULT_PATTERN = {"bbpe": "gpt2", "word": "punctuation", "hybrid": "punctuation"}
+DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation", "hybrid": "punctuation"}
 REHEARSED = {"gpt2": "tokenizer", "tiktoken": "t.tiktoken", "sentencepiece": "t.model"}
 SUFFIXES = (".json", ".tiktoken", ".model")
 GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
@@ -65,7 +66,7 @@ class Result:
     tokenizers: list[Tokenizer]
     seconds: float
     steps: list[Step | Round] = field(default_factory=list)
-    """The first merges of WordPiece, or the rounds of Unigram."""
+    """The first merges of WordPiece; of classic BPE all of them, where they are asked for; the rounds of Unigram."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
@@ -147,10 +148,9 @@ def run(job: Job, progress: Progress) -> Result:
         source = job.inputs if job.counts is None else read_counts(job.counts)
         steps: list[Step | Round] = []
         options = dict(job.options)
-        if options["model"] == "wordpiece":
-            options["explain"] = lambda step: steps.append(step) if len(steps) < EXPLAINED else None
-        elif options["model"] == "unigram" and job.explain:
-            options["explain"] = steps.append
+        if options["model"] in BELONGS["explain"] and (job.explain or options["model"] != "unigram"):
+            most = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
+            options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
         if len(job.sizes) == 1:
             made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
         else:
@@ -211,6 +211,8 @@ def _smallest(job: Job, n_special: int) -> Tokenizer:
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
     n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
+    if options["model"] == "bpe":
+        n_own = (1 if options.get("word_end", "apart") != "apart" else 2) + len(options.get("glossaries", ()))
     return train({"a": 1}, vocab_size=n_special + n_own, **options)
 
 

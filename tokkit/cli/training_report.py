@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAMES = {
     "bbpe": "byte-level BPE",
+    "bpe": "classic BPE",
     "wordpiece": "WordPiece",
     "word": "whole words",
     "char": "single characters",
@@ -155,10 +156,11 @@ def _show_merges(made: dict[str, Any]) -> None:
 def _show_explained(steps: list[dict[str, Any]]) -> None:
     """Print why the first pairs were merged: log of the score, which is the pair's mutual information, and counts."""
     say("")
-    say("Why these pairs were merged first:")
+    by_count = bool(steps) and steps[0]["total"] is None
+    say("Merges, in order:" if by_count else "Why these pairs were merged first:")
     names = [shortened(readable(step["token"].encode()), 20) for step in steps]
     pairs = [f"{readable(step['left'].encode())} {readable(step['right'].encode())}" for step in steps]
-    if steps and steps[0]["total"] is None:
+    if by_count:
         rows = [(pair, name, step["count"]) for pair, name, step in zip(pairs, names, steps, strict=True)]
         table([("pair", "token", "count(xy)"), *rows], left=(0, 1), margin="  ")
         return

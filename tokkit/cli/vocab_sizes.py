@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAMES: dict[str, dict[str, Any]] = {
     "bpe": {"model": "bbpe"},
+    "classic-bpe": {"model": "bpe"},
     "byte": {"model": "char", "level": "bytes"},
     "wordpiece-frequency": {"model": "wordpiece", "score": "frequency"},
     "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
@@ -50,7 +51,7 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if name not in MODELS and name not in NAMES:
             known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
             raise click.UsageError(f"--train: {name!r} is no model; give some of {known}, apart by commas")
-        options: dict[str, Any] = {"model": name} if name in MODELS else dict(NAMES[name])
+        options: dict[str, Any] = dict(NAMES.get(name, {"model": name}))  # here, bpe is the one over bytes
         if options["model"] in BELONGS["lowercase"]:
             options["lowercase"] = False
         made[name] = options

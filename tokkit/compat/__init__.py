@@ -1,1 +1,1 @@
-"""The faces of other libraries over tokkit: for each, a module whose classes take the same calls."""
+"""The calls of other libraries in, tokkit's answers out: drop-in faces, each in a module of the library's name."""

@@ -2,7 +2,7 @@
 
 The first two state neither pattern nor special tokens. The pattern is GPT-2's unless another is given; special
 tokens stand in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known
-by its sha256.
+by its sha256. Files whose tokens end words with "</w>", as openai-gpt's, are BPE over characters, and read only.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ import codecs
 import json
 from collections.abc import Iterator, Mapping
 
+from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition, Split, checked_special_tokens
-from tokkit.errors import FormatError
-from tokkit.formats import conversion, files, published, strict_json, symbol_tables
+from tokkit.errors import FormatError, OptionError, VocabError
+from tokkit.formats import conversion, files, model_json, published, strict_json, symbol_tables
 from tokkit.formats.tables import Table
+from tokkit.models.char_bpe import CharBPE, merge_ids
+from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.bert import Bert as BertWords
 
 ADDED = "added_tokens.json"
+END_OF_WORD, UNKNOWN = "</w>", "<unk>"
 VERSION_LINE = "#version: 0.2"
 
 
@@ -37,6 +42,10 @@ def read(
     if not isinstance(table, dict):
         raise FormatError(f"vocabulary: an object of token to id is needed, not {strict_json.kind(table)}")
     symbol_tables.check_ids(table, "vocabulary")
+    if any(token.endswith(END_OF_WORD) for token in table) and "\u0120" not in table:
+        if pattern is not None:
+            raise OptionError(f"pattern= was given, but merges with {END_OF_WORD} go with BERT's pretokenizer")
+        return _over_characters(table, _merges(files.decode(merges)), special_tokens)
     if special_tokens is not None:
         special = checked_special_tokens(special_tokens)
         for text, id_ in special.items():
@@ -51,6 +60,26 @@ def read(
     return symbol_tables.read(
         Table.of(table), _merges(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
     )
+
+
+def _over_characters(
+    table: dict[str, int], merges: Iterator[tuple[str, str, str]], special_tokens: Mapping[str, int] | None
+) -> Definition:
+    """Return BPE over characters with an end of words, which the files of openai-gpt hold: lower case, BERT's words."""
+    packed = model_json.pack(Table.of(table), (), "vocabulary")
+    listed = list(merges)
+    try:
+        ids = merge_ids(packed, [(left, right) for _, left, right in listed])
+    except VocabError as error:
+        raise FormatError(f"merges: {error}") from None
+    definition = Definition(
+        packed,
+        CharBPE(merges=ids, unk_token=UNKNOWN if UNKNOWN in table else None, end_of_word_suffix=END_OF_WORD),
+        BertWords(),
+        normalizer=BertNormalizer(),
+        decoder=BPEDecoder(END_OF_WORD),
+    )
+    return definition.with_special_tokens(checked_special_tokens(special_tokens)) if special_tokens else definition
 
 
 def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:

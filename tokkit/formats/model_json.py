@@ -6,6 +6,7 @@ Byte-level BPE, which has an engine of its own, is read by byte_level_json.py wh
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from tokkit.models.wordpiece import WordPiece
 from tokkit.vocab import MAX_ID, Vocab
 
 NULL = type(None)
-TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel")
+TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
+"""The last, BPE whose end-of-word suffix is a symbol of its own, is none of tokenizers, which refuses it: a key that it
+does not know it would pass over, and give other ids."""
 
 
 def type_of(model: Section) -> str:
@@ -104,6 +107,10 @@ def _bpe(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) 
     )
 
 
+def _classic(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> CharBPE:
+    return replace(_bpe(model, vocab, packed, foreign), suffix_apart=True)
+
+
 def _find_merges(
     merges: Any, prefix: str | None, vocab: Table, packed: Vocab, foreign: Collection[int]
 ) -> NDArray[np.uint32]:
@@ -142,7 +149,7 @@ def _wordlevel(model: Section, vocab: Table, packed: Vocab, foreign: Collection[
     return WordLevel(unk_token=model.take("unk_token", str))
 
 
-_READERS = {"BPE": _bpe, "Unigram": _unigram, "WordPiece": _wordpiece, "WordLevel": _wordlevel}
+_READERS = {"BPE": _bpe, "ClassicBPE": _classic, "Unigram": _unigram, "WordPiece": _wordpiece, "WordLevel": _wordlevel}
 
 
 # ---- added tokens
@@ -213,7 +220,10 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
     if isinstance(model, CharBPE):
         tokens = {id_: token for token, id_ in own.items()}
         pairs = [[tokens[left], tokens[right]] for left, right, _ in model.merges.tolist()]
-        fields = {"type": "BPE", **{name: getattr(model, name) for name in OF_BPE}}
+        fields = {
+            "type": "ClassicBPE" if model.suffix_apart else "BPE",
+            **{name: getattr(model, name) for name in OF_BPE},
+        }
         return fields, {"vocab": own, "merges": pairs}
     if isinstance(model, WordPiece):
         return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}

@@ -104,7 +104,7 @@ STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlyS
 
 
 def write(definition: Definition) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError where none does."""
+    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says, or refuses; FormatError for neither."""
     if isinstance(definition.model, SentencePieceModel):
         from tokkit.formats import sentencepiece_conversion
 

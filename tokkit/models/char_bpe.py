@@ -27,7 +27,8 @@ class CharBPE:
     `merges` is a uint32 array of shape (n, 3), the ids of left, right and result in order of priority (`merge_ids`
     makes it from pairs of strings); of a pair named twice the last counts. The other fields are those of
     tokenizer.json: `unk_token` None drops characters that are in no token, and `dropout` is the probability with which
-    a merge is passed over, where `encode` is given a seed.
+    a merge is passed over, where `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not know, the
+    suffix is a symbol of its own behind the last character, as in the first version of the paper's code.
 
     >>> from tokkit._core.aligned import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
@@ -42,6 +43,7 @@ class CharBPE:
     unk_token: str | None = None
     continuing_subword_prefix: str | None = None
     end_of_word_suffix: str | None = None
+    suffix_apart: bool = False
     fuse_unk: bool = False
     byte_fallback: bool = False
     ignore_merges: bool = False
@@ -62,7 +64,10 @@ class CharBPE:
             end_of_word_suffix=self.end_of_word_suffix,
         )
         pieces.check_switches(
-            fuse_unk=self.fuse_unk, byte_fallback=self.byte_fallback, ignore_merges=self.ignore_merges
+            suffix_apart=self.suffix_apart,
+            fuse_unk=self.fuse_unk,
+            byte_fallback=self.byte_fallback,
+            ignore_merges=self.ignore_merges,
         )
         dropout = self.dropout
         number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
@@ -82,6 +87,8 @@ class CharBPE:
         With `cuts`, pieces are merged in parts where no merge joins these; it changes the speed only.
         """
         marks = pieces.own_tokens(vocab, foreign)
+        if self.suffix_apart and pieces.id_of(self.end_of_word_suffix or None, vocab, marks) is None:
+            raise VocabError(f"the end of words, {self.end_of_word_suffix!r}, is a symbol of its own, but no token")
         options: dict[str, object] = {
             "merges": self.merges,
             "dropout": float(self.dropout or 0),
@@ -89,6 +96,7 @@ class CharBPE:
             "drops_unknown": self.unk_token is None,
             "prefix": (self.continuing_subword_prefix or "").encode(),
             "suffix": (self.end_of_word_suffix or "").encode(),
+            "suffix_apart": self.suffix_apart,
             "fuses": self.fuse_unk,
             "byte_fallback": self.byte_fallback,
             "whole_piece": self.ignore_merges,

@@ -19,6 +19,7 @@ __all__ = ["MODELS", "Step", "options_of", "train"]
 
 _TRAININGS = {
     "bbpe": "bpe:ByteBPE",
+    "bpe": "classic:ClassicBPE",
     "wordpiece": "wordpiece:WordPieceTraining",
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
@@ -85,6 +86,9 @@ def train(
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
       split), special_tokens=(), min_frequency=0, max_token_length=None.
+    - "bpe", classic BPE over characters, the one that depends on the order of the text: pattern="whitespace" (or
+      "punctuation"), word_end="apart" ("</w>" is a symbol of its own; "attached", "none"), suffix="</w>",
+      special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
     - "wordpiece", as BERT's: score="likelihood" or "frequency", special_tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]",
       "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
       initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
@@ -120,6 +124,7 @@ def train(
     sizes = [integer("vocab_size", size) for size in ([vocab_size] if given is None else given)]
     training.check_sizes(sizes, vocab_size)
     workers, report = thread_count(threads), Reporter(progress)
+    workers = 1 if getattr(training, "in_order", False) else workers
     count = training.counter()
     if isinstance(source, Mapping):
         counts = words_of(source, as_text=training.as_text)

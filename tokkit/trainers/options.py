@@ -15,7 +15,7 @@ from tokkit.trainers.counts import Counter, Reporter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One merge of a WordPiece training, and why it was chosen.
+    """One merge of a training of WordPiece or classic BPE, and why it was chosen.
 
     Counts are those of that step, `total` that of all tokens; `score` is count · total / (left_count · right_count)
     by likelihood, and the count by frequency, where the other counts are None.
@@ -53,7 +53,7 @@ class Options(TypedDict, total=False):
 
     pattern: str | None
     special_tokens: Sequence[str]
-    unk_token: str
+    unk_token: str | None
     min_frequency: int | None
     max_token_length: int | None
     score: Literal["likelihood", "frequency"]
@@ -66,6 +66,10 @@ class Options(TypedDict, total=False):
     max_input_chars_per_word: int
     explain: Callable[[Step], object] | Callable[[Round], object] | None
     level: Literal["characters", "bytes"]
+    word_end: Literal["apart", "attached", "none"]
+    suffix: str
+    dropout: float | None
+    glossaries: Sequence[str]
     fallback: Literal["char", "byte"]
     character_coverage: float
     normalization_rule_name: str

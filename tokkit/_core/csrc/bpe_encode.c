@@ -224,6 +224,14 @@ int tk_encode_pieces(tk_bpe *model, tk_worker *w, const uint8_t *text, const int
     return TK_OK;
 }
 
+int tk_merge_pieces(tk_bpe *model, tk_worker *w, const uint8_t *bytes, const int64_t *ends, size_t count) {
+    size_t start = 0;
+    int status = count ? reserve_ids(w, (size_t)ends[count - 1]) : TK_OK;
+    for (size_t k = 0; k < count && status == TK_OK; start = (size_t)ends[k++])
+        if ((size_t)ends[k] > start) status = merge(model, w, bytes + start, (size_t)ends[k] - start);
+    return status;
+}
+
 int tk_encode_stage(tk_bpe *model, tk_worker *w, const tk_split *split, const uint8_t *text, size_t n, int stage,
                     size_t *pieces) {
     size_t at = 0;

@@ -28,6 +28,9 @@ int tk_encode(tk_bpe *model, tk_worker *worker, const tk_split *split, const uin
 /* The same for text that is cut already: piece k ends at ends[k], the first starts at 0. */
 int tk_encode_pieces(tk_bpe *model, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count);
 
+/* The same without looking anything up, for any bytes: what is no UTF-8 must not come near the cuts and the cache. */
+int tk_merge_pieces(tk_bpe *model, tk_worker *worker, const uint8_t *bytes, const int64_t *ends, size_t count);
+
 /* How far benchmarks encode: each stage has those before it in it. */
 enum { TK_STAGE_SCAN, TK_STAGE_KEYS, TK_STAGE_PROBE, TK_STAGE_EMIT, TK_STAGE_ALL };
 

@@ -178,6 +178,10 @@ TK_INLINE void emit(sink *out, const tk_aligned *a, const tk_piece *piece, size_
     tk_span span;
     if (TK_LIKELY(start < end && end <= piece->end - piece->start)) {
         span = tk_aligned_span(a, piece->start + start, piece->start + end);
+    } else if (start == end && end <= piece->end - piece->start) { /* the end of a word, a symbol apart */
+        span = tk_aligned_span(a, piece->start + start - !!start, piece->start + start + !start);
+        if (start) span.start = span.end;
+        span.end = span.start;
     } else {
         span.start = (uint32_t)(start < a->n_original ? start : a->n_original);
         span.end = (uint32_t)(end < a->n_original ? end : a->n_original);

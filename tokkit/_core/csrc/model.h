@@ -77,6 +77,7 @@ typedef struct {
     const uint32_t *merges; /* [n][3] left, right, result, by rank */
     double dropout;
     int fuses, drops_unknown;
+    uint32_t end; /* the suffix as a symbol of its own, which covers nothing; TK_NO_ID: it is part of the last one */
 } tk_char_bpe;
 
 typedef struct {
@@ -110,6 +111,7 @@ struct tk_model {
 typedef struct {
     uint32_t unknown;
     int byte_fallback, whole_piece, fuses, drops_unknown, cuts; /* BPE: may pieces be cut into units? */
+    int suffix_apart; /* BPE */
     const uint8_t *prefix, *suffix;
     size_t n_prefix, n_suffix;
     const uint32_t *merges; /* BPE: [n_merges][3] */

@@ -108,7 +108,7 @@ static int read_symbols(const tk_model *m, tk_model_worker *w, const uint8_t *by
     int status = TK_OK;
     for (size_t at = 0; at < n && status == TK_OK;) {
         unsigned length = tk_utf8_length(bytes[at]);
-        int first = at == 0, last = at + length >= n, all = 0;
+        int first = at == 0, last = at + length >= n && bpe->end == TK_NO_ID, all = 0;
         uint64_t node = first ? m->trie.root : bpe->prefixed;
         node = tk_trie_walk(&m->trie, node, bytes + at, length);
         if (last) node = tk_trie_walk(&m->trie, node, bpe->suffix, bpe->n_suffix);
@@ -127,6 +127,7 @@ static int read_symbols(const tk_model *m, tk_model_worker *w, const uint8_t *by
         at += length;
     }
     if (status == TK_OK && unknown) status = add_symbol(w, &made, m->unknown, (uint32_t)unknown);
+    if (status == TK_OK && bpe->end != TK_NO_ID) status = add_symbol(w, &made, bpe->end, 0);
     *count = made;
     return status;
 }
@@ -290,6 +291,7 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     bpe->dropout = o->dropout;
     bpe->fuses = o->fuses;
     bpe->drops_unknown = o->drops_unknown;
+    bpe->end = o->suffix_apart ? tk_trie_find(&m->trie, o->suffix, o->n_suffix) : TK_NO_ID;
     m->cuts.blanks = o->cuts && may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
     status = read_merges(m, own, o, culprit);
     if (status != TK_OK || !o->cuts || o->n_prefix || o->n_suffix) return status;

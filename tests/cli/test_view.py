@@ -1,0 +1,68 @@
+"""Texts in, what `tokkit view` shows of their tokens out: with colours, and plain where nobody looks."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tokkit
+
+if TYPE_CHECKING:
+    from conftest import Run, Start
+
+TEXT = "low lower\nnaïve 東京 🙂\n\n\x1b]0;title\x07 end"
+
+
+def bare(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown)
+
+
+def test_without_a_terminal_tokens_stand_between_bars(run: Run, tokenizer: str) -> None:
+    out = run("view", tokenizer, input="low lower\nnew")
+    tok = tokkit.load(tokenizer)
+    pieces = [tok.vocab[id_].decode() for id_ in tok.encode("low lower\nnew")]
+    *lines, last = out.stdout.splitlines()
+    assert [piece for line in lines for piece in line.strip("│").split("│")] == [p.replace("\n", "\\n") for p in pieces]
+    assert last == f"{len(pieces)} tokens, 13 bytes, {13 / len(pieces):.2f} bytes per token"
+    assert "\x1b" not in out.stdout
+
+
+def test_colours_change_from_token_to_token_and_nothing_else_is_a_control(run: Run, tokenizer: str) -> None:
+    out = run("view", tokenizer, "--colour", "always", input=TEXT)
+    grounds = re.findall(r"\x1b\[30;48;5;(\d+)m", out.stdout)
+    assert len(grounds) == tokkit.load(tokenizer).count(TEXT)
+    assert all(a != b for a, b in itertools.pairwise(grounds))
+    assert "\x1b" not in bare(out.stdout)
+    assert "\x07" not in out.stdout
+    assert "\\x1b]0;title\\x07" in bare(out.stdout)
+
+
+def test_a_pipe_and_no_color_mean_no_colours(start: Start, tokenizer: str) -> None:
+    out, _ = start("view", tokenizer).communicate(b"low lower", timeout=60)
+    assert b"\x1b" not in out
+
+
+def test_ids_stand_behind_their_tokens(run: Run, tokenizer: str) -> None:
+    ids = tokkit.load(tokenizer).encode("low low")
+    shown = run("view", tokenizer, "--ids", input="low low").stdout
+    assert [int(n) for n in re.findall(r" (\d+)│", shown)] == ids
+
+
+def test_characters_that_are_cut_are_shown_as_bytes(run: Run) -> None:
+    tokkit.train(iter(["abc"]), vocab_size=256).save("bytes.json")
+    assert run("view", "bytes.json", input="é").stdout.splitlines()[0] == "│\\xc3│\\xa9│"
+
+
+@pytest.mark.parametrize("model", ["word", "wordpiece", "bpe"])
+def test_all_of_a_text_is_shown_whatever_the_model_covers(run: Run, model: str) -> None:
+    tokkit.train(iter(["low lower newest"] * 3), model=model, vocab_size=40).save("t.json")
+    text = "low   zzz lower  東京 "
+    shown = "".join(run("view", "t.json", input=text).stdout.splitlines()[:-1])
+    assert shown.replace("│", "") == text
+
+
+def test_an_empty_text_has_no_tokens(run: Run, tokenizer: str) -> None:
+    assert run("view", tokenizer, input="").stdout == "0 tokens, 0 bytes\n"

@@ -1,0 +1,3 @@
+"""Types of `build.pyx`."""
+
+def facts() -> dict[str, str]: ...

@@ -1,0 +1,122 @@
+"""A tokenizer and files in, counts, costs and what is over a limit out, as plain data and as lines."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from tokkit.cli.ending import note
+from tokkit.cli.inputs import STDIN, Reading, shown
+from tokkit.cli.output import counted, say
+from tokkit.corpus import readers
+
+if TYPE_CHECKING:
+    from tokkit.corpus.id_writers import IdWriter
+    from tokkit.costs import Price, Prices
+    from tokkit.tokenizer import Tokenizer
+
+COLUMNS = ("lines", "words", "bytes")
+
+
+class _Counter:
+    """Takes ids as an `IdWriter` does, and keeps their number alone."""
+
+    def __init__(self) -> None:
+        self.n_ids = self.documents = 0
+
+    def write(self, ids: Any) -> None:
+        """Count packed ids of four bytes."""
+        self.n_ids += memoryview(ids).nbytes // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How files are counted: the options of the same names."""
+
+    tok: Tokenizer
+    reading: Reading
+    special: str
+    threads: int | None
+    columns: tuple[str, ...]
+
+    def of(self, path: str) -> dict[str, Any]:
+        """Return the counts of a file: each text for itself, in constant memory where the file is one."""
+        entry: dict[str, Any] = {"file": shown(path), **dict.fromkeys(self.columns, 0), "tokens": 0}
+        if not self.columns and not readers.holds_records(path):
+            counter = _Counter()
+            # A second thread that waits for a pipe or a terminal could not be stopped by Ctrl-C.
+            threads = self.threads if os.path.isfile(path) else 1
+            encoder = self.tok.file_encoder(
+                special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=False
+            )
+            encoder.encode(path, cast("IdWriter", counter))
+            return entry | {"tokens": counter.n_ids}
+        for text in self.reading.texts(path):
+            entry["tokens"] += self.tok.count(text, special=self.special)
+            if self.columns:
+                found = {"lines": text.count("\n"), "words": len(text.split()), "bytes": len(text.encode())}
+                for column in self.columns:
+                    entry[column] += found[column]
+        return entry
+
+
+def total(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of all counts."""
+    names = [name for name in entries[0] if name != "file"] if entries else ["tokens"]
+    return {name: sum(entry[name] for entry in entries) for name in names}
+
+
+def show(entries: list[dict[str, Any]], names: bool) -> None:
+    """Print a line for each file, as wc does, and one for all of several."""
+    rows = [(*(entry[name] for name in entry if name != "file"), entry["file"] if names else "") for entry in entries]
+    if len(rows) > 1:
+        rows.append((*total(entries).values(), "total"))
+    several = len(rows) > 1 or (rows and len(rows[0]) > 2)
+    widths = [max(len(str(n)) for n in column) for column in zip(*rows, strict=True)][:-1] if several else [0]
+    for *numbers, name in rows:
+        cells = [str(n).rjust(width) for n, width in zip(numbers, widths, strict=True)]
+        say("  ".join([*cells, name]).rstrip())
+
+
+def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Prices, Price, str] | None:
+    """Return the table, the prices that were asked for, and their name; None without a table."""
+    if prices is None:
+        if model is not None:
+            raise click.UsageError("--price names prices of a table: give --prices FILE")
+        return None
+    from tokkit.costs import Prices
+
+    table = Prices.read(prices)
+    name = model or tokenizer
+    return table, table.of(name), name
+
+
+def bill(found: tuple[Prices, Price, str], n_input: int, n_output: int) -> dict[str, Any]:
+    """Return what all tokens cost, as JSON's data: amounts as text, which keeps all digits."""
+    table, price, name = found
+    amount = price.cost(n_input, n_output)
+    about = {"model": name, "input_tokens": n_input, "output_tokens": n_output, "amount": f"{amount:f}"}
+    return about | ({"currency": table.currency} if table.currency else {})
+
+
+def show_bill(cost: dict[str, Any], price: Price) -> None:
+    """Print what all tokens cost, to as many digits as there are, but two at least."""
+    amount = Decimal(cost["amount"])
+    digits = max(2, -int(amount.as_tuple().exponent))
+    parts = [f"{counted(cost['input_tokens'], 'input token')} at {price.input:f} per million"]
+    if cost["output_tokens"]:
+        parts.append(f"{counted(cost['output_tokens'], 'output token')} at {price.output:f}")
+    say(f"cost of {cost['model']}: {amount:,.{digits}f} {cost.get('currency', '')}".rstrip() + f" ({', '.join(parts)})")
+
+
+def over(entries: list[dict[str, Any]], limit: int | None, what: str) -> list[str]:
+    """Return the files with more tokens than a limit, and tell the user of each."""
+    names = [entry["file"] for entry in entries if limit is not None and entry["tokens"] > limit]
+    for name in names:
+        shown_name = "standard input" if name == STDIN else name
+        note(f"{shown_name} has more than {counted(limit or 0, 'token')}{what}")
+    return names

@@ -1,0 +1,67 @@
+"""Names in, files on this machine out: `tokkit fetch`, the only command that downloads."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+
+def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    from tokkit.registry import list_encoding_names
+
+    if not names:
+        raise click.UsageError(f"name what to fetch: {', '.join(list_encoding_names())}, a model, or org/name")
+    return names
+
+
+@options.command("fetch", short_help="Download published encodings, or tokenizers from the hub.")
+@click.argument("names", nargs=-1, metavar="NAME...", callback=_no_names)
+@click.option("--folder", type=click.Path(file_okay=False), show_default="the user's cache", help="Where to put files.")
+@click.option(
+    "--mirror",
+    metavar="URL",
+    envvar="TOKKIT_MIRROR",
+    help="An address that has the files, in place of the publisher's; also TOKKIT_MIRROR.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    metavar="SECONDS",
+    help="How long a server may be silent.",
+)
+@options.progress
+@options.as_json
+def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Download published encodings (cl100k_base, gpt-4o, ...) and check them, or tokenizers of the hub (org/name).
+
+    Files that are there already are checked and left. Every file of an encoding must have the sha256 that is pinned in
+    this package, wherever it comes from. TOKKIT_OFFLINE=1 forbids all downloads.
+    """
+    from tokkit.cli.output import say, say_json
+    from tokkit.cli.progress import Progress
+    from tokkit.registry import fetch, hub
+
+    found: list[dict[str, Any]] = []
+    for name in names:
+        if hub.is_name(name):
+            found.append({"name": name, "file": click.format_filename(hub.find(name, download=True))})
+            continue
+        with Progress(chosen["progress"]) as progress:
+            path = fetch(
+                name,
+                folder=chosen["folder"],
+                mirror=chosen["mirror"],
+                patience=chosen["timeout"],
+                progress=functools.partial(progress, "fetch"),
+            )
+        found.append({"name": name, "file": click.format_filename(path)})
+    if json:
+        say_json(found)
+        return
+    for entry in found:
+        say(f"{entry['name']}  {entry['file']}")

@@ -1,0 +1,42 @@
+"""Text in, its tokens for people to look at out: `tokkit view`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+
+@options.command("view", short_help="Show the tokens of a text, in colours.")
+@options.tokenizer
+@options.files
+@click.option("--ids", is_flag=True, help="Show the id of each token behind it.")
+@click.option(
+    "--colour",
+    "--color",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colours at a terminal (auto, unless NO_COLOR is set); without them, tokens stand between bars.",
+)
+@options.special
+@options.field
+@options.input_errors
+def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **chosen: Any) -> None:
+    """Show which tokens each text becomes, and how many there are; a character that is cut is shown as its bytes."""
+    from tokkit.cli.inputs import Reading, expand, load
+    from tokkit.cli.output import counted, say
+    from tokkit.cli.showing import in_colours, shown_tokens
+
+    tok = load(tokenizer, chosen["pattern"])
+    coloured, n_tokens, n_bytes = in_colours(colour), 0, 0
+    for path in expand(files):
+        for text in Reading("file", chosen["field"], chosen["input_errors"]).texts(path):
+            lines, n = shown_tokens(tok, text, special=chosen["special"], with_ids=ids, coloured=coloured)
+            for line in lines:
+                say(line)
+            n_tokens, n_bytes = n_tokens + n, n_bytes + len(text.encode())
+    rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
+    say(f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}")

@@ -1,0 +1,324 @@
+"""tiktoken's calls in, the same answers out: `from tokkit.compat import tiktoken` in place of `import tiktoken`.
+
+Files are found as `tokkit.get_encoding` finds them. What tiktoken would download is an error that prints the line of
+`tokkit fetch`: the one difference in what the calls do. Messages of errors are our own, their classes tiktoken's.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+
+from tokkit import registry
+from tokkit._core.special import SpecialMatcher
+from tokkit.definition import BPE, Definition, Split
+from tokkit.engine import thread_count
+from tokkit.errors import OptionError, TokkitError
+from tokkit.pretokenizers import patterns
+from tokkit.tokenizer import Tokenizer
+from tokkit.vocab import Vocab
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tokkit.engine import Engine
+
+__all__ = [
+    "Encoding",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "get_encoding",
+    "list_encoding_names",
+]
+
+Allowed = Literal["all"] | AbstractSet[str]
+Disallowed = Literal["all"] | Collection[str]
+
+
+class Encoding:
+    r"""An encoding by its pattern, ranks and special tokens; all methods are those of tiktoken's class.
+
+    >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"lo": 256, b"low": 257}
+    >>> enc = Encoding("small", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
+    >>> enc.encode("low<|end|>", allowed_special="all"), enc.decode([257, 258])
+    ([257, 258], 'low<|end|>')
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: dict[bytes, int],
+        special_tokens: dict[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        # An id may have several special texts here; the tokenizer knows it by the first, the matchers by all.
+        first: dict[int, str] = {}
+        for text, id_ in special_tokens.items():
+            first.setdefault(id_, text)
+        definition = Definition(Vocab.from_mapping(mergeable_ranks), BPE(), Split(patterns.resolve(pat_str)))
+        tok = Tokenizer(definition.with_special_tokens({text: id_ for id_, text in first.items()}))
+        self._set_up(name, tok, pat_str, special_tokens)
+        if explicit_n_vocab:
+            total = len(mergeable_ranks) + len(special_tokens)
+            if total != explicit_n_vocab or self.max_token_value != explicit_n_vocab - 1:
+                raise AssertionError(
+                    f"explicit_n_vocab is {explicit_n_vocab}, but there are {total} tokens, ids up to "
+                    f"{self.max_token_value}"
+                )
+
+    @classmethod
+    def _of(cls, name: str, tok: Tokenizer, special_tokens: Mapping[str, int]) -> Encoding:
+        made = cls.__new__(cls)
+        made._set_up(name, tok, str(tok.definition.pretokenizer.pattern), special_tokens)  # type: ignore[union-attr]
+        return made
+
+    def _set_up(self, name: str, tok: Tokenizer, pat_str: str, special_tokens: Mapping[str, int]) -> None:
+        self.name = name
+        self._pat_str = pat_str
+        self._special_tokens = dict(special_tokens)
+        self._tok = tok
+        self._engine = cast("Engine", tok._engine)
+        self._in_core = self._engine.encoder is not None
+        self._special_ids = frozenset(self._special_tokens.values())
+        self.max_token_value = tok.n_ids - 1
+        self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
+        self._none: frozenset[str] = frozenset()
+        self._all = frozenset(self._special_tokens)
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    # ---- special tokens
+
+    def _allowed(self, text: str, allowed: Allowed, disallowed: Disallowed) -> frozenset[str]:
+        """Return the special tokens that text may have; ValueError where it has one that is disallowed."""
+        if not isinstance(text, str):
+            raise TypeError(f"text is a str, not {type(text).__name__}")
+        fine = self._all if allowed == "all" else frozenset(allowed) & self._all if allowed else self._none
+        wrong = self._all - fine if disallowed == "all" else frozenset(disallowed)
+        if wrong and (matcher := self._matcher(wrong)) is not None:
+            utf8 = text.encode("utf-8", "surrogatepass")
+            if (found := matcher.find(utf8)) is not None:
+                _refuse(utf8[found[0] : found[1]].decode())
+        if "" in wrong:
+            _refuse("")
+        return fine
+
+    def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher | None:
+        """Return what finds these texts, special tokens with their ids; None for no text."""
+        if tokens not in self._matchers:
+            ids = {text.encode(): self._special_tokens.get(text, 0) for text in tokens if text}
+            if len(self._matchers) >= 64:  # policies are few
+                self._matchers.clear()
+            self._matchers[tokens] = SpecialMatcher(ids) if ids else None
+        return self._matchers[tokens]
+
+    def _named(self, tokens: frozenset[str]) -> frozenset[str]:
+        """Return those of the tokens that the tokenizer knows, which has one text for an id."""
+        return tokens & self._tok.special_tokens.keys()
+
+    # ---- encoding
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """Return the ids of a text; special tokens are text."""
+        if not isinstance(text, str):
+            raise TypeError(f"text is a str, not {type(text).__name__}")
+        return self._engine.encode(text)
+
+    def encode(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> list[int]:
+        """Return the ids of a text; ValueError where it holds a special token that is not allowed."""
+        return self._encode(text, self._allowed(text, allowed_special, disallowed_special))
+
+    def _encode(self, text: str, allowed: frozenset[str]) -> list[int]:
+        if not allowed:
+            return self._engine.encode(text)
+        if self._in_core:
+            ids: list[int] = self._engine.encoder.encode(text, self._matcher(allowed))  # type: ignore[union-attr]
+            return ids
+        return self._engine.encode(text, self._named(allowed))
+
+    def encode_to_numpy(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> NDArray[np.uint32]:
+        """Return the ids of a text as a uint32 array."""
+        allowed = self._allowed(text, allowed_special, disallowed_special)
+        if allowed and self._in_core:
+            return self._engine.encoder.encode_array(text, self._matcher(allowed))  # type: ignore[union-attr]
+        return self._engine.encode_array(text, self._named(allowed))
+
+    def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
+        """Return the ids of each text; special tokens are text."""
+        return self._batch(list(text), self._none, num_threads)
+
+    def encode_batch(
+        self,
+        text: list[str],
+        *,
+        num_threads: int = 8,
+        allowed_special: Allowed = frozenset(),
+        disallowed_special: Disallowed = "all",
+    ) -> list[list[int]]:
+        """Return the ids of each text, as `encode` gives them."""
+        texts, allowed = list(text), self._none
+        for one in texts:
+            allowed = self._allowed(one, allowed_special, disallowed_special)
+        if allowed != self._named(allowed):
+            return [self._encode(one, allowed) for one in texts]
+        return self._batch(texts, allowed, num_threads)
+
+    def _batch(self, texts: list[str], allowed: frozenset[str], num_threads: int) -> list[list[int]]:
+        for one in texts:
+            if not isinstance(one, str):
+                raise TypeError(f"a text is a str, not {type(one).__name__}")
+        # More threads than CPUs only cost.
+        ids, offsets = self._engine.encode_batch(texts, allowed, min(num_threads, thread_count(None)))
+        flat, ends = ids.tolist(), offsets.tolist()
+        return [flat[a:b] for a, b in itertools.pairwise(ends)]
+
+    def encode_with_unstable(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """Return the ids that stay whatever follows, and the sequences that the rest may become."""
+        allowed = self._allowed(text, allowed_special, disallowed_special)
+        return self._tok.encode_with_unstable(text, special=self._named(allowed))
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """Return the id of one token, special or not; KeyError for what is none."""
+        token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
+        if (id_ := self._tok.vocab.get(token)) is not None:
+            return id_
+        return self._special_tokens[token.decode(errors="replace")]
+
+    # ---- decoding
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of ids; KeyError for one that no token has."""
+        try:
+            return self._tok.decode_bytes(tokens)
+        except TokkitError as error:
+            raise _unknown(tokens, error) from None
+
+    def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
+        """Return the text of ids; bytes that are no UTF-8 as bytes.decode has them with `errors`."""
+        return self.decode_bytes(tokens).decode("utf-8", errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """Return the bytes of one token; KeyError where there is none."""
+        return self.decode_bytes([token])
+
+    def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
+        """Return the bytes of each token."""
+        return [self.decode_single_token_bytes(token) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
+        """Return (text, offsets): where each token begins, in characters; inside one, where that character begins."""
+        parts, offsets, n_characters = self.decode_tokens_bytes(tokens), [], 0
+        for part in parts:
+            offsets.append(max(0, n_characters - (part[0] & 0xC0 == 0x80)))
+            n_characters += sum(byte & 0xC0 != 0x80 for byte in part)
+        return b"".join(parts).decode(), offsets
+
+    def decode_batch(
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+    ) -> list[str]:
+        """Return the text of each sequence of ids."""
+        return [self.decode(tokens, errors) for tokens in batch]
+
+    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
+        """Return the bytes of each sequence of ids."""
+        return [self.decode_bytes(tokens) for tokens in batch]
+
+    # ---- the vocabulary
+
+    @functools.cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        own = self._tok.definition.added_ids.values()
+        return {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
+
+    def token_byte_values(self) -> list[bytes]:
+        """Return the bytes of all tokens but special ones, sorted."""
+        return sorted(self._mergeable_ranks)
+
+    @property
+    def eot_token(self) -> int:
+        """The id of <|endoftext|>; KeyError where there is none."""
+        return self._special_tokens["<|endoftext|>"]
+
+    @property
+    def special_tokens_set(self) -> set[str]:
+        """The texts of the special tokens."""
+        return set(self._special_tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """Tell whether an id is that of a special token."""
+        if not isinstance(token, int):
+            raise AssertionError(f"an id is an int, not {type(token).__name__}")
+        return token in self._special_ids
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the greatest id."""
+        return self.max_token_value + 1
+
+    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        piece = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
+        import numpy as np
+
+        if (id_ := self._mergeable_ranks.get(piece)) is not None:
+            return [id_]
+        return [int(id_) for id_ in self._engine.merge_apart(piece, np.array([len(piece)], dtype=np.int64))]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoding._of, (self.name, self._tok, self._special_tokens)
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError(
+        f"the text holds {token!r}, which disallowed_special forbids; pass allowed_special={{{token!r}}} to let it be "
+        "a token, or disallowed_special=() to read it as text"
+    )
+
+
+def _unknown(tokens: Sequence[int], error: TokkitError) -> Exception:
+    """Return what tiktoken raises for an id that no token has."""
+    if any(isinstance(token, int) and not 0 <= token < 1 << 32 for token in tokens):
+        return OverflowError(str(error))
+    return KeyError(str(error))
+
+
+# ---- the registry
+
+
+def list_encoding_names() -> list[str]:
+    """Return the names that `get_encoding` knows."""
+    return registry.list_encoding_names()
+
+
+def encoding_name_for_model(model_name: str) -> str:
+    """Return the name of a model's encoding; KeyError for an unknown model."""
+    try:
+        return registry.encoding_name_for_model(model_name)
+    except OptionError as error:
+        raise KeyError(str(error)) from None
+
+
+@functools.lru_cache(maxsize=64)
+def get_encoding(encoding_name: str) -> Encoding:
+    """Return a published encoding, the same object each time; ValueError for an unknown name."""
+    if not isinstance(encoding_name, str):
+        raise ValueError(f"an encoding's name is a str, not {type(encoding_name).__name__}")
+    tok = registry.get_encoding(encoding_name)
+    return Encoding._of(encoding_name, tok, {**tok.special_tokens, **registry.ALIASES.get(encoding_name, {})})
+
+
+def encoding_for_model(model_name: str) -> Encoding:
+    """Return the encoding of a model; KeyError for an unknown one."""
+    return get_encoding(encoding_name_for_model(model_name))

@@ -1,0 +1,184 @@
+"""A text that may go on in: ids that stay whatever follows, what the rest may become, and prefixes of so many ids.
+
+What is stable is decided by the pieces: no token crosses the end of one, so that only the last can still change.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokkit._core.blocks import block_end
+from tokkit._core.text import to_utf8
+from tokkit.engine import AnyEngine, Engine, Special
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tokkit._core.text import Text
+    from tokkit.definition import Definition
+    from tokkit.tokenizer import Tokenizer
+    from tokkit.vocab import Vocab
+
+SPACES = frozenset(b" \n\t")
+"""The bytes of the tokens that are taken back together: what follows may join them to one."""
+WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
+    map(chr, range(0x2000, 0x200B))
+)
+"""The characters of Unicode that are White_Space; str.isspace() has four more."""
+
+
+class EncodeStream:
+    """Encodes text that comes bit by bit. The ids of all steps joined, `flush()` included, equal those of the whole.
+
+    What later text can change is held back: the text behind the last point at which its pattern provably may be cut,
+    which is the last word as a rule, and a character of which bytes are missing. Where no such point is known, for
+    patterns of one's own and pipelines of components, `flush` gives all of it. One stream serves one text.
+
+    >>> import tokkit
+    >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
+    >>> stream = tok.encode_stream()
+    >>> stream.feed("low low"), stream.feed("er"), stream.flush()
+    ([257], [], [259, 81])
+    """
+
+    def __init__(self, engine: AnyEngine, special: Special) -> None:
+        self._engine = engine
+        self._special = special if isinstance(special, str) else frozenset(special)
+        self._matcher = engine.matcher("all" if special == "raise" else self._special)
+        self._held = bytearray()
+
+    def feed(self, text: Text) -> list[int]:
+        """Take more text (bytes may end inside a character); return the ids that nothing to come can change."""
+        held = self._held + (text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text))
+        end = block_end(held, len(held), self._matcher) if self._engine.cuts else 0
+        ids = self._engine.encode(bytes(held[:end]), self._special) if end else []
+        self._held = held[end:]  # an error above leaves the stream as it was
+        return ids
+
+    def flush(self) -> list[int]:
+        """Return the ids of what is held back, and begin anew."""
+        held, self._held = bytes(self._held), bytearray()
+        return self._engine.encode(held, self._special)
+
+
+def truncated(tok: Tokenizer, engine: AnyEngine, text: Text, n: int, special: Special) -> tuple[str, int]:
+    """Return what `Tokenizer.truncate` does."""
+    if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
+        raise OptionError(f"n is {n!r}; it must be an int of at least 0")
+    ids = tok.encode_to_numpy(text, special=special)
+    if len(ids) <= n:
+        return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
+    # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
+    if tok.in_stages:
+        utf8, _, spans, _ = engine.aligned(text, special)
+        prefix = utf8[: spans[n - 1, 1] if n else 0].decode("utf-8", "ignore")
+    else:
+        prefix = tok.decode_bytes(ids[:n]).decode("utf-8", "ignore")
+    while (count := tok.count(prefix, special=special)) > n:
+        prefix = prefix[:-1]
+    return prefix, count
+
+
+# ---- completions
+
+
+class Completions:
+    """Finds what the end of a text may become, of one byte-level engine: the same sets as tiktoken's."""
+
+    def __init__(self, engine: Engine, vocab: Vocab, added: Collection[int]) -> None:
+        """`added` are the ids of the vocabulary that are added tokens, and not the model's own."""
+        self._engine, self._vocab, self._added = engine, vocab, frozenset(added)
+        own = sorted((token, id_) for token, id_ in vocab.items() if id_ not in self._added)
+        self._tokens, self._ids = [token for token, _ in own], [id_ for _, id_ in own]
+        self._lengths = np.diff(vocab.offsets)
+
+    def of(self, text: Text, special: Special) -> tuple[list[int], list[list[int]]]:
+        """Return (stable ids, completions) of a text.
+
+        A completion is a sequence of ids whose bytes begin with those of the text behind the stable ids; each way in
+        which the text may go on has one of them behind the stable ids.
+        """
+        ids, n = self._encode(to_utf8(text), special)
+        if not n:
+            return ids, []
+        if self._is_space(ids[-n]):
+            while n < len(ids) and self._is_space(ids[-n - 1]):
+                n += 1
+        stable, rest = ids[:-n], b"".join(self._vocab[id_] for id_ in ids[-n:])
+        begin = self._beginning_with(rest)
+        alone = self._ids[begin.start : begin.stop]
+        several = {*self._straddling(rest), *self._last_space_apart(rest)}.difference(zip(alone))
+        return stable, [*([id_] for id_ in alone), *map(list, sorted(several))]
+
+    def _encode(self, utf8: bytes, special: Special) -> tuple[list[int], int]:
+        """Return the ids of a text, and how many its last piece has: none where an added token is at its end."""
+        engine = self._engine
+        at = block_end(utf8, len(utf8), engine.matcher("all" if special == "raise" else special)) if engine.cuts else 0
+        first = engine.encode(utf8[:at], special) if at else []
+        _, last, _, words = engine.aligned(utf8[at:], special)
+        if not len(last) or int(last[-1]) in self._added:
+            return first + last.tolist(), 0
+        numbers = words()
+        return first + last.tolist(), int(np.count_nonzero(numbers == numbers[-1]))
+
+    def _is_space(self, id_: int) -> bool:
+        return id_ not in self._added and SPACES.issuperset(self._vocab[id_])
+
+    def _beginning_with(self, start: bytes) -> range:
+        """Return the places of the tokens that begin with these bytes."""
+        low = bisect_left(self._tokens, start)
+        bound = start.rstrip(b"\xff")  # the least bytes that are greater than all that begin so
+        high = bisect_left(self._tokens, bound[:-1] + bytes([bound[-1] + 1]), low) if bound else len(self._tokens)
+        return range(low, high)
+
+    def _straddling(self, rest: bytes) -> Iterator[tuple[int, ...]]:
+        """Yield the sequences of texts in which a token begins within the rest, and ends at its end or behind."""
+        tokens = self._tokens
+        texts = [rest[:i] + tokens[k] for i in range(1, len(rest)) for k in self._beginning_with(rest[i:])]
+        whole, broken = [], []
+        for text in texts:
+            try:
+                text.decode()
+            except UnicodeDecodeError:
+                broken.append(text)
+            else:
+                whole.append(text)
+        ids, offsets = self._engine.encode_batch(whole, "text", 1)
+        yield from self._cut(ids, offsets, len(rest))
+        if broken:
+            # What is no text is one piece, whatever the pattern.
+            ends = np.cumsum([len(text) for text in broken], dtype=np.int64)
+            ids = self._engine.merge_apart(b"".join(broken), ends)
+            after = np.searchsorted(np.cumsum(self._lengths[ids]), ends, side="left") + 1
+            yield from self._cut(ids, np.append(0, after), len(rest))
+
+    def _cut(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], n_bytes: int) -> Iterator[tuple[int, ...]]:
+        """Yield each sequence up to the token with which it has `n_bytes`."""
+        lengths = self._lengths[ids]
+        before = np.append(0, np.cumsum(lengths))
+        starts = np.repeat(before[offsets[:-1]], np.diff(offsets))
+        enough = np.append(0, np.cumsum(before[:-1] - starts < n_bytes))  # in a sequence they come first
+        sequences = ids.tolist()
+        for start, n in zip(offsets[:-1].tolist(), np.diff(enough[offsets]).tolist(), strict=True):
+            yield tuple(sequences[start : start + n])
+
+    def _last_space_apart(self, rest: bytes) -> Iterator[tuple[int, ...]]:
+        """Yield the rest with its last character of white space as a piece of its own, which patterns may make it."""
+        text = rest.decode("utf-8", "replace")
+        last = text[-1].encode()
+        if len(rest) > len(last) and text[-1] in WHITE_SPACE:
+            ends = np.array([len(rest) - len(last), len(rest)], dtype=np.int64)
+            yield tuple(self._engine.merge_apart(rest, ends).tolist())
+
+
+def completions_of(definition: Definition, engine: AnyEngine) -> Completions:
+    """Return what finds completions; OptionError for a tokenizer that is not all byte-level BPE."""
+    if not isinstance(engine, Engine):
+        raise OptionError("completions are found for byte-level BPE alone, and not in a pipeline of components")
+    return Completions(engine, definition.vocab, definition.added_ids.values())

@@ -1,0 +1,154 @@
+"""The name of a published encoding or model in, a `Tokenizer` out: from this machine, or downloaded where asked.
+
+Nothing is downloaded unless `download=True`, `fetch` or `tokkit fetch` asks for it, and every file has to have the
+sha256 that is pinned in encodings.py, each time it is read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokkit.errors import DownloadError, OptionError
+from tokkit.registry import models, places
+from tokkit.registry.encodings import ALIASES, ENCODINGS, GPT2_PAIR, SPECIAL_TOKENS, Source
+from tokkit.registry.models import encoding_name_for_model, nearest
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+__all__ = [
+    "ALIASES",
+    "ENCODINGS",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "fetch",
+    "get_encoding",
+    "list_encoding_names",
+]
+
+_loaded: dict[tuple[object, ...], Tokenizer] = {}
+_lock = threading.Lock()
+
+
+def list_encoding_names() -> list[str]:
+    """Return the names that `get_encoding` knows."""
+    return list(ENCODINGS)
+
+
+def source_of(name: str) -> Source:
+    """Return the file of an encoding; OptionError names the nearest names."""
+    if not isinstance(name, str):
+        raise OptionError(f"an encoding's name is a str, not {type(name).__name__}")
+    if name not in ENCODINGS:
+        if (meant := models.find(name)) is not None:
+            raise OptionError(f"{name!r} is a model; its encoding is {meant}, and encoding_for_model() loads it")
+        raise OptionError(f"no published encoding is called {name!r}{nearest(name, ENCODINGS)}")
+    return ENCODINGS[name]
+
+
+def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, download: bool = False) -> Tokenizer:
+    """Return the published encoding of this name, with its pattern and special tokens.
+
+    gpt2, r50k_base, p50k_base, p50k_edit, cl100k_base, o200k_base and o200k_harmony are known. The file of ranks is
+    looked for at `path` (itself, or its folder); else in the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR and
+    the user's cache. With `download` one that is nowhere is downloaded into the cache from its publisher. Calls after
+    the first return the same tokenizer for as long as the file does not change.
+
+    OptionError for an unknown name; DownloadError where there is no file, or it cannot be had; FormatError for a file
+    whose sha256 is not the published one.
+    """
+    source = source_of(name)
+    place = places.find(source, path)
+    if place is None:
+        if name == "gpt2" and (pair := _gpt2_pair(path)) is not None:
+            return pair
+        if not download:
+            raise DownloadError(_nowhere(name, source, path))
+        place = fetch(name)
+    status = place.stat()
+    key = (name, os.path.abspath(place), status.st_mtime_ns, status.st_size, status.st_ino)
+    with _lock:
+        if key not in _loaded:
+            _loaded[key] = _read(name, source, place)
+        return _loaded[key]
+
+
+def encoding_for_model(model: str, *, path: str | os.PathLike[str] | None = None, download: bool = False) -> Tokenizer:
+    """Return the encoding that a model uses, by tiktoken's table of models; the rest is as in `get_encoding`."""
+    return get_encoding(encoding_name_for_model(model), path=path, download=download)
+
+
+def _read(name: str, source: Source, place: Path) -> Tokenizer:
+    from tokkit.formats import tiktoken
+    from tokkit.tokenizer import Tokenizer
+
+    definition = tiktoken.read(places.read(source, place), special_tokens=SPECIAL_TOKENS.get(name))
+    return Tokenizer(replace(definition, name=name))
+
+
+def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
+    """Return gpt2 from its own two files, where both are to be found."""
+    from tokkit.formats import gpt2
+    from tokkit.tokenizer import Tokenizer
+
+    found = [places.find(source, path) for source in GPT2_PAIR]
+    if (path is not None and not Path(path).is_dir()) or None in found:
+        return None
+    vocab, merges = (places.read(source, place) for source, place in zip(GPT2_PAIR, found, strict=True) if place)
+    return Tokenizer(replace(gpt2.read(vocab, merges), name="gpt2"))
+
+
+def _nowhere(name: str, source: Source, path: str | os.PathLike[str] | None) -> str:
+    from tokkit.formats.files import show
+
+    looked = ", ".join(dict.fromkeys(show(place.parent) for place in places.places(source, path)))
+    return (
+        f"{name} is not on this machine: {source.file} ({source.n_bytes / 1e6:.1f} MB) is not in {looked}; "
+        f"tokkit fetch {name} downloads it, and so does download=True"
+    )
+
+
+def fetch(
+    name: str,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    mirror: str | None = None,
+    patience: float | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Path:
+    """Download the file of an encoding, or of a model's, if it is not there yet, and return its path.
+
+    It goes to `folder`, by default the user's cache, and comes from its publisher, or from the address `mirror`
+    (TOKKIT_MIRROR). What is there is read and checked; a file that somebody changed is replaced. `patience` is how
+    many seconds a server may be silent (30), `progress(done, total)` is told of bytes.
+    """
+    from tokkit.errors import FormatError
+    from tokkit.registry import download
+
+    encoding = name if name in ENCODINGS else models.find(name)
+    if encoding is None:
+        raise OptionError(
+            f"no published encoding or model is called {name!r}{nearest(name, [*ENCODINGS, *models.MODELS])}"
+        )
+    source = ENCODINGS[encoding]
+    target = places.user_cache() if folder is None else Path(folder)
+    if (target / source.file).is_file():
+        try:
+            places.read(source, target / source.file)
+        except FormatError:
+            if download.offline():
+                raise
+        else:
+            return target / source.file
+    return download.fetch(
+        source,
+        target,
+        mirror=mirror or os.environ.get("TOKKIT_MIRROR") or None,
+        patience=download.PATIENCE if patience is None else patience,
+        progress=progress,
+    )

@@ -1,0 +1,104 @@
+"""A published file's address in, the file in a folder out: whole, with the sha256 that is pinned, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokkit.errors import DownloadError, OptionError
+from tokkit.formats.files import write_atomically
+from tokkit.registry import places
+from tokkit.registry.encodings import Source
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+PATIENCE = 30.0
+"""Seconds without a byte after which a server is given up."""
+LEAST_RATE = 1000
+"""Bytes a second, over the whole file, below which it is given up too; the slowest line does a hundred times that."""
+CHUNK = 1 << 16
+
+
+def offline() -> bool:
+    """Tell whether TOKKIT_OFFLINE forbids to reach out."""
+    return os.environ.get("TOKKIT_OFFLINE", "") not in ("", "0")
+
+
+def refuse_offline(what: str) -> None:
+    """Raise DownloadError where TOKKIT_OFFLINE forbids to download."""
+    if offline():
+        raise DownloadError(
+            f"{what} is not on this machine, and TOKKIT_OFFLINE={os.environ['TOKKIT_OFFLINE']} forbids to download it; "
+            "unset that, or put the file into TOKKIT_DATA_DIR"
+        )
+
+
+def fetch(
+    source: Source,
+    folder: Path,
+    *,
+    mirror: str | None = None,
+    patience: float = PATIENCE,
+    progress: Callable[[int, int], object] | None = None,
+) -> Path:
+    """Download a file into a folder and return its path; DownloadError says why not, and nothing is left then.
+
+    `mirror` is an address that has the file under its name, in place of the publisher's; the sha256 is the same.
+    `patience` is how many seconds the server may be silent; `progress(done, total)` is told of bytes. Two processes may
+    do it at once: each writes a file of its own, which takes the name when it is whole.
+    """
+    refuse_offline(source.file)
+    url = source.url if mirror is None else f"{mirror.rstrip('/')}/{source.file}"
+    if not url.startswith(("https://", "http://")):
+        raise OptionError(f"the mirror is {mirror!r}; it must be an address that begins with https:// or http://")
+    data = bytearray()
+    for part in _parts(url, source, patience):
+        data += part
+        if progress is not None:
+            progress(len(data), source.n_bytes)
+    found = hashlib.sha256(data).hexdigest()
+    if len(data) < source.n_bytes:
+        raise DownloadError(f"{url}: it was cut short, after {len(data):,} of {source.n_bytes:,} bytes")
+    if found != source.sha256:
+        raise DownloadError(f"{url}: the sha256 of what came is {found}, and {source.sha256} is right; nothing is kept")
+    places.make_private(folder)
+    target = folder / source.file
+    write_atomically(target, bytes(data))
+    return target
+
+
+def _parts(url: str, source: Source, patience: float) -> Iterator[bytes]:
+    """Yield the bytes that a server sends, at most one more than the file has."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
+    from tokkit.version import __version__
+
+    request = urllib.request.Request(url, headers={"User-Agent": f"tokkit/{__version__}"})
+    latest = time.monotonic() + patience + source.n_bytes / LEAST_RATE
+    try:
+        with urllib.request.urlopen(request, timeout=patience) as response:
+            yield from _read(response, source.n_bytes + 1, latest)
+    except urllib.error.HTTPError as error:
+        raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from None
+    except TimeoutError:
+        raise DownloadError(f"{url}: no answer within {patience:g} s, or it is far too slow") from None
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        if isinstance(reason, TimeoutError):
+            raise DownloadError(f"{url}: no answer within {patience:g} s") from None
+        raise DownloadError(f"{url}: {reason}") from None
+
+
+def _read(response: HTTPResponse, most: int, latest: float) -> Iterator[bytes]:
+    while most > 0 and (part := response.read1(min(CHUNK, most))):  # read() would wait until the chunk is full
+        if time.monotonic() > latest:
+            raise TimeoutError
+        most -= len(part)
+        yield part

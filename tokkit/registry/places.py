@@ -1,0 +1,75 @@
+"""The name of a published file in, its bytes from this machine out: where files lie, and that nobody changed them.
+
+The places, in order: a path that was given, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken
+keeps files under the sha1 of their address), and the user's own cache. A file counts only with the sha256 that is
+published, so that it does not matter who put it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokkit.errors import FormatError
+from tokkit.formats.files import read_bytes, show
+from tokkit.registry.encodings import Source
+
+
+def user_cache() -> Path:
+    """Return the folder for downloaded files, which need not exist: TOKKIT_CACHE_DIR, or the system's place for it."""
+    if chosen := os.environ.get("TOKKIT_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "tokkit" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "tokkit"
+    base = os.environ.get("XDG_CACHE_HOME", "")  # relative ones are to be ignored, as its specification says
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tokkit"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only its owner may look into; one that is there is closed to others if it is ours."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "posix":
+        status = folder.stat()
+        if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
+            folder.chmod(0o700)
+
+
+def places(source: Source, path: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """Yield where a file may lie; a `path` that was given, of the file or its folder, is the only place then."""
+    if path is not None:
+        given = Path(path)
+        yield given / source.file if given.is_dir() else given
+        return
+    yield Path(source.file)
+    if data := os.environ.get("TOKKIT_DATA_DIR"):
+        yield Path(data) / source.file
+    if tiktokens := os.environ.get("TIKTOKEN_CACHE_DIR"):
+        yield Path(tiktokens) / hashlib.sha1(source.url.encode(), usedforsecurity=False).hexdigest()
+        yield Path(tiktokens) / source.file
+    yield user_cache() / source.file
+
+
+def find(source: Source, path: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the first place where the file is; None where there is none."""
+    return next((place for place in places(source, path) if place.is_file()), None)
+
+
+def read(source: Source, place: Path) -> bytes:
+    """Return what the file holds; FormatError with both hashes where that is not what was published."""
+    try:
+        data = read_bytes(place)
+    except FormatError as error:
+        raise FormatError(f"{show(place)}: {error}") from None
+    found = hashlib.sha256(data).hexdigest()
+    if found != source.sha256:
+        raise FormatError(
+            f"{show(place)}: this is not the published {source.file}: its sha256 is {found}, and {source.sha256} is "
+            "right; somebody changed it, or it was cut short: remove it, and fetch it again"
+        )
+    return data

@@ -1,0 +1,54 @@
+"""A text and its tokens in, lines for a terminal out: each token on a ground of its own colour, or between bars.
+
+Nothing of the text reaches the terminal as a control: what is not printable is escaped, so that a file cannot move the
+cursor or change a title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+COLOURS = (153, 157, 223, 217, 183, 159)
+"""Pale colours of the 256 that terminals have, apart from their neighbours to most eyes; on them black is readable."""
+BAR = "│"
+RESET = "\x1b[0m"
+
+
+def pieces(text: bytes, ends: Sequence[int]) -> list[str]:
+    r"""Return what each token covers of a text, printable; `ends` are bytes, where a character that is cut is escaped.
+
+    >>> pieces("né 🙂\n".encode(), [1, 3, 4, 6, 8, 9])
+    ['n', 'é', ' ', '\\xf0\\x9f', '\\x99\\x82', '\\n']
+    """
+    return [_printable(text[a:b]) for a, b in pairwise([0, *ends])]
+
+
+def _printable(piece: bytes) -> str:
+    out = []
+    for character in piece.decode("utf-8", "surrogateescape"):
+        code = ord(character)
+        if character == " " or (character.isprintable() and not 0xDC80 <= code <= 0xDCFF):
+            out.append(character)
+        elif character in "\n\r\t":
+            out.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character])
+        else:
+            out.append(f"\\x{code & 0xFF:02x}" if code < 0x100 or 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}")
+    return "".join(out)
+
+
+def lines(shown: Sequence[str], *, ids: Sequence[int] | None = None, coloured: bool) -> Iterator[str]:
+    r"""Yield lines of tokens; one that holds a line end ends its line. With `ids` the id stands behind each token.
+
+    >>> list(lines(["a", " b", "\\n", "c"], coloured=False))
+    ['│a│ b│\\n│', '│c│']
+    >>> list(lines(["a", " b"], ids=[7, 8], coloured=False))
+    ['│a 7│ b 8│']
+    """
+    line: list[str] = []
+    for i, piece in enumerate(shown):
+        named = piece if ids is None else f"{piece} {ids[i]}" if not coloured else f"{piece}\x1b[2m {ids[i]}"
+        line.append(f"\x1b[30;48;5;{COLOURS[i % len(COLOURS)]}m{named}{RESET}" if coloured else named)
+        if piece.endswith("\\n") or i == len(shown) - 1:
+            yield "".join(line) if coloured else f"{BAR}{BAR.join(line)}{BAR}"
+            line = []
