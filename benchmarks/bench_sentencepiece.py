@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 import tokkit
 from benchmarks import corpora, harness
 from tokkit._core.sp_engine import SentencePieceEncoder

@@ -25,7 +25,8 @@ size_t tk_sp_replaced(const tk_sp *m, const uint8_t *text, size_t n, size_t at, 
             node = tk_charsmap_child(&m->map, node, p[i++], &leaf);
             if (node == SIZE_MAX) break;
             /* A map may have half a character, which is never replaced: what is left would be no text. */
-            if (leaf && (at + i == n || !tk_is_continuation(p[i]))) taken = i, place = m->map.units[node] & ~UINT32_C(0x80000000);
+            if (leaf && (at + i == n || !tk_is_continuation(p[i])))
+                taken = i, place = m->map.units[node] & ~UINT32_C(0x80000000);
         }
     }
     if (!taken) return *n_put = tk_sp_length(*p, n - at);
