@@ -107,7 +107,7 @@ static tk_sp_entry *place_for(tk_sp_cache *cache, size_t line) {
 void tk_sp_cache_grow(tk_sp_cache *cache) {
     tk_sp_cache old = *cache;
     size_t n = 2 * (old.mask + 1);
-    if (make_entries(cache, 4 * n < cache->most ? 4 * n : cache->most) != TK_OK) return;
+    if (make_entries(cache, 2 * n < cache->most ? 2 * n : cache->most) != TK_OK) return;
     for (size_t k = 0; k < n; k++) {
         const tk_sp_entry *e = old.entries + k;
         if (e->high) *place_for(cache, tk_sp_line_of(cache, e->low, e->high & ~TK_SP_SPILT)) = *e;

@@ -6,7 +6,7 @@
 int tk_sp_cache_init(tk_sp_cache *cache, size_t units);
 void tk_sp_cache_free(tk_sp_cache *cache);
 
-/* Four times as many entries, once half of them are taken: few units stay where they are fast to reach, and cost no
+/* Twice as many entries, once half of them are taken: few units stay where they are fast to reach, and cost no
    pages that nothing is in. Lines of keys are others then. */
 void tk_sp_cache_grow(tk_sp_cache *cache);
 TK_INLINE int tk_sp_cache_is_full(const tk_sp_cache *cache) {

@@ -41,7 +41,8 @@ typedef struct {
 
 /* What two symbols merge to, by their numbers. */
 typedef struct {
-    uint64_t *slots, *may; /* left, right, merged, of 21 bits each; a bit for each hash of left and right, as most are none */
+    uint64_t *slots; /* left, right, merged, of 21 bits each */
+    uint64_t *may;   /* a bit for each hash of left and right: most are no pair */
     size_t mask;
 } tk_sp_pairs;
 
