@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tomllib
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
@@ -12,9 +11,6 @@ DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined"
 MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
-
-with open("tokkit/_core/sources.toml", "rb") as file:
-    SOURCES = tomllib.load(file)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -40,33 +36,44 @@ def flags() -> tuple[list[str], list[str]]:
     return compile_, link
 
 
-def c_files(names: list[str]) -> list[str]:
-    """Return the paths of C files, with those of groups."""
-    parts = [c_files(SOURCES["groups"][name[1:]]) if name[0] == "@" else [f"{C}{name}.c"] for name in names]
-    return [path for part in parts for path in part]
+def headers(folder: str, *endings: str) -> list[str]:
+    """Return what is compiled anew once it changes."""
+    return [folder + name for name in sorted(os.listdir(folder)) if name.endswith(endings)]
+
+
+def library() -> tuple[str, dict[str, object]]:
+    """Return all C of the core, compiled once: each extension links what it calls, a copy of its own."""
+    sources = headers(C, ".c")
+    depends = {"": headers(C, ".h")}
+    return "tokkit_c", {"sources": sources, "include_dirs": [C], "cflags": flags()[0], "obj_deps": depends}
 
 
 def extensions() -> list[Extension]:
     """Return one extension for each .pyx of the core."""
     compile_, link = flags()
     shared = Extension("tokkit._core._cyutility", ["tokkit/_core/_cyutility.c"], extra_compile_args=compile_)
+    names = [file[:-4] for file in sorted(os.listdir("tokkit/_core")) if file.endswith(".pyx")]
     return [shared] + [
         Extension(
             f"tokkit._core.{name}",
-            [f"tokkit/_core/{name}.pyx", *c_files(names)],
+            [f"tokkit/_core/{name}.pyx"],
             include_dirs=[C],
-            depends=[C + header for header in sorted(os.listdir(C)) if header.endswith(".h")],
+            depends=headers(C, ".c", ".h"),
             extra_compile_args=compile_,
             extra_link_args=link,
             define_macros=[("TK_FLAGS", " ".join(compile_))] if name == "build" else [],
         )
-        for name, names in SOURCES["extensions"].items()
-        if os.path.exists(f"tokkit/_core/{name}.pyx")
+        for name in names
     ]
 
 
 class _BuildExt(build_ext):
+    def run(self) -> None:
+        self.run_command("build_clib")
+        super().run()
+
     def build_extensions(self) -> None:
+        self.parallel = self.parallel or os.cpu_count()
         if MSVC:  # which has neither C11's atomics nor target attributes
             self.compiler.initialize()
             self.compiler.cc = "clang-cl"
@@ -86,6 +93,7 @@ if __name__ == "__main__":
             "tokkit.bundled": ["*.txt"],
         },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
+        libraries=[library()],
         ext_modules=cythonize(
             extensions(),
             compiler_directives=DIRECTIVES,
