@@ -238,7 +238,7 @@ def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
         ({"strip_accents": "yes"}, "True or False"),
         ({"explain": 1}, "function"),
         ({"max_input_chars_per_word": -1}, "max_input_chars_per_word"),
-        ({"pattern": "gpt2"}, "pattern is no option of the model wordpiece, but of bbpe, word"),
+        ({"pattern": "gpt2"}, "pattern is no option of the model wordpiece, but of bbpe, bpe, word"),
         ({"max_token_length": 3}, "no option of the model wordpiece, but of bbpe"),
     ],
 )

@@ -57,7 +57,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     given = dict(chosen)
     defaults = {p.name: p.get_default(ctx) for p in ctx.command.params}
     for name, models in BELONGS.items():
-        by_default = ctx.get_parameter_source(name) is ParameterSource.DEFAULT and chosen[name] == defaults[name]
+        left_alone = chosen[name] in (defaults[name], ())
+        by_default = ctx.get_parameter_source(name) is ParameterSource.DEFAULT and left_alone
         if chosen[name] is None or by_default:
             del given[name]
         elif chosen["model"] not in models:

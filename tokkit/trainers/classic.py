@@ -91,7 +91,9 @@ class ClassicBPE:
         """Return what counts the words of a corpus."""
         return by_words(self._normalizer, SPLITS[self.pattern]())
 
-    def definitions(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> list[Definition]:
+    def definitions(
+        self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
+    ) -> list[Definition]:
         """Train to the largest size, and cut a definition of each from it."""
         first = [*self.special_tokens, *self.glossaries]
         words, times = _in_order(counts)
