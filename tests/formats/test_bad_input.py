@@ -152,7 +152,8 @@ def test_vocabularies_that_cannot_work_are_refused_by_place(model: Json, message
 
 
 def test_two_added_tokens_of_one_id_are_refused() -> None:
-    tokens = [{"id": 2, "content": content, "special": True} for content in "ab"]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    tokens = [{"id": 2, "content": content, "special": True, **flags} for content in "ab"]
     assert error_of(word_level(added_tokens=tokens)).startswith(
         "added_tokens[1].id: 2 is the id of an added token before"
     )
