@@ -387,7 +387,7 @@ def load(
     path is looked for in the cache of the Hugging Face hub (extra `hub`), and downloaded from there with `download`;
     DownloadError where that fails.
     """
-    if isinstance(path, str) and "/" in path:
+    if isinstance(path, str) and "/" in path and not os.path.exists(path):
         from tokkit.registry import hub
 
         path = hub.find(path, download=download) if hub.is_name(path) else path
