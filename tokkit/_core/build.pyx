@@ -1,8 +1,8 @@
 # Nothing in, how the core was compiled out: for bug reports.
 cdef extern from *:
     """
-    #define TK_TEXT_(x) #x
-    #define TK_TEXT(x) TK_TEXT_(x)
+    #define TK_TEXT_(...) #__VA_ARGS__
+    #define TK_TEXT(...) TK_TEXT_(__VA_ARGS__)
     #if defined(__clang__)
     #define TK_COMPILER "clang " __clang_version__
     #elif defined(__GNUC__)
