@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, convert, encode_some, tk_reserve, tk_worker
+from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_reserve, tk_worker
 from tokkit._core.special cimport SpecialMatcher, tk_special
 from tokkit._core.split_points cimport tk_document, tk_split_point
-from tokkit._core.text cimport TextView, tk_utf8_invalid, view_text
+from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
 
 import threading
 
@@ -37,6 +37,8 @@ cdef extern from "parts.h" nogil:
     void tk_parts_make_room(tk_parts *parts, size_t n_ids)
     void tk_parts_end(tk_parts *parts, int why)
     bint tk_parts_dropped(tk_parts *parts)
+
+tk_isa_use(chosen_isa())
 
 cdef enum:
     PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond and more
@@ -220,7 +222,7 @@ cdef class Batch:
             view.data = segment.units
             view.length = segment.length
             view.width = 0 if segment.width == UNCHECKED else segment.width
-            status = convert(&view, w, &p, &n)
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
             if segment.width == UNCHECKED and tk_utf8_invalid(p, n) != n:
                 status = NOT_UTF8
             at = 0

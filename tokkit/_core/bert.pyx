@@ -7,9 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.models cimport PieceEncoder, filled, tk_model_worker, tk_unit_cache
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport (
-    TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
-)
+from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
 
 import numpy as np
 
@@ -19,7 +17,6 @@ cdef extern from "Python.h":
 
 cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
@@ -94,12 +91,12 @@ cdef class BertEncoder:
         text = view_text(text, &view)  # keeps the memory alive until the tokens are there
         tk_bert_begin(w, aligned)
         if view.length < GIL_FREE_BYTES:
-            status = read_text(&view, w, &p, &n)
+            status = tk_utf8_of(&view, &w.utf8, &w.utf8_capacity, &p, &n)
             if status == TK_OK:
                 status = encode_some(&self.state, w, specials, p, n, &at, &start, n)
         else:
             with nogil:
-                status = read_text(&view, w, &p, &n)
+                status = tk_utf8_of(&view, &w.utf8, &w.utf8_capacity, &p, &n)
             while status == TK_OK and at < n:
                 with nogil:
                     status = encode_some(&self.state, w, specials, p, n, &at, &start, at + SLICE_BYTES)
@@ -180,21 +177,6 @@ cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
 
 
-cdef int read_text(const TextView *view, tk_bert_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
-    # Make the text UTF-8, in the worker's buffer unless it is already.
-    cdef int surrogates = 0, status
-    if view.width == 0:
-        p[0] = <const uint8_t *> view.data
-        n[0] = view.length
-        return TK_OK
-    status = tk_reserve(&w.utf8, &w.utf8_capacity, tk_utf8_bound(view.length, view.width), 1)
-    if status != TK_OK:
-        return status
-    n[0] = tk_utf8_from_units(view.data, view.length, view.width, w.utf8, &surrogates)
-    p[0] = w.utf8
-    return TK_OK
-
-
 cdef int encode_some(
     const tk_bert *m, tk_bert_worker *w, const tk_special *specials, const uint8_t *p, size_t n, size_t *at,
     size_t *part, size_t stop
@@ -231,7 +213,7 @@ cdef int encode_view(
     # Append the ids of a text to those of others; TK_BERT_ODD leaves them as they were.
     cdef const uint8_t *p = NULL
     cdef size_t n = 0, at = 0, start = 0, before = w.model.n
-    cdef int status = read_text(view, w, &p, &n)
+    cdef int status = tk_utf8_of(view, &w.utf8, &w.utf8_capacity, &p, &n)
     if status == TK_OK:
         status = encode_some(m, w, specials, p, n, &at, &start, n)
     if status == TK_BERT_ODD:

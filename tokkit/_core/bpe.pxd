@@ -95,7 +95,6 @@ cdef class BPEEncoder:
 
 
 cdef object check(int status)
-cdef int convert(TextView *view, tk_worker *w, const uint8_t **p, size_t *n) noexcept nogil
 cdef int encode_some(
     tk_bpe *model, tk_worker *w, const tk_split *split, const tk_special *specials, const uint8_t *p, size_t n,
     size_t *at, size_t stop

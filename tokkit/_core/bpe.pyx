@@ -13,7 +13,7 @@ from tokkit._core.pattern cimport split_of
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
 from tokkit._core.text cimport (
     TK_DROPPED, TextView, chosen_isa, isa_number, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
-    tk_utf8_bound, tk_utf8_from_units, view_text,
+    tk_utf8_of, view_text,
 )
 
 import numpy as np
@@ -99,21 +99,6 @@ cdef object check_build(int status, size_t culprit):
     return None
 
 
-cdef int convert(TextView *view, tk_worker *w, const uint8_t **p, size_t *n) noexcept nogil:
-    # Make the text UTF-8, in the worker's buffer unless it is already.
-    cdef int surrogates = 0, status
-    if view.width == 0:
-        p[0] = <const uint8_t *> view.data
-        n[0] = view.length
-        return TK_OK
-    status = tk_reserve(&w.text, &w.text_capacity, tk_utf8_bound(view.length, view.width), 1)
-    if status != TK_OK:
-        return status
-    n[0] = tk_utf8_from_units(view.data, view.length, view.width, w.text, &surrogates)
-    p[0] = w.text
-    return TK_OK
-
-
 cdef class BPEEncoder:
     """Byte-level BPE over packed tokens. Immutable for callers; caches inside are one thread's at a time.
 
@@ -192,13 +177,13 @@ cdef class BPEEncoder:
         if view.length >= LONG_TEXT:
             self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
         if view.length < GIL_FREE_BYTES:
-            status = convert(&view, w, &p, &n)
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
             if status == TK_OK:
                 status = encode_some(&self.model, w, &self.split, specials, p, n, &at, n)
             check(status)
             return None
         with nogil:
-            status = convert(&view, w, &p, &n)
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
         check(status)
         while at < n:
             stop = at + SLICE_BYTES

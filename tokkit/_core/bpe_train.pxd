@@ -17,9 +17,6 @@ cdef extern from "word_cells.h" nogil:
         size_t n_words
 
 
-cdef int check(int status) except -1  # OverflowError or MemoryError for what the core returned
-
-
 cdef class WordCounts:
     cdef tk_word_counts table
     cdef bint busy, sealed

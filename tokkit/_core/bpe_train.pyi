@@ -3,6 +3,7 @@
 from tokkit._core.aligned import AlignedText
 from tokkit._core.pattern import SplitPattern
 from tokkit._core.spelling import Spelling
+from tokkit._core.training import Training
 
 class WordCounts:
     cancelled: bool
@@ -17,7 +18,7 @@ class WordCounts:
     def merge(self, other: WordCounts) -> None: ...
     def items(self) -> list[tuple[bytes, int]]: ...
 
-class BPETrainer:
+class BPETrainer(Training):
     def __init__(
         self,
         counts: WordCounts,
@@ -27,9 +28,5 @@ class BPETrainer:
         max_length: int,
         spelling: Spelling | None = None,
     ) -> None: ...
-    def run(self, budget: int) -> bool: ...
-    @property
-    def n_ids(self) -> int: ...
     def merges(self) -> bytes: ...
     def merge_counts(self) -> bytes: ...
-    def tokens(self) -> tuple[bytes, bytes]: ...

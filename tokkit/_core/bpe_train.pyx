@@ -12,6 +12,7 @@ from tokkit._core.aligned cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_align
 from tokkit._core.pattern cimport split_of
 from tokkit._core.spelling cimport Spelling, tk_spelling
 from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
+from tokkit._core.training cimport Training, check
 
 from tokkit._core.spelling import check_tokens
 
@@ -53,14 +54,6 @@ tk_isa_use(chosen_isa())
 
 # Bytes counted between two looks for Ctrl-C: some 50 ms of work.
 cdef size_t BYTES_A_SLICE = 4 << 20
-
-
-cdef int check(int status) except -1:
-    if status == TK_OK:
-        return 0
-    if status == TK_TOO_LARGE:
-        raise OverflowError("more than 2**32 distinct words, or bytes of distinct words")
-    raise MemoryError()
 
 
 cdef class WordCounts:
@@ -276,7 +269,7 @@ cdef class WordCounts:
         return found
 
 
-cdef class BPETrainer:
+cdef class BPETrainer(Training):
     """Training in slices, so that the caller can report progress and be interrupted between them.
 
     `tokens` are (bytes, symbols) in the order of their ids; a merge whose bytes are a token's takes its id if it joins
@@ -285,8 +278,6 @@ cdef class BPETrainer:
     """
 
     cdef tk_bpe_trainer *trainer
-    cdef bint busy
-    cdef int done
 
     def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
                   size_t max_length, Spelling spelling=None):
@@ -318,40 +309,11 @@ cdef class BPETrainer:
     def __dealloc__(self):
         tk_bpe_trainer_free(self.trainer)
 
-    cdef int claim(self) except -1:
-        with cython.critical_section(self):
-            if self.busy:
-                raise RuntimeError("this training is in use by another thread")
-            self.busy = True
-        return 0
+    cdef int visit(self, size_t budget, int *ended) noexcept nogil:
+        return tk_bpe_trainer_run(self.trainer, budget, ended)
 
-    cdef void release(self) noexcept:
-        with cython.critical_section(self):
-            self.busy = False
-
-    def run(self, size_t budget):
-        """Visit about `budget` occurrences of pairs; return True once training has ended."""
-        cdef int status = TK_OK, done
-        self.claim()
-        if not self.done:
-            with nogil:
-                status = tk_bpe_trainer_run(self.trainer, budget, &self.done)
-            if status != TK_OK:
-                self.done = True
-        done = self.done
-        self.release()
-        check(status)
-        return bool(done)
-
-    @property
-    def n_ids(self):
-        """Tokens so far, special tokens included."""
-        cdef const uint64_t *ends
-        cdef size_t n
-        self.claim()
-        tk_bpe_trainer_tokens(self.trainer, &ends, &n)
-        self.release()
-        return n
+    cdef const uint8_t *packed(self, const uint64_t **ends, size_t *n) noexcept:
+        return tk_bpe_trainer_tokens(self.trainer, ends, n)
 
     def merges(self):
         """Return (left, right, result) of all merges as packed uint32; a pair may occur more than once."""
@@ -373,20 +335,5 @@ cdef class BPETrainer:
         try:
             tk_bpe_trainer_merges(self.trainer, &n, &counts)
             return PyBytes_FromStringAndSize(<const char *> counts, n * sizeof(int64_t)) if n else b""
-        finally:
-            self.release()
-
-    def tokens(self):
-        """Return the bytes of all tokens joined, and the end of each as packed uint64."""
-        cdef const uint64_t *ends
-        cdef const uint8_t *packed
-        cdef size_t n
-        self.claim()
-        try:
-            packed = tk_bpe_trainer_tokens(self.trainer, &ends, &n)
-            return (
-                PyBytes_FromStringAndSize(<const char *> packed, ends[n - 1]),
-                PyBytes_FromStringAndSize(<const char *> ends, n * sizeof(uint64_t)),
-            )
         finally:
             self.release()

@@ -5,8 +5,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from tokkit._core.bpe_train cimport TK_OK, WordCounts, check
+from tokkit._core.bpe_train cimport TK_OK, WordCounts
 from tokkit._core.sp_normalize cimport Normalizer, tk_sp_normalize, tk_sp_text, tk_sp_text_free
+from tokkit._core.training cimport check
 
 cdef extern from "piece_rules.h" nogil:
     int tk_piece_kinds_init(tk_piece_kinds *, tk_piece_rules)

@@ -1,14 +1,14 @@
 # Counted units in, pieces in the order of their merges out: sentencepiece's training of BPE, without the GIL.
 """BPE training as sentencepiece does it; options and files are the business of `tokkit.trainers`."""
 
-cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokkit._core.bpe_train cimport TK_OK, WordCounts, check, tk_word_counts
+from tokkit._core.bpe_train cimport WordCounts, tk_word_counts
 from tokkit._core.piece_units cimport PieceRules, tk_piece_kinds
 from tokkit._core.spelling cimport Spelling, tk_spelling
+from tokkit._core.training cimport Training, check
 
 cdef extern from "sp_bpe_train.h" nogil:
     ctypedef struct tk_sp_bpe_trainer:
@@ -24,7 +24,7 @@ cdef extern from "sp_bpe_train.h" nogil:
     const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *, const uint64_t **ends, size_t *n)
 
 
-cdef class SentencePieceBPETrainer:
+cdef class SentencePieceBPETrainer(Training):
     """Training in slices, to `n_pieces` merges; `alphabet` has the characters of all units, each once.
 
     A training is one thread's at a time.
@@ -32,8 +32,6 @@ cdef class SentencePieceBPETrainer:
 
     cdef tk_sp_bpe_trainer *trainer
     cdef PieceRules rules  # read as long as this lives
-    cdef bint busy
-    cdef int done
 
     def __cinit__(self, WordCounts units not None, str alphabet not None, size_t n_pieces, PieceRules rules not None):
         cdef int status
@@ -55,30 +53,11 @@ cdef class SentencePieceBPETrainer:
     def __dealloc__(self):
         tk_sp_bpe_trainer_free(self.trainer)
 
-    cdef int claim(self) except -1:
-        with cython.critical_section(self):
-            if self.busy:
-                raise RuntimeError("this training is in use by another thread")
-            self.busy = True
-        return 0
+    cdef int visit(self, size_t budget, int *ended) noexcept nogil:
+        return tk_sp_bpe_trainer_run(self.trainer, budget, ended)
 
-    cdef void release(self) noexcept:
-        with cython.critical_section(self):
-            self.busy = False
-
-    def run(self, size_t budget):
-        """Visit about `budget` occurrences of pairs; return True once training has ended."""
-        cdef int status = TK_OK, done
-        self.claim()
-        if not self.done:
-            with nogil:
-                status = tk_sp_bpe_trainer_run(self.trainer, budget, &self.done)
-            if status != TK_OK:
-                self.done = True
-        done = self.done
-        self.release()
-        check(status)
-        return bool(done)
+    cdef const uint8_t *packed(self, const uint64_t **ends, size_t *n) noexcept:
+        return tk_sp_bpe_trainer_tokens(self.trainer, ends, n)
 
     @property
     def n_merges(self):

@@ -6,7 +6,6 @@ from tokkit._core.special cimport SpecialMatcher
 
 cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT, TK_TOO_LARGE
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 cdef extern from "sp_engine.h" nogil:
     ctypedef struct tk_sp_source:

@@ -7,9 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
-from tokkit._core.text cimport (
-    TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_bound, tk_utf8_from_units, view_text,
-)
+from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
 
 import numpy as np
 
@@ -110,12 +108,12 @@ cdef class SentencePieceEncoder:
         tk_sp_begin(w, aligned)
         progress.at, progress.begun = 0, False
         if view.length < GIL_FREE_BYTES:
-            status = read_text(&view, w, &p, &n)
+            status = tk_utf8_of(&view, &w.utf8, &w.utf8_capacity, &p, &n)
             if status == TK_OK:
                 status = encode_some(&self.state, w, specials, p, n, &progress)
         else:
             with nogil:
-                status = read_text(&view, w, &p, &n)
+                status = tk_utf8_of(&view, &w.utf8, &w.utf8_capacity, &p, &n)
             while status == TK_OK and progress.at < n:
                 with nogil:
                     status = encode_some(&self.state, w, specials, p, n, &progress)
@@ -307,21 +305,6 @@ cdef inline PyObject *new_int(uint32_t value) except NULL:
     return PyLong_FromUnsignedLong(value)
 
 
-cdef int read_text(const TextView *view, tk_sp_scratch *w, const uint8_t **p, size_t *n) noexcept nogil:
-    # Make the text UTF-8, in the worker's buffer unless it is already.
-    cdef int surrogates = 0, status
-    if view.width == 0:
-        p[0] = <const uint8_t *> view.data
-        n[0] = view.length
-        return TK_OK
-    status = tk_reserve(&w.utf8, &w.utf8_capacity, tk_utf8_bound(view.length, view.width), 1)
-    if status != TK_OK:
-        return status
-    n[0] = tk_utf8_from_units(view.data, view.length, view.width, w.utf8, &surrogates)
-    p[0] = w.utf8
-    return TK_OK
-
-
 cdef int encode_some(
     const tk_sp *m, tk_sp_scratch *w, const tk_special *specials, const uint8_t *p, size_t n, Progress *progress
 ) noexcept nogil:
@@ -374,7 +357,7 @@ cdef int encode_views(
     while done[0] < n and taken < SLICE_BYTES and status == TK_OK:
         before = w.n_ids
         progress.at, progress.begun = 0, False
-        status = read_text(views + done[0], w, &p, &length)
+        status = tk_utf8_of(views + done[0], &w.utf8, &w.utf8_capacity, &p, &length)
         while status == TK_OK and progress.at < length:
             status = encode_some(m, w, specials, p, length, &progress)
         counts[done[0]] = <int64_t> (w.n_ids - before)

@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 cdef extern from "utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
-    size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 
@@ -63,12 +62,14 @@ cdef extern from *:
 
 
 # Text as it lies in memory: `width` 0 is UTF-8 already, else code units of that many bytes.
-cdef struct TextView:
-    const void *data
-    size_t length
-    int width
+cdef extern from "utf8.h" nogil:
+    ctypedef struct TextView "tk_text_view":
+        const void *data
+        size_t length
+        int width
+    int tk_utf8_of(const TextView *, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n)
 
 
 cdef object view_text(object text, TextView *view)
-cdef int chosen_isa() except -1  # each extension that links isa.c passes it to tk_isa_use
+cdef int chosen_isa() except -1  # each extension whose C goes by tk_isa passes it to tk_isa_use
 cdef int isa_number(object name) except -1

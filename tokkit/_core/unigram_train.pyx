@@ -7,8 +7,9 @@ from libc.string cimport memset
 
 import numpy as np
 
-from tokkit._core.bpe_train cimport WordCounts, check, tk_word_counts
+from tokkit._core.bpe_train cimport WordCounts, tk_word_counts
 from tokkit._core.piece_units cimport PieceRules, tk_piece_kinds
+from tokkit._core.training cimport check
 
 cdef extern from "unigram_train.h" nogil:
     int TK_LONGEST_PIECE

@@ -2,8 +2,9 @@
 
 from tokkit._core.bpe_train import WordCounts
 from tokkit._core.spelling import Spelling
+from tokkit._core.training import Training
 
-class WordPieceTrainer:
+class WordPieceTrainer(Training):
     def __init__(
         self,
         counts: WordCounts,
@@ -12,8 +13,4 @@ class WordPieceTrainer:
         min_frequency: int,
         spelling: Spelling,
     ) -> None: ...
-    def run(self, budget: int) -> bool: ...
-    @property
-    def n_ids(self) -> int: ...
     def merges(self) -> bytes: ...
-    def tokens(self) -> tuple[bytes, bytes]: ...

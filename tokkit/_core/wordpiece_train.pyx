@@ -1,18 +1,13 @@
 # Counted words in, merges and tokens out: the training of WordPiece by likelihood, without the GIL.
 """WordPiece training by likelihood; options and files are the business of `tokkit.trainers`."""
 
-cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokkit._core.bpe_train cimport (
-    TK_OK,
-    WordCounts,
-    check,
-    tk_word_counts,
-)
+from tokkit._core.bpe_train cimport WordCounts, tk_word_counts
 from tokkit._core.spelling cimport Spelling, tk_spelling
+from tokkit._core.training cimport Training, check
 
 from tokkit._core.spelling import check_tokens
 
@@ -34,12 +29,10 @@ cdef extern from "wordpiece_train.h" nogil:
     const uint8_t *tk_wordpiece_trainer_tokens(const tk_wordpiece_trainer *, const uint64_t **ends, size_t *n)
 
 
-cdef class WordPieceTrainer:
+cdef class WordPieceTrainer(Training):
     """Training in slices, as `BPETrainer`, whose arguments these are; `min_frequency` is at least 1."""
 
     cdef tk_wordpiece_trainer *trainer
-    cdef bint busy
-    cdef int done
 
     def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
                   Spelling spelling not None):
@@ -67,40 +60,11 @@ cdef class WordPieceTrainer:
     def __dealloc__(self):
         tk_wordpiece_trainer_free(self.trainer)
 
-    cdef int claim(self) except -1:
-        with cython.critical_section(self):
-            if self.busy:
-                raise RuntimeError("this training is in use by another thread")
-            self.busy = True
-        return 0
+    cdef int visit(self, size_t budget, int *ended) noexcept nogil:
+        return tk_wordpiece_trainer_run(self.trainer, budget, ended)
 
-    cdef void release(self) noexcept:
-        with cython.critical_section(self):
-            self.busy = False
-
-    def run(self, size_t budget):
-        """Visit about `budget` occurrences of pairs; return True once training has ended."""
-        cdef int status = TK_OK, done
-        self.claim()
-        if not self.done:
-            with nogil:
-                status = tk_wordpiece_trainer_run(self.trainer, budget, &self.done)
-            if status != TK_OK:
-                self.done = True
-        done = self.done
-        self.release()
-        check(status)
-        return bool(done)
-
-    @property
-    def n_ids(self):
-        """Tokens so far, special tokens included."""
-        cdef const uint64_t *ends
-        cdef size_t n
-        self.claim()
-        tk_wordpiece_trainer_tokens(self.trainer, &ends, &n)
-        self.release()
-        return n
+    cdef const uint8_t *packed(self, const uint64_t **ends, size_t *n) noexcept:
+        return tk_wordpiece_trainer_tokens(self.trainer, ends, n)
 
     def merges(self):
         """Return (left, right, result, count, count of left, of right, of all tokens) of all merges, packed int64."""
@@ -110,20 +74,5 @@ cdef class WordPieceTrainer:
         try:
             merges = tk_wordpiece_trainer_merges(self.trainer, &n)
             return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_scored_merge)) if n else b""
-        finally:
-            self.release()
-
-    def tokens(self):
-        """Return the bytes of all tokens joined, and the end of each as packed uint64."""
-        cdef const uint64_t *ends
-        cdef const uint8_t *packed
-        cdef size_t n
-        self.claim()
-        try:
-            packed = tk_wordpiece_trainer_tokens(self.trainer, &ends, &n)
-            return (
-                PyBytes_FromStringAndSize(<const char *> packed, ends[n - 1] if n else 0),
-                PyBytes_FromStringAndSize(<const char *> ends, n * sizeof(uint64_t)) if n else b"",
-            )
         finally:
             self.release()

@@ -85,3 +85,12 @@ size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, ui
 size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
     return tk_utf8_from_units_by(tk_isa, units, n, width, out, surrogates);
 }
+
+int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n) {
+    int surrogates, status;
+    if (view->width == 0) return *p = view->data, *n = view->length, TK_OK;
+    status = tk_reserve(buffer, capacity, tk_utf8_bound(view->length, view->width), 1);
+    if (status != TK_OK) return status;
+    *n = tk_utf8_from_units(view->data, view->length, view->width, *buffer, &surrogates);
+    return *p = *buffer, TK_OK;
+}

@@ -66,6 +66,16 @@ TK_INLINE uint8_t *tk_utf8_put_wide_units(uint8_t *out, const uint32_t *units, s
    surrogatepass and then replace does; *surrogates is set where there was either. */
 size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates);
 
+/* A text as Python has it: `length` units of `width` bytes, or for width 0 bytes of UTF-8. */
+typedef struct {
+    const void *data;
+    size_t length;
+    int width;
+} tk_text_view;
+
+/* A text's UTF-8, *n bytes at *p: as it is, or converted into *buffer, which grows as need be. */
+int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n);
+
 size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates);
 
 /* The longest that n units may become, and what vector stores write behind that. */
