@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.definition import Truncation, is_text
+from tokkit.definition import is_text
 from tokkit.encoding import Encoding, Overflow, added, joined
 from tokkit.errors import OptionError
+from tokkit.length_rules import Truncation
 from tokkit.postprocessors.lengths import truncate
 from tokkit.postprocessors.trimming import Spaces, Trim, trimmed
 from tokkit.vocab import MAX_ID
