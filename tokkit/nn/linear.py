@@ -75,8 +75,8 @@ class Linear:
             raise OptionError(f"int8 weights have at most 65536 inputs, not {weight.shape[1]}: sums would overflow")
         if kind == "int8" and not np.isfinite(weight).all():
             raise OptionError("int8 weights must be finite")
-        self._packed = PackedLinear(weight, joined, kind)
-        self.shape: tuple[int, int] = self._packed.shape
+        self.packed = PackedLinear(weight, joined, kind)
+        self.shape: tuple[int, int] = self.packed.shape
         self.kind = kind
 
     def __call__(
@@ -105,5 +105,5 @@ class Linear:
 
     def rows(self, x: Floats, y: Floats, activation: str = "identity", residual: Floats | None = None) -> Floats:
         """Write to y (m, n) and return it: as a call, for float32 x (m, k) that is known to fit."""
-        self._packed.run(x, y, activation=activation, residual=residual, threads=current_threads())
+        self.packed.run(x, y, activation=activation, residual=residual, threads=current_threads())
         return y
