@@ -85,8 +85,8 @@ def test_one_call_is_all_of_its_parts_in_turn(isa: str, kind: str) -> None:
         states = np.empty((3, *x.shape), dtype=np.float32)
         got = x.copy()
         encoder.run(got, starts, states=states, threads=threads, isa=isa)
-        # One step of 8 bits more or less at an edge is as far as the order of sums can lead.
-        far = {"float32": 2e-5, "bfloat16": 0.02, "int8": 0.1}[kind]
+        # `expected` is this CPU's: others round no rows to bfloat16; and a sum at the edge of a step of 8 bits can fall.
+        far = {"float32": 2e-5, "bfloat16": 0.1, "int8": 0.1}[kind]
         np.testing.assert_allclose(got, expected, atol=far)
         runs.append(got)
         assert np.array_equal(got, runs[0]), "the number of threads changes bits"

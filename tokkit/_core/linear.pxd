@@ -21,10 +21,12 @@ cdef extern from "linear.h" nogil:
         ptrdiff_t y_step
         ptrdiff_t residual_step
         int activation
+        int wide
         const uint8_t *x8
         size_t x8_step
         const float *x_scale
         const int32_t *x_zero
+    int tk_has_bf16()
     size_t TK_INT8_MOST_K
     tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind)
     void tk_linear_free(tk_linear *)

@@ -11,6 +11,12 @@ ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid"
 FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 
 
+def rounds_bfloat16(isa=None):
+    """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that."""
+    cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
+    return chosen == isa_number("avx512") and bool(tk_has_bf16())
+
+
 cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, object name) except -1:
     if columns > 1 and step != sizeof(float):
         raise ValueError(f"the rows of {name} are not contiguous")
@@ -55,8 +61,8 @@ cdef class PackedLinear:
         return KINDS[self.packed.kind]
 
     def run(self, const float[:, :] x not None, float[:, :] y not None, *, activation="identity",
-            const float[:, :] residual=None, int threads=1, isa=None):
-        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k)."""
+            const float[:, :] residual=None, int threads=1, isa=None, bint wide=False):
+        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is for bfloat16: see csrc."""
         cdef tk_product p
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
         if activation not in FUSED:
@@ -65,7 +71,7 @@ cdef class PackedLinear:
             raise ValueError("x, y and the weights do not fit")
         contiguous(x.shape[1], x.strides[1], x.strides[0], "x")
         contiguous(y.shape[1], y.strides[1], y.strides[0], "y")
-        p.l, p.m = self.packed, x.shape[0]
+        p.l, p.m, p.wide = self.packed, x.shape[0], wide
         p.activation = ACTIVATIONS.index(activation)
         p.residual = NULL
         p.residual_step = 0
