@@ -175,7 +175,8 @@ class EncoderModel:
             raise OptionError(f"k is {k}; it is the number of guesses, at least 1")
         logits = self.masked_logits(text)[where]
         probabilities = softmax(logits)
-        best = np.argsort(-logits, axis=1, kind="stable")[:, :k]
+        # Tables are often rounded up to rows that are no token's.
+        best = np.argsort(-logits[:, : self.tokenizer.n_ids], axis=1, kind="stable")[:, :k]
         return [
             [self._guess(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]
             for i, row in enumerate(best)
