@@ -85,7 +85,7 @@ def test_one_call_is_all_of_its_parts_in_turn(isa: str, kind: str) -> None:
         states = np.empty((3, *x.shape), dtype=np.float32)
         got = x.copy()
         encoder.run(got, starts, states=states, threads=threads, isa=isa)
-        # `expected` is this CPU's: others round no rows to bfloat16; and a sum at the edge of a step of 8 bits can fall.
+        # `expected` is this CPU's: others round no rows to bfloat16; and a sum may be at the edge of 8 bits.
         far = {"float32": 2e-5, "bfloat16": 0.1, "int8": 0.1}[kind]
         np.testing.assert_allclose(got, expected, atol=far)
         runs.append(got)

@@ -17,7 +17,7 @@ typedef struct {
     size_t n, k, panels;
     int kind;
     void *memory;    /* what the others point into */
-    void *weights;   /* at a multiple of 64 bytes: float, uint16_t [panel][k / 2][32][2], int8_t [panel][k / 4][32][4] */
+    void *weights;   /* float, uint16_t [panel][k / 2][32][2] or int8_t [panel][k / 4][32][4]; on 64 bytes */
     float *bias;     /* panels * 32 */
     float *scale;    /* of a column, for int8 */
     int32_t *totals; /* of a column's int8 weights */
