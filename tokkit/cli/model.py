@@ -13,6 +13,8 @@ PLACES = {
     "embed": ("model_search", "embed"),
     "search": ("model_search", "search"),
     "similarity": ("model_similarity", "similarity"),
+    "fill-mask": ("model_views", "fill_mask"),
+    "attention": ("model_views", "attention"),
 }
 """Subcommand → its module and name there, in the order in which a newcomer meets them."""
 
