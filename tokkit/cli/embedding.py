@@ -22,14 +22,14 @@ TOGETHER = 64
 """Queries from stdin that are encoded and searched at once."""
 
 
-def load(model: str) -> Encoder:
+def load(model: str, *, download: bool = False) -> Encoder:
     """Load a model; what it says aloud goes to stderr."""
     import logging
 
     from tokkit import pipeline
 
     logging.basicConfig(format="tokkit: %(message)s", level=logging.WARNING)
-    made: Encoder = pipeline.load(model)
+    made: Encoder = pipeline.load(model, download=download)
     return made
 
 
@@ -45,7 +45,7 @@ def run(paths: Sequence[str], place: str, chosen: Mapping[str, Any], progress: P
     # What is not there is said before any work is done.
     found = list(sources.find(paths, leave_out=place))
     model = _model(chosen["model"], old)
-    encoder = load(model)
+    encoder = load(model, download=chosen["download"])
     about = _about(encoder, model, old, chosen)
     made = builder.Builder(encoder, about, threads=chosen["threads"], progress=lambda n: progress("embed", n, 0))
     taken: dict[str, str] = {}
@@ -64,7 +64,8 @@ def run(paths: Sequence[str], place: str, chosen: Mapping[str, Any], progress: P
             taken[read.path] = read.sha256
     rows = made.rows()
     if not taken and not unchanged:
-        raise CorpusError(f"nothing to embed: {output.counted(skipped, 'file')} skipped and no other found")
+        left = f", but for {output.counted(skipped, 'file')} that cannot be read" if skipped else ""
+        raise CorpusError(f"nothing to embed: there is no file in {', '.join(map(inputs.shown, paths))}{left}")
     if old is None:
         index_ = index.create(place, about, taken, rows, overwrite=chosen["force"])
     else:
@@ -108,8 +109,8 @@ def _about(encoder: Encoder, model: str, old: SearchIndex | None, chosen: Mappin
         if chosen[name] not in (None, getattr(old.about, name)):
             has = f"passages of {old.about.tokens} tokens with an overlap of {old.about.overlap}"
             raise OptionError(f"--{name} {chosen[name]} does not fit the index, which has {has}")
-    old.check(builder.about(encoder, model, tokens=old.about.tokens, overlap=old.about.overlap))
-    return old.about
+    builder.check(encoder, model, old)
+    return builder.about(encoder, old.about.model, tokens=old.about.tokens, overlap=old.about.overlap)
 
 
 def _report(index: SearchIndex, rows: Rows, taken: int, unchanged: int, skipped: int) -> None:
@@ -129,8 +130,8 @@ def answers(place: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple
     if not query.strip():
         raise OptionError("the query is empty")
     model = _model(chosen["model"], index)
-    encoder = load(model)
-    index.check(builder.about(encoder, model, tokens=index.about.tokens, overlap=index.about.overlap))
+    encoder = load(model, download=chosen["download"])
+    builder.check(encoder, model, index)
     for queries in _together([query] if query != inputs.STDIN else _lines()):
         vectors = builder.encode_queries(encoder, queries, threads=chosen["threads"])
         if chosen["ann"]:

@@ -9,6 +9,7 @@ import click
 from tokkit.cli import options
 
 THE_MODEL = "The folder of a model (config.json, model.safetensors, a tokenizer), or its name on the hub."
+download = click.option("--download", is_flag=True, help="Get a model of the hub that is not here yet (extra hub).")
 WHAT_IS_READ = """\b
 Of folders every file is read but hidden ones, .jsonl record by record (--field), .gz, .bz2 and .xz decompressed.
 Files that are binary, not UTF-8 or unreadable are listed on stderr and left out; the exit code is 1 then."""
@@ -18,6 +19,7 @@ Files that are binary, not UTF-8 or unreadable are listed on stderr and left out
 @click.argument("paths", nargs=-1, required=True, type=options.FILE, metavar="PATH...")
 @click.option("-o", "--output", required=True, type=click.Path(), metavar="INDEX", help="The index: a folder.")
 @click.option("--model", metavar="FOLDER|NAME", show_default="with --append, that of the index", help=THE_MODEL)
+@download
 @click.option("--append", is_flag=True, help="Add files to an index; those that changed since are read again.")
 @click.option(
     "--tokens", type=int, metavar="N", show_default="what the model reads", help="Tokens of a passage at most."
@@ -55,6 +57,7 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="How many passages to show.")
 @click.option("--model", metavar="FOLDER|NAME", show_default="that of the index", help=THE_MODEL)
+@download
 @click.option("--full", is_flag=True, help="Show passages whole, not a snippet of each.")
 @click.option("--ann", is_flag=True, help="Search the graph that embed --ann made: faster, and may miss some.")
 @options.threads

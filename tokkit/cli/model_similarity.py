@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tokkit.cli import options
-from tokkit.cli.model_search import THE_MODEL
+from tokkit.cli.model_search import THE_MODEL, download
 
 MOST = 40
 """Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
@@ -17,6 +17,7 @@ WIDTH = 48
 @options.command("similarity", group="model", short_help="Compare texts with one another by meaning.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", required=True, metavar="FOLDER|NAME", help=THE_MODEL)
+@download
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
 @click.option("--plot", type=click.Path(), metavar="PNG", help="Draw the matrix as well (with the extra plot).")
 @options.threads
@@ -36,5 +37,5 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
         check(chosen["plot"], force=chosen["force"])
     elif len(given) > MOST and not json:
         raise click.UsageError(f"{len(given)} texts; a table has at most {MOST}: --plot or --json show more")
-    matrix = similarities.matrix(load(chosen["model"]), given, threads=chosen["threads"])
+    matrix = similarities.matrix(load(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"])
     similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.pipeline.search import chunking
-from tokkit.pipeline.search.index import About, Rows, empty_rows
+from tokkit.pipeline.search.index import About, Rows, SearchIndex, empty_rows
 from tokkit.pipeline.search.sources import Document
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-BATCH = 256
-"""Chunks that are encoded at once: some seconds of work, so that progress shows, and as fast as more."""
+BATCH = 64
+"""Chunks that are encoded at once: about a second of work, so that progress shows and Ctrl-C is heard."""
 OVERLAP = 8
 """Of how many tokens of a chunk one is repeated, where nothing else is asked for."""
 OF_QUERIES, OF_PASSAGES = ("query",), ("document", "passage")
@@ -47,15 +47,24 @@ class Encoder(Protocol):
 
 
 def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: int | None = None) -> About:
-    """Return what an index says of its vectors: chunks are as long as the model reads, and repeat an eighth."""
-    tok = encoder.tokenizer
-    most = encoder.max_length - len(tok("", truncation=None, padding=None))
+    """Return what an index says of its vectors: chunks are as long as the model reads, and repeat an eighth.
+
+    OptionError for chunks of which the model would not read the end.
+    """
+    most = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
     if tokens is not None and tokens > most:
         raise OptionError(f"chunks of {tokens} tokens, of which the model reads {most}: the rest would be lost")
     size = most if tokens is None else tokens
     repeated = size // OVERLAP if overlap is None else overlap
     chunking.check(size, repeated)
-    return About(model, encoder.fingerprint(), tok.fingerprint(), encoder.dimension, size, repeated)
+    fingerprints = encoder.fingerprint(), encoder.tokenizer.fingerprint()
+    return About(model, *fingerprints, encoder.dimension, size, repeated)
+
+
+def check(encoder: Encoder, model: str, index: SearchIndex) -> None:
+    """Raise OptionError, with both, where another model made the vectors of an index."""
+    own, fingerprints = index.about, (encoder.fingerprint(), encoder.tokenizer.fingerprint())
+    index.check(About(model, *fingerprints, encoder.dimension, own.tokens, own.overlap))
 
 
 def encode_queries(encoder: Encoder, queries: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
