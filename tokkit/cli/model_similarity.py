@@ -9,8 +9,6 @@ import click
 from tokkit.cli import options
 from tokkit.cli.model_search import THE_MODEL, download
 
-MOST = 40
-"""Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
 WIDTH = 48
 
 
@@ -35,7 +33,9 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
 
         similarity_plot.check()
         check(chosen["plot"], force=chosen["force"])
-    elif len(given) > MOST and not json:
-        raise click.UsageError(f"{len(given)} texts; a table has at most {MOST}: --plot or --json show more")
+    elif len(given) > similarities.MOST and not json:
+        raise click.UsageError(
+            f"{len(given)} texts; a table has at most {similarities.MOST}: --plot or --json show more"
+        )
     matrix = similarities.matrix(load(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"])
     similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])

@@ -15,6 +15,9 @@ from tokkit.cli.inputs import Reading
 if TYPE_CHECKING:
     from tokkit.pipeline.search.builder import Encoder
 
+MOST = 40
+"""Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
+
 
 def texts(given: Sequence[str], file: str | None) -> list[str]:
     """Return the texts of the arguments and the lines of the file that are not blank; UsageError for fewer than two."""
@@ -46,7 +49,7 @@ def show(
     if as_json:
         output.say_json({"texts": list(given), "similarity": made.round(6).tolist()})
         return
-    if plot is None:
+    elif len(given) <= MOST:
         head = ["", "", *range(1, len(given) + 1)]
         rows = [[i, snippet(text, width=width), *(f"{x:.3f}" for x in made[i - 1])] for i, text in enumerate(given, 1)]
         output.table([head, *rows], left=(1,))

@@ -98,6 +98,15 @@ def test_lengths_at_the_ends_of_float32_change_nothing(scale: float) -> None:
         assert found.rows[i].tolist() == [row for row, _ in twin.top_k(vectors, query, 20)]
 
 
+def test_vectors_that_are_not_finite_come_last() -> None:
+    vectors = unit(draw(3000, 8))
+    vectors[[1, 700]] = np.nan
+    query = unit(draw(1, 8, seed=1))
+    found = top_k(vectors, query, 3000, norm=1.0)
+    assert sorted(found.rows[0, -2:].tolist()) == [1, 700]
+    assert not np.isin([1, 700], top_k(vectors, query, 10, norm=1.0).rows).any()
+
+
 def test_many_queries_are_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from tokkit.pipeline.search import exact
 

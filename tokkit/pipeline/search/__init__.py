@@ -5,9 +5,12 @@ from tokkit import lazy
 _MODULES = {
     "Builder": "tokkit.pipeline.search.builder",
     "Encoder": "tokkit.pipeline.search.builder",
+    "Embedding": "tokkit.pipeline.search.embedding",
     "Hit": "tokkit.pipeline.search.index",
+    "Options": "tokkit.pipeline.search.embedding",
     "SearchIndex": "tokkit.pipeline.search.index",
     "chunks": "tokkit.pipeline.search.chunking",
+    "find": "tokkit.pipeline.search.embedding",
     "top_k": "tokkit.pipeline.search.exact",
 }
 __all__ = sorted(_MODULES)
