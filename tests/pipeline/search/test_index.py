@@ -105,6 +105,20 @@ def test_files_are_added_and_those_that_changed_replaced(tmp_path: Path) -> None
     assert "train" in found(first, "train")[0].text
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_any_files_may_be_replaced(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    texts = {f"{i}": text for i, text in enumerate(strategies.documents(seed, 12))}
+    made = make(tmp_path / "index", texts)
+    changed = {name: strategies.adversarial(seed + 50 + i, 90) for i, name in enumerate(texts) if rng.random() < 0.4}
+    _, rows = rows_of(WordEncoder(), changed)
+    made = made.with_rows(shas(changed), rows)
+    whole = make(tmp_path / "other", {name: text for name, text in texts.items() if name not in changed} | changed)
+    assert made.sources == whole.sources
+    for name in index.Rows._fields:
+        assert np.array_equal(getattr(made.rows, name), getattr(whole.rows, name)), name
+
+
 def test_an_empty_index_can_be_made_and_filled(tmp_path: Path) -> None:
     made = make(tmp_path / "index", {"empty.txt": " \n"})
     assert len(made) == 0

@@ -8,6 +8,7 @@ and index.json replaced, so that who reads meanwhile, and who is interrupted, ha
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -73,14 +74,18 @@ class Rows(NamedTuple):
     text: NDArray[np.uint8]
     text_ends: NDArray[np.int64]
 
-    def kept(self, keep: NDArray[np.bool_]) -> Rows:
-        """Return the rows where `keep` (n,) is true, without a copy where it always is."""
-        if keep.all():
-            return self
-        lengths = np.diff(self.text_ends, prepend=0)
-        text = self.text[np.repeat(keep, lengths)]
-        columns = {name: getattr(self, name)[keep] for name in ("vectors", "source", "record", "line", "spans")}
-        return Rows(**columns, text=text, text_ends=np.cumsum(lengths[keep], dtype=np.int64))
+    def part(self, first: int, end: int) -> Rows:
+        """Return the rows from `first` to before `end`, without a copy of what is long."""
+        start = int(self.text_ends[first - 1]) if first else 0
+        text = self.text[start : int(self.text_ends[end - 1]) if end else 0]
+        columns = {name: getattr(self, name)[first:end] for name in ("vectors", "source", "record", "line", "spans")}
+        return Rows(**columns, text=text, text_ends=self.text_ends[first:end] - start)
+
+
+def _runs(keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return (first, end) of each run of true ones."""
+    edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 class SearchIndex:
@@ -159,16 +164,14 @@ class SearchIndex:
         `rows.source` numbers the entries of `sources`. OptionError where the index on disk has changed since it was
         read: nothing is lost, and nothing is written.
         """
-        # What is replaced may hold no passage any more.
         gone = [number for number, path in enumerate(self._paths) if path in sources]
-        kept = self.rows.kept(~np.isin(self.rows.source, gone))
         paths = [path for path in self._paths if path not in sources]
         places = {path: number for number, path in enumerate([*paths, *sources])}
         moved = np.array([places[path] for path in self._paths], dtype=np.uint32)
-        renumbered = moved[kept.source] if len(moved) else kept.source
-        shifted = rows._replace(source=rows.source + np.uint32(len(paths)), text_ends=rows.text_ends + len(kept.text))
+        parts = [self.rows.part(*run) for run in _runs(~np.isin(self.rows.source, gone))]
+        parts = [part._replace(source=moved[part.source]) for part in parts]
+        parts.append(rows._replace(source=rows.source + np.uint32(len(paths))))
         merged = {path: self.sources[path] for path in paths} | dict(sources)
-        parts = [kept._replace(source=renumbered), shifted]
         norm = max(self._norm, largest_norm(rows.vectors))
         return _write(self.folder, self.about, merged, parts, norm, self._stamp)
 
@@ -216,6 +219,8 @@ def _write(
     }  # fmt: skip
     try:
         columns = {name: [getattr(part, name) for part in parts] for name in Rows._fields}
+        before = itertools.accumulate((len(part.text) for part in parts), initial=0)
+        columns["text_ends"] = [part.text_ends + start for part, start in zip(parts, before, strict=False)]
         write_safetensors(data, columns, overwrite=False)
         if stamp != (files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""):
             raise OptionError(f"{files.show(folder)} has been changed by another program meanwhile; try again")
