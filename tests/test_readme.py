@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import model_folders
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SHELL = ("sh", "bash", "console", "shell")
@@ -67,6 +69,10 @@ def test_every_command_and_option_in_the_readme_exists(readme: str) -> None:
             continue
         command = cli.get_command(context, call[0])
         assert command, f"tokkit {call[0]}: no such command"
+        while isinstance(command, click.Group):
+            call = call[1:]
+            command = command.get_command(context, call[0])
+            assert command, f"no such command: {' '.join(call)}"
         known = options(command) | options(cli) | {"--help"}
         for word in call[1:]:
             if word.startswith("-") and word not in ("-", "--"):
@@ -82,6 +88,7 @@ def test_every_python_example_in_the_readme_runs(
     shutil.copy(shared / "vocabs" / "cl100k_base.tiktoken", tmp_path)
     shutil.copytree(shared / "vocabs" / "bert-base-uncased", tmp_path / "bert-base-uncased")
     pytest.importorskip("jinja2")
+    model_folders.write(tmp_path / "minilm")
     (tmp_path / "model").mkdir()
     template = "{% for m in messages %}[CLS]{{ m.content }}[SEP]{% endfor %}"
     (tmp_path / "model" / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference.rows import ACTIVATIONS, bfloat16, int8_product
-from tokkit._core.linear import FUSED, KINDS, PackedLinear
+from tokkit._core.linear import FUSED, KINDS, PackedLinear, rounds_bfloat16
 from tokkit._core.text import isas
 
 SHAPES = [(1, 1), (32, 16), (33, 7), (100, 40), (384, 64), (67, 385), (31, 1536)]
@@ -33,7 +33,21 @@ def test_a_product_is_that_of_the_stored_weights(isa: str, n: int, k: int, kind:
         stored = w if kind == "float32" else bfloat16(w)
         expected = x.astype(np.float64) @ stored.astype(np.float64).T + bias
         for threads in (1, 3):
-            got = product(PackedLinear(w, bias, kind), x, isa, threads=threads)
+            got = product(PackedLinear(w, bias, kind), x, isa, threads=threads, wide=True)
+            assert np.abs(got - expected).max() < 1e-6 * k**0.5 * np.abs(expected).max(), (m, threads)
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize(("n", "k"), SHAPES)
+def test_bfloat16_rounds_rows_too_where_the_cpu_multiplies_it(isa: str, n: int, k: int) -> None:
+    for m in ROWS:
+        x, w, bias = draw(m, n, k)
+        seen = bfloat16(x) if rounds_bfloat16(isa) else x
+        expected = seen.astype(np.float64) @ bfloat16(w).astype(np.float64).T + bias
+        padded = np.full((m, k + 5), np.nan, dtype=np.float32)  # what is behind a row is not read
+        padded[:, :k] = x
+        for threads in (1, 3):
+            got = product(PackedLinear(w, bias, "bfloat16"), padded[:, :k], isa, threads=threads)
             assert np.abs(got - expected).max() < 1e-6 * k**0.5 * np.abs(expected).max(), (m, threads)
 
 

@@ -8,6 +8,8 @@ KINDS: tuple[str, ...]
 ACTIVATIONS: tuple[str, ...]
 FUSED: tuple[str, ...]
 
+def rounds_bfloat16(isa: str | None = None) -> bool: ...
+
 class PackedLinear:
     def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None, kind: str = "float32") -> None: ...
     @property
@@ -23,4 +25,5 @@ class PackedLinear:
         residual: NDArray[Any] | None = None,
         threads: int = 1,
         isa: str | None = None,
+        wide: bool = False,
     ) -> None: ...

@@ -1,43 +1,20 @@
 # A weight matrix packed once, then rows of x in and rows of y out, without the GIL: csrc/linear.h.
 """Packed linear layers over float32 arrays; conversions and messages are the business of `tokkit.nn`."""
 
-from libc.stddef cimport ptrdiff_t, size_t
-from libc.stdint cimport int32_t, uint8_t
+from libc.stddef cimport size_t
 
 from tokkit._core.text cimport chosen_isa, isa_number
-
-cdef extern from "isa.h" nogil:
-    int tk_isa_of_floats(int isa)
-
-cdef extern from "linear.h" nogil:
-    ctypedef struct tk_linear:
-        size_t n
-        size_t k
-        size_t panels
-        int kind
-    ctypedef struct tk_product:
-        const tk_linear *l
-        const float *x
-        const float *residual
-        float *y
-        size_t m
-        ptrdiff_t x_step
-        ptrdiff_t y_step
-        ptrdiff_t residual_step
-        int activation
-        const uint8_t *x8
-        size_t x8_step
-        const float *x_scale
-        const int32_t *x_zero
-    size_t TK_INT8_MOST_K
-    tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind)
-    void tk_linear_free(tk_linear *)
-    int tk_linear_run(tk_product *, int isa, int threads)
 
 cdef int ISA = tk_isa_of_floats(chosen_isa())
 KINDS = ("float32", "bfloat16", "int8")  # by the numbers of csrc/linear.h
 ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/lanes_math.h
 FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
+
+
+def rounds_bfloat16(isa=None):
+    """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that."""
+    cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
+    return chosen == isa_number("avx512") and bool(tk_has_bf16())
 
 
 cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, object name) except -1:
@@ -50,8 +27,6 @@ cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, ob
 
 cdef class PackedLinear:
     """W (n, k) and bias (n), packed: immutable, so that threads can share it."""
-
-    cdef tk_linear *packed
 
     def __cinit__(self, const float[:, ::1] weight not None, const float[::1] bias=None, kind="float32"):
         cdef const float *b = NULL
@@ -86,8 +61,8 @@ cdef class PackedLinear:
         return KINDS[self.packed.kind]
 
     def run(self, const float[:, :] x not None, float[:, :] y not None, *, activation="identity",
-            const float[:, :] residual=None, int threads=1, isa=None):
-        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k)."""
+            const float[:, :] residual=None, int threads=1, isa=None, bint wide=False):
+        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is for bfloat16: see csrc."""
         cdef tk_product p
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
         if activation not in FUSED:
@@ -96,7 +71,7 @@ cdef class PackedLinear:
             raise ValueError("x, y and the weights do not fit")
         contiguous(x.shape[1], x.strides[1], x.strides[0], "x")
         contiguous(y.shape[1], y.strides[1], y.strides[0], "y")
-        p.l, p.m = self.packed, x.shape[0]
+        p.l, p.m, p.wide = self.packed, x.shape[0], wide
         p.activation = ACTIVATIONS.index(activation)
         p.residual = NULL
         p.residual_step = 0

@@ -16,7 +16,9 @@ import click
 
 from tokkit.cli import ending, options
 
-COMMANDS = ("train", "encode", "decode", "count", "view", "inspect", "compare", "bench", "fetch", "info", "completion")
+COMMANDS = (
+    "train", "encode", "decode", "count", "view", "inspect", "compare", "bench", "model", "fetch", "info", "completion",
+)  # fmt: skip
 
 
 class OnDemand(Mapping[str, click.Command]):

@@ -62,14 +62,26 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
         raise click.UsageError(f"config: {click.format_filename(path)}: {error.strerror}") from None
     except ValueError as error:
         raise click.UsageError(f"config: {click.format_filename(path)} is not TOML: {error}") from None
-    root = ctx.find_root().command
+    root = ctx.find_root()
+    defaults = _of_commands(root.command, tables, ctx, "")
+    for name in ctx.command_path.split(" ")[len(root.command_path.split(" ")) :]:
+        defaults = defaults.get(name, {})
+    ctx.default_map = defaults
+
+
+def _of_commands(group: click.Command, tables: Mapping[str, Any], ctx: click.Context, path: str) -> dict[str, Any]:
+    """Return the tables of a group's commands as their defaults; those of a group in it hold tables themselves."""
     defaults = {}
     for name, table in tables.items():
-        command = root.get_command(ctx, name) if isinstance(root, click.Group) else None
+        command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
         if command is None:
-            raise click.UsageError(f"config: unknown table or key {name!r}; tables are named as the commands are")
-        defaults[name] = _fitting(command, table, name)
-    ctx.default_map = defaults if ctx.command is root else defaults.get(str(ctx.info_name), {})
+            where = f"{path}{name}"
+            raise click.UsageError(f"config: unknown table or key {where!r}; tables are named as the commands are")
+        if isinstance(command, click.Group) and isinstance(table, Mapping):
+            defaults[name] = _of_commands(command, table, ctx, f"{path}{name}.")
+        else:
+            defaults[name] = _fitting(command, table, f"{path}{name}")
+    return defaults
 
 
 config = click.option(
@@ -83,8 +95,8 @@ config = click.option(
 )
 
 
-def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return click's command decorator with the settings of the house and `--config`."""
+def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return click's command decorator with the settings of the house and `--config`; `group` is what it belongs to."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         cls: type[click.Command] = attributes.pop("cls", click.Command)
@@ -92,7 +104,8 @@ def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], clic
         for parameter in made.params:
             if isinstance(parameter, click.Option):
                 # What click would derive, and the aliases, which it would not.
-                parameter.envvar = [f"TOKKIT_{name}_{key}".upper() for key in names(parameter)]
+                whole = f"{group}_{name}".lstrip("_").replace("-", "_")
+                parameter.envvar = [f"TOKKIT_{whole}_{key}".upper() for key in names(parameter)]
         return made
 
     return decorate

@@ -6,9 +6,12 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from io import BufferedReader
 
 from tokkit.errors import FormatError
+
+Buffer = bytes | memoryview
 
 MAX_BYTES = 1 << 30
 """The largest file that is read, 1 GiB: the greatest vocabularies in use take 1/50 of it."""
@@ -30,12 +33,12 @@ def show(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file") -> BufferedReader:
     """Open a regular file for reading; FormatError for any other kind."""
     mode = os.stat(path).st_mode
     for is_kind, kind in KINDS:
         if is_kind(mode):
-            raise FormatError(f"{kind}, where a tokenizer file was expected")
+            raise FormatError(f"{kind}, where {expected} was expected")
     return open(path, "rb")
 
 
@@ -78,8 +81,8 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     return not stat.S_ISDIR(mode) and (is_open or not stat.S_ISREG(mode))
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = True) -> None:
-    """Make `data` the content of a file, all of it or none.
+def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer], *, overwrite: bool = True) -> None:
+    """Make `data`, bytes or stretches of them in turn, the content of a file, all of it or none.
 
     The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
     fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is
@@ -129,7 +132,7 @@ def put_new(temporary: str, target: str) -> None:
         os.replace(temporary, target)
 
 
-def _write_new(path: str, data: bytes, mode: int | None) -> None:
+def _write_new(path: str, data: bytes | Iterable[Buffer], mode: int | None) -> None:
     """Create a file with `data`, on the disk when this returns; `mode` None is a new file's, as umask says."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o666)
@@ -142,10 +145,11 @@ def _write_new(path: str, data: bytes, mode: int | None) -> None:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+def _write_all(descriptor: int, data: bytes | Iterable[Buffer]) -> None:
+    for part in [data] if isinstance(data, bytes) else data:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
 
 
 def _sync_directory(path: str) -> None:

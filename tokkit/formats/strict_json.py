@@ -36,7 +36,7 @@ def loads(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise FormatError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except RecursionError:
-        raise FormatError("not a tokenizer: the JSON is nested too deep") from None
+        raise FormatError("the JSON is nested too deep") from None
     except FormatError:
         raise
     except ValueError as error:  # an integer of thousands of digits

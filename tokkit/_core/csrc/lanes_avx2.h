@@ -55,9 +55,10 @@ TK_INLINE vf v_ldexp(vf x, vf n) { /* whole n from LEAST_POWER, which gives 0, t
     __m256i power = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return _mm256_mul_ps(x, _mm256_castsi256_ps(power));
 }
-TK_INLINE vf v_load_bf16(const uint16_t *p) {
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+TK_INLINE vf v_load_pairs(const uint16_t *p, const int odd) {
+    __m256i pairs = _mm256_loadu_si256((const __m256i *)p);
+    return _mm256_castsi256_ps(odd ? _mm256_and_si256(pairs, _mm256_set1_epi32((int)0xFFFF0000u))
+                                   : _mm256_slli_epi32(pairs, 16));
 }
 
 TK_INLINE vf v_swap_pairs(vf x) { return _mm256_permute_ps(x, 0xB1); }

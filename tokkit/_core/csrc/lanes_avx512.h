@@ -43,9 +43,10 @@ TK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 TK_INLINE float v_top(vf v) { return _mm512_reduce_max_ps(v); }
 TK_INLINE vf v_round(vf x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 TK_INLINE vf v_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
-TK_INLINE vf v_load_bf16(const uint16_t *p) {
-    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+TK_INLINE vf v_load_pairs(const uint16_t *p, const int odd) {
+    __m512i pairs = _mm512_loadu_si512(p);
+    return _mm512_castsi512_ps(odd ? _mm512_and_si512(pairs, _mm512_set1_epi32((int)0xFFFF0000u))
+                                   : _mm512_slli_epi32(pairs, 16));
 }
 
 /* x of pairs (2i, 2i + 1) swapped; and lanes 2i of a beside lanes 2i + 1 of b. */

@@ -102,10 +102,11 @@ TK_INLINE vf v_ldexp(vf x, vf n) { /* whole n from LEAST_POWER, which gives 0, t
     memcpy(&r, &power, sizeof r);
     return v_mul(x, r);
 }
-TK_INLINE vf v_load_bf16(const uint16_t *p) {
+/* VL pairs of bf16, as floats: the first of each pair, or the second where `odd`. */
+TK_INLINE vf v_load_pairs(const uint16_t *p, const int odd) {
     uint32_t bits[VL];
     vf v;
-    EACH bits[i] = (uint32_t)p[i] << 16;
+    EACH bits[i] = (uint32_t)p[2 * i + odd] << 16;
     memcpy(&v, bits, sizeof v);
     return v;
 }

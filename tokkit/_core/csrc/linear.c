@@ -10,6 +10,11 @@ static uint16_t bf16_of(float x) {
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+static void pack_column_bf16(tk_linear *l, const float *w, size_t column) {
+    uint16_t *panel = (uint16_t *)l->weights + column / TK_PANEL * ((l->k + 1) / 2) * 2 * TK_PANEL;
+    for (size_t i = 0; i < l->k; i++) panel[(i / 2 * TK_PANEL + column % TK_PANEL) * 2 + i % 2] = bf16_of(w[i]);
+}
+
 static void pack_column_int8(tk_linear *l, const float *w, size_t column) {
     int8_t *panel = (int8_t *)l->weights + column / TK_PANEL * ((l->k + 3) / 4) * 4 * TK_PANEL;
     float most = 0;
@@ -27,7 +32,7 @@ tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const 
     tk_linear *l = tk_calloc(1, sizeof *l);
     if (!l) return NULL;
     size_t panels = n / TK_PANEL + (n % TK_PANEL != 0), columns = panels * TK_PANEL;
-    size_t deep = kind == TK_INT8 ? (k + 3) / 4 * 4 : k;
+    size_t deep = kind == TK_INT8 ? (k + 3) / 4 * 4 : kind == TK_BF16 ? (k + 1) / 2 * 2 : k;
     /* Three numbers a column beside its weights, and what lines them up. */
     if (columns && deep > (size_t)PTRDIFF_MAX / sizes[kind] / columns - 64) return tk_linear_free(l), NULL;
     l->memory = tk_calloc(columns * (deep * sizes[kind] + 12) + 64, 1);
@@ -41,8 +46,8 @@ tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const 
         if (bias) l->bias[column] = bias[column];
         size_t at = column / TK_PANEL * k * TK_PANEL + column % TK_PANEL;
         if (kind == TK_INT8) pack_column_int8(l, w, column);
+        if (kind == TK_BF16) pack_column_bf16(l, w, column);
         for (size_t i = 0; i < k && kind == TK_F32; i++) ((float *)l->weights)[at + i * TK_PANEL] = w[i];
-        for (size_t i = 0; i < k && kind == TK_BF16; i++) ((uint16_t *)l->weights)[at + i * TK_PANEL] = bf16_of(w[i]);
     }
     return l;
 }
@@ -76,13 +81,16 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     const tk_linear *l = p->l;
     tk_linear_job job = {.p = p, .by = &tk_multipliers_scalar};
     void *quantised = NULL;
+    int rounded = 0;
 #if TK_X86
     if (isa == TK_ISA_AVX2) job.by = &tk_multipliers_avx2;
     if (isa == TK_ISA_AVX512) job.by = &tk_multipliers_avx512;
+    rounded = isa == TK_ISA_AVX512 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
+    if (rounded) job.by = &tk_multipliers_bf16;
 #endif
     if (!p->m || !l->n) return TK_OK;
-    if (l->kind == TK_INT8) {
-        p->x8_step = (l->k + 3) / 4 * 4 + 64; /* writers of whole vectors may run over */
+    if (l->kind == TK_INT8 || rounded) {
+        p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 4) + 64; /* writers of whole vectors run over */
         quantised = tk_alloc(p->m, p->x8_step + 8);
         if (!quantised) return TK_NO_MEMORY;
         p->x_scale = quantised;

@@ -1,9 +1,10 @@
 /* Rows of x and a weight matrix packed beforehand in, activation(x Wᵀ + bias) + residual out.
 
    W (n, k) is kept in panels of 32 columns of Wᵀ, [panel][k][32], which every instruction set reads as they are; the
-   last panel is filled up with zeros. As bf16 the weights take half the room and are widened as they are read; as int8
-   they have one scale a column, and each row of x is put on a scale and a zero point of its own: products and sums are
-   then whole numbers, the same on every machine. */
+   last panel is filled up with zeros. As bf16 the weights take half the room, two steps of k side by side; they are
+   widened as they are read, or, where the CPU multiplies bf16, rows of x are rounded to it too. As int8 they have one
+   scale a column, and each row of x is put on a scale and a zero point of its own: products and sums are then whole
+   numbers, the same on every machine. */
 #ifndef TK_LINEAR_H
 #define TK_LINEAR_H
 #include "base.h"
@@ -16,7 +17,7 @@ typedef struct {
     size_t n, k, panels;
     int kind;
     void *memory;    /* what the others point into */
-    void *weights;   /* at a multiple of 64 bytes: float, uint16_t, or int8_t [panel][k / 4][32][4] */
+    void *weights;   /* float, uint16_t [panel][k / 2][32][2] or int8_t [panel][k / 4][32][4]; on 64 bytes */
     float *bias;     /* panels * 32 */
     float *scale;    /* of a column, for int8 */
     int32_t *totals; /* of a column's int8 weights */
@@ -33,7 +34,8 @@ typedef struct {
     size_t m;
     ptrdiff_t x_step, y_step, residual_step;
     int activation;     /* of lanes_math.h */
-    const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 */
+    int wide;           /* not to round rows of x to bf16, whatever the CPU has */
+    const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8; rows of bf16 where the CPU multiplies them */
     size_t x8_step;
     const float *x_scale;
     const int32_t *x_zero;
@@ -42,13 +44,15 @@ typedef struct {
 typedef struct {
     /* Rows from … to by panels first … last. */
     void (*part)(const tk_product *p, size_t from, size_t to, size_t first, size_t last);
-    /* x = scale * (out - zero); scale is NaN where some x is not finite. */
+    /* x = scale * (out - zero); scale is NaN where some x is not finite. Of tk_multipliers_bf16, out is x rounded to
+       bf16, and scale and zero are left alone. */
     void (*quantise)(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero);
 } tk_multipliers;
 extern const tk_multipliers tk_multipliers_scalar;
 #if TK_X86
-extern const tk_multipliers tk_multipliers_avx2, tk_multipliers_avx512;
+extern const tk_multipliers tk_multipliers_avx2, tk_multipliers_avx512, tk_multipliers_bf16;
 #endif
+int tk_has_bf16(void); /* whether tk_multipliers_bf16 can run here */
 
 int tk_linear_run(tk_product *p, int isa, int threads);
 #endif

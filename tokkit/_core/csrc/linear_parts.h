@@ -11,20 +11,18 @@ enum { MOST_COLUMNS = 8 * VL };
 /* Steps of k, 128 bytes each, that AVX2 prefetches weights ahead: two pages. */
 enum { AHEAD = 64 };
 
-/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. `half`: the weights are bf16. */
-TK_INLINE void multiply(const int rows, const int vecs, const int half, const tk_product *p, size_t row, size_t column,
+/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. */
+TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
                         const int ahead, float *out) {
     const float *x = p->x + (ptrdiff_t)row * p->x_step;
     const size_t k = p->l->k;
     const ptrdiff_t step = p->x_step;
     vf acc[TILE_ROWS][TILE_VECS];
     const float *at[TILE_VECS];
-    const uint16_t *at_half[TILE_VECS];
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; v++) {
         size_t c = column + (size_t)v * VL, start = c / TK_PANEL * k * TK_PANEL + c % TK_PANEL;
         at[v] = (const float *)p->l->weights + start;
-        at_half[v] = (const uint16_t *)p->l->weights + start;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
@@ -34,7 +32,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const int half, const tk
         vf b[TILE_VECS];
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
-            b[v] = half ? v_load_bf16(at_half[v] + i * TK_PANEL) : v_load(at[v] + i * TK_PANEL);
+            b[v] = v_load(at[v] + i * TK_PANEL);
             PIN(b[v]);
         }
         if (ahead && VL == 8) { /* weights come from far when rows are few, and the CPU looks ahead to a page's end */
@@ -57,29 +55,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const int half, const tk
         for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
 }
 
-/* The same by whole numbers, a pair of vectors: see vi_dot4. */
-TK_INLINE void multiply_int8(const int rows, const tk_product *p, size_t row, const int8_t *w, size_t column,
-                             float *out) {
-    vi acc[TILE_ROWS][2];
-    const uint8_t *x = p->x8 + row * p->x8_step;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) acc[r][0] = acc[r][1] = vi_zero();
-    for (size_t i = 0; i < (p->l->k + 3) / 4; i++, w += 4 * TK_PANEL)
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-            int32_t four;
-            memcpy(&four, x + (size_t)r * p->x8_step + 4 * i, sizeof four);
-            acc[r][0] = vi_dot4(acc[r][0], four, w);
-            acc[r][1] = vi_dot4(acc[r][1], four, w + 4 * VL);
-        }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < 2; v++) {
-            vi off = vi_times(p->l->totals + column + v * VL, p->x_zero[row + (size_t)r]);
-            vf by = v_mul(v_load(p->l->scale + column + v * VL), v_set1(p->x_scale[row + (size_t)r]));
-            v_store(out + r * MOST_COLUMNS + v * VL, v_mul(v_from_vi(vi_sub(acc[r][v], off)), by));
-        }
-}
+#include "linear_narrow.h"
 
 TK_INLINE void finish_as(const int activation, const tk_product *p, size_t row, size_t rows, size_t column,
                          size_t columns, const float *sums) {
@@ -110,19 +86,27 @@ static TK_NOINLINE void finish(const tk_product *p, size_t row, size_t rows, siz
 
 /* One function for each number of rows and vectors, so that the sums stay in registers. */
 typedef void multiplier(const tk_product *p, size_t row, size_t column, int ahead, float *out);
+#if TK_BF16_DOTS /* a file for one kind of weights alone */
 #define TILE_OF(R, V)                                                                                        \
     static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
-        if (p->l->kind == TK_BF16) multiply(R, V, 1, p, row, column, 0, out);                                \
-        else if (ahead) multiply(R, V, 0, p, row, column, 1, out);                                           \
-        else multiply(R, V, 0, p, row, column, 0, out);                                                      \
+        if (ahead) multiply_dots(R, V, p, row, column, 1, out);                                              \
+        else multiply_dots(R, V, p, row, column, 0, out);                                                    \
+    }
+#define PAIR_OF(R) TILE_OF(R, 2)
+#else
+#define TILE_OF(R, V)                                                                                        \
+    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
+        if (p->l->kind == TK_BF16) multiply_pairs(R, V, p, row, column, out);                                \
+        else if (ahead) multiply(R, V, p, row, column, 1, out);                                              \
+        else multiply(R, V, p, row, column, 0, out);                                                         \
     }
 #define PAIR_OF(R)                                                                                           \
     TILE_OF(R, 2)                                                                                            \
     static void int8_##R(const tk_product *p, size_t row, size_t column, int ahead, float *out) {            \
-        size_t deep = (p->l->k + 3) / 4 * 4, start = column / TK_PANEL * deep * TK_PANEL + column % TK_PANEL * 4; \
         (void)ahead;                                                                                         \
-        multiply_int8(R, p, row, (const int8_t *)p->l->weights + start, column, out);                        \
+        multiply_int8(R, p, row, column, out);                                                               \
     }
+#endif
 PAIR_OF(1)
 PAIR_OF(2)
 PAIR_OF(3)
@@ -144,6 +128,7 @@ static multiplier *const by_pairs[] = {
     tile_7_2, tile_8_2,
 #endif
 };
+#if !TK_BF16_DOTS
 static multiplier *const by_int8[] = {
     int8_1, int8_2, int8_3, int8_4,
 #if VL_ROWS > 4
@@ -153,6 +138,7 @@ static multiplier *const by_int8[] = {
     int8_7, int8_8,
 #endif
 };
+#endif
 
 /* Fewer rows than keep the multipliers busy take more columns at once: as many as sums find registers. */
 TILE_OF(1, 8)
@@ -192,31 +178,12 @@ static void linear_part(const tk_product *p, size_t from, size_t to, size_t firs
     /* Tiles of four are what m = 8 is cut into where PANEL_ROWS is 6. */
     size_t few = m <= FEW_ROWS ? 1 : PANEL_ROWS == 6 && m == 8 ? 2 : 0;
     if (few && p->l->kind != TK_INT8) column = linear_columns(p, from, to, column, end, few, by_few, vecs_by_few);
-    linear_columns(p, from, to, column, end, tiles, p->l->kind == TK_INT8 ? by_int8 : by_pairs, NULL);
-}
-
-static void quantise_row(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero) {
-    vf low = v_set1(0), high = v_set1(0), bad = v_set1(0);
-    size_t i = 0;
-    for (; i < k; i += VL) {
-        vf v = k - i < VL ? v_load_n(x + i, k - i) : v_load(x + i);
-        low = v_min(v, low), high = v_max(v, high), bad = v_fma(v, v_set1(0), bad);
-    }
-    float most = v_top(high), least = -v_top(v_sub(v_set1(0), low)), by = (most - least) / 255;
-    memset(out + k, 0, room - k);
-    if (v_sum(bad) != 0 || !(by <= FLT_MAX)) { /* not a number comes out of this row, and of no other */
-        memset(out, 0, k);
-        *scale = NAN, *zero = 0;
+#if !TK_BF16_DOTS
+    if (p->l->kind == TK_INT8) {
+        linear_columns(p, from, to, column, end, tiles, by_int8, NULL);
         return;
     }
-    if (by < FLT_MIN) by = FLT_MIN; /* all zeros, or as good as */
-    *scale = by;
-    *zero = (int32_t)nearbyintf(-least / by);
-    const vf inverse = v_set1(1 / by), shift = v_set1((float)*zero), top = v_set1(255);
-    for (i = 0; i < k; i += VL) {
-        vf v = v_add(v_round(v_mul(k - i < VL ? v_load_n(x + i, k - i) : v_load(x + i), inverse)), shift);
-        v_store_bytes(out + i, v_min(top, v_max(v_set1(0), v)));
-    }
-    memset(out + k, 0, i - k);
+#endif
+    linear_columns(p, from, to, column, end, tiles, by_pairs, NULL);
 }
 #endif

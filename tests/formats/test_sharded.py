@@ -1,0 +1,88 @@
+"""Folders of shards and their index in, all tensors or an error that names file and tensor out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tokkit.errors import FormatError
+from tokkit.formats.safetensors import write_safetensors
+from tokkit.formats.sharded import INDEX, WHOLE, read_model, read_sharded
+
+ONE, TWO = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+A, B, C = (np.full(n, n, dtype=np.float32) for n in (1, 2, 3))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_safetensors(tmp_path / ONE, {"a": A, "b": B}, {"format": "pt"})
+    write_safetensors(tmp_path / TWO, {"c": C})
+    index(tmp_path, {"a": ONE, "b": ONE, "c": TWO})
+    return tmp_path
+
+
+def index(folder: Path, weight_map: object) -> None:
+    (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 24}, "weight_map": weight_map}), "utf-8")
+
+
+def test_shards_are_one_model(folder: Path) -> None:
+    for found in (read_model(folder), read_sharded(folder / INDEX)):
+        assert {name: tensor.data.tolist() for name, tensor in found.items()} == {"a": [1], "b": [2, 2], "c": [3] * 3}
+        assert found.metadata == {"format": "pt"}
+
+
+def test_one_file_comes_before_an_index(folder: Path) -> None:
+    write_safetensors(folder / WHOLE, {"x": A})
+    assert list(read_model(folder)) == ["x"]
+
+
+def test_a_folder_without_either_is_named_with_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"neither model\.safetensors nor .* it holds nothing"):
+        read_model(tmp_path)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80")
+    with pytest.raises(FormatError, match=r"it holds pytorch_model\.bin; weights in pickles are not read"):
+        read_model(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_model(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("weight_map", "reason"),
+    [
+        ({}, "weight_map: it names no tensors"),
+        ([], "weight_map: an object is needed"),
+        ({"a": 1}, r"weight_map\.a: a string is needed"),
+        ({"a": "../other.safetensors"}, "'a' is in '../other.safetensors', which is no file of this folder"),
+        ({"a": "/etc/passwd"}, "which is no file of this folder"),
+        ({"a": "C:model.safetensors"}, "which is no file of this folder"),
+        ({"a": "sub\\model.safetensors"}, "which is no file of this folder"),
+        ({"a": ".."}, "which is no file of this folder"),
+        ({"a": ""}, "which is no file of this folder"),
+        ({"a": "x\0"}, "which is no file of this folder"),
+        ({"a": "absent.safetensors"}, "the shard 'absent.safetensors' is missing"),
+        ({"a": ONE, "b": ONE, "c": TWO, "d": TWO}, f"{TWO}: no tensor 'd', which {INDEX} says is here"),
+        ({"a": ONE, "b": TWO, "c": TWO}, f"{TWO}: no tensor 'b'"),
+        ({"a": ONE, "c": TWO}, f"{ONE}: the tensor 'b' is not in {INDEX}"),
+        ({"a": INDEX}, "not a .safetensors file"),
+    ],
+)
+def test_an_index_that_does_not_fit_is_refused(folder: Path, weight_map: object, reason: str) -> None:
+    index(folder, weight_map)
+    with pytest.raises(FormatError, match=reason):
+        read_model(folder)
+
+
+def test_a_tensor_in_two_shards_is_refused(folder: Path) -> None:
+    write_safetensors(folder / TWO, {"b": B, "c": C})
+    with pytest.raises(FormatError, match=f"{TWO}: the tensor 'b' is in {ONE} too"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b"{", b'{"weight_map": {"a": "b", "a": "c"}}'])
+def test_an_index_that_is_none_is_refused(folder: Path, text: bytes) -> None:
+    (folder / INDEX).write_bytes(text)
+    with pytest.raises(FormatError, match=INDEX):
+        read_model(folder)

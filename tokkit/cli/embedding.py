@@ -1,0 +1,145 @@
+"""Paths, indexes and queries in, what `tokkit model embed` and `search` do with them out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import ending, inputs, output
+from tokkit.cli.progress import Progress
+from tokkit.errors import CorpusError, OptionError
+
+if TYPE_CHECKING:
+    from tokkit.pipeline.search.builder import Encoder
+    from tokkit.pipeline.search.embedding import Outcome
+    from tokkit.pipeline.search.index import Hit, SearchIndex
+
+TOGETHER = 64
+"""Queries from stdin that are encoded and searched at once."""
+
+
+def load(model: str, *, download: bool = False) -> Encoder:
+    """Load a model; what it says aloud goes to stderr."""
+    import logging
+
+    from tokkit import pipeline
+
+    logging.basicConfig(format="tokkit: %(message)s", level=logging.WARNING)
+    made: Encoder = pipeline.load(model, download=download)
+    return made
+
+
+def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
+    """Write or extend the index in `folder`; tell whether every file could be read."""
+    from tokkit.pipeline.search import ann
+    from tokkit.pipeline.search.embedding import Embedding, Options
+
+    if chosen["append"] and chosen["force"]:
+        raise click.UsageError("--append adds to an index, and --force replaces it: give one of them")
+    if chosen["ann"]:
+        ann.check()
+    try:
+        job = Embedding(paths, folder, append=chosen["append"], overwrite=chosen["force"])
+    except FileExistsError as error:
+        is_index = os.path.exists(os.path.join(folder, "index.json"))
+        raise FileExistsError(f"{error}{'; --append adds to it, --force replaces it' * is_index}") from None
+    model = _model(chosen["model"], job.old)
+    options = Options(**{name: chosen[name] for name in Options.__slots__})
+    done = job.run(
+        load(model, download=chosen["download"]),
+        model=model,
+        options=options,
+        progress=lambda n: progress("embed", n, 0),
+    )
+    if chosen["ann"]:
+        ann.build(done.index, threads=chosen["threads"])
+    _report(done)
+    return not done.skipped
+
+
+def _model(given: str | None, old: SearchIndex | None) -> str:
+    model = given if given is not None or old is None else old.about.model
+    if model is None:
+        raise click.UsageError("Missing option '--model': name the folder of a model, or org/name on the hub")
+    # As it can be found from anywhere, later.
+    return os.path.abspath(model) if os.path.exists(model) else model
+
+
+def _report(done: Outcome) -> None:
+    for path, reason in done.skipped:
+        ending.note(f"skipped {inputs.shown(path)}: {ending.describe(CorpusError(reason))}")
+    parts = [f"{output.counted(done.passages, 'passage')} of {output.counted(done.files, 'file')}"]
+    parts += [f"{output.counted(done.unchanged, 'file')} unchanged"] * bool(done.unchanged)
+    parts += [f"{output.counted(len(done.skipped), 'file')} skipped"] * bool(done.skipped)
+    shown = click.format_filename(done.index.folder)
+    ending.note(f"{shown}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
+
+
+def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
+    """Yield each query and the passages that are nearest to it."""
+    from tokkit.pipeline.search import builder
+    from tokkit.pipeline.search.embedding import find
+    from tokkit.pipeline.search.index import SearchIndex
+
+    index = SearchIndex.open(folder)
+    if not query.strip():
+        raise OptionError("the query is empty")
+    model = _model(chosen["model"], index)
+    encoder = load(model, download=chosen["download"])
+    builder.check(encoder, model, index)
+    for queries in _together([query] if query != inputs.STDIN else _lines()):
+        found = find(index, encoder, queries, chosen["k"], ann=chosen["ann"], threads=chosen["threads"])
+        yield from zip(queries, found, strict=True)
+
+
+def _lines() -> Iterator[str]:
+    for line in inputs.stdin():
+        text = line.decode("utf-8", "replace").strip()
+        if text:
+            yield text
+
+
+def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:
+    """Yield queries some at a time; those typed at a terminal one by one."""
+    most = 1 if sys.stdin is not None and sys.stdin.isatty() else TOGETHER
+    waiting: list[str] = []
+    for query in queries:
+        waiting.append(query)
+        if len(waiting) == most:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed: bool) -> None:
+    """Write what was found for one query: a paragraph for each passage, or one line of JSON."""
+    from tokkit.pipeline.search.snippets import printable, snippet
+
+    if as_json:
+        found = [{**hit._asdict(), "path": inputs.shown(hit.path)} for hit in hits]
+        output.say_json({"query": query, "hits": found})
+        return
+    if headed:
+        output.say(f"# {printable(query)}")
+    for hit in hits:
+        output.say(f"{hit.score:.4f}  {place(hit)}")
+        output.say(f"        {printable(hit.text) if whole else snippet(hit.text, query)}")
+
+
+def place(hit: Hit) -> str:
+    """Return file:line as editors and terminals know it; of .jsonl, file, record N."""
+    from tokkit.pipeline.search.snippets import printable
+
+    path = hit.path
+    if path == inputs.STDIN:
+        return f"(stdin):{hit.line}"
+    if os.path.isabs(path):
+        near = os.path.relpath(path)
+        path = path if near.startswith(os.pardir) else near
+    shown = printable(inputs.shown(path))
+    return f"{shown}, record {hit.record}" if hit.record else f"{shown}:{hit.line}"

@@ -1,0 +1,77 @@
+"""Files in, an index of their passages out; a query in, the nearest of them out: `tokkit model embed`, `search`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+THE_MODEL = "The folder of a model (config.json, model.safetensors, a tokenizer), or its name on the hub."
+download = click.option("--download", is_flag=True, help="Get a model of the hub that is not here yet (extra hub).")
+WHAT_IS_READ = """\b
+Of folders every file is read but hidden ones, .jsonl record by record (--field), .gz, .bz2 and .xz decompressed.
+Files that are binary, not UTF-8 or unreadable are listed on stderr and left out; the exit code is 1 then."""
+
+
+@options.command("embed", group="model", short_help="Make an index of files to search by meaning.", epilog=WHAT_IS_READ)
+@click.argument("paths", nargs=-1, required=True, type=options.FILE, metavar="PATH...")
+@click.option("-o", "--output", required=True, type=click.Path(), metavar="INDEX", help="The index: a folder.")
+@click.option("--model", metavar="FOLDER|NAME", show_default="with --append, that of the index", help=THE_MODEL)
+@download
+@click.option("--append", is_flag=True, help="Add files to an index; those that changed since are read again.")
+@click.option(
+    "--tokens", type=int, metavar="N", show_default="what the model reads", help="Tokens of a passage at most."
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    metavar="N",
+    show_default="an eighth of --tokens",
+    help="Tokens of a passage, at most, that the next one repeats.",
+)
+@click.option("--ann", is_flag=True, help="Make a graph too, for search --ann: for millions of passages (usearch).")
+@options.field
+@options.input_errors
+@options.threads
+@options.force
+@options.progress
+def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
+    """Cut the texts of files and folders into passages and write the vector of each to an index.
+
+    The first try: tokkit model embed notes/ -o index --model all-MiniLM-L6-v2/, then tokkit model search index
+    "what was it about"
+    """
+    from tokkit.cli.embedding import run
+    from tokkit.cli.progress import Progress
+
+    with Progress(chosen["progress"]) as progress:
+        clean = run(paths, output, chosen, progress)
+    if not clean:
+        raise click.exceptions.Exit(1)
+
+
+@options.command("search", group="model", short_help="Find the passages nearest in meaning to a query.")
+@click.argument("index", type=click.Path())
+@click.argument("query", nargs=-1, required=True)
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="How many passages to show.")
+@click.option("--model", metavar="FOLDER|NAME", show_default="that of the index", help=THE_MODEL)
+@download
+@click.option("--full", is_flag=True, help="Show passages whole, not a snippet of each.")
+@click.option("--ann", is_flag=True, help="Search the graph that embed --ann made: faster, and may miss some.")
+@options.threads
+@options.as_json
+def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Show the passages of INDEX nearest to QUERY: score (the cosine, up to 1), file:line, and a snippet.
+
+    Several words are one query; with "-" each line of stdin is one. The exit code is 1 where the index is empty.
+    """
+    from tokkit.cli.embedding import answers, show
+
+    found = False
+    for asked, hits in answers(index, " ".join(query), chosen):
+        show(asked, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
+        found = found or bool(hits)
+    if not found:
+        raise click.exceptions.Exit(1)

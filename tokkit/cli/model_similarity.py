@@ -1,0 +1,41 @@
+"""Texts in, how near each is to each in meaning out, as a table, JSON or a picture: `tokkit model similarity`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+from tokkit.cli.model_search import THE_MODEL, download
+
+WIDTH = 48
+
+
+@options.command("similarity", group="model", short_help="Compare texts with one another by meaning.")
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@click.option("--model", required=True, metavar="FOLDER|NAME", help=THE_MODEL)
+@download
+@click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
+@click.option("--plot", type=click.Path(), metavar="PNG", help="Draw the matrix as well (with the extra plot).")
+@options.threads
+@options.force
+@options.as_json
+def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Show the cosine of each TEXT with each: 1 for the same meaning, about 0 for none in common."""
+    from tokkit.cli import similarities
+    from tokkit.cli.embedding import load
+    from tokkit.cli.output import check
+
+    given = similarities.texts(texts, chosen["file"])
+    if chosen["plot"] is not None:
+        from tokkit.view import similarity_plot
+
+        similarity_plot.check()
+        check(chosen["plot"], force=chosen["force"])
+    elif len(given) > similarities.MOST and not json:
+        raise click.UsageError(
+            f"{len(given)} texts; a table has at most {similarities.MOST}: --plot or --json show more"
+        )
+    matrix = similarities.matrix(load(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"])
+    similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])

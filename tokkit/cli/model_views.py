@@ -1,0 +1,84 @@
+"""A model and a text in, what the model sees in it out: `tokkit model attention` and `tokkit model fill-mask`."""
+
+from __future__ import annotations
+
+import click
+
+from tokkit.cli import options
+
+MODEL = click.argument("model", type=click.Path())
+TEXT = click.argument("text")
+PRECISION = click.option(
+    "--precision",
+    type=click.Choice(["fp32", "bf16", "int8"]),
+    default="fp32",
+    help="How the model's matrices are stored and multiplied.",
+)
+
+
+@options.command("attention", short_help="Show which tokens of a text look at which.")
+@MODEL
+@TEXT
+@click.option(
+    "-o", "--output", type=click.Path(), default="attention.html", help="Page (.html) or picture (.png) to write."
+)
+@click.option("--layer", "layers", type=click.IntRange(min=1), multiple=True, help="Layers to show, from 1; or all.")
+@click.option("--head", "heads", type=click.IntRange(min=1), multiple=True, help="Heads to show, from 1; or all.")
+@options.force
+def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads: tuple[int, ...], force: bool) -> None:
+    """Write the attention of a model's layers over TEXT: a page that loads nothing, or a picture.
+
+    MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name in the hub's cache. Pictures want
+    matplotlib: pip install 'tokkit[plot]'.
+    """
+    import os
+
+    from tokkit import pipeline
+    from tokkit.cli.output import check, say
+    from tokkit.formats import write_atomically
+    from tokkit.view import attention_html, attention_png
+
+    kind = os.path.splitext(output)[1].lower()
+    if kind not in (".html", ".png"):
+        raise click.BadParameter(f"{output!r} ends in neither .html nor .png", param_hint="--output")
+    check(output, force=force)
+    loaded = pipeline.load(model)
+    if wrong := [head for head in heads if head > loaded.n_heads]:
+        raise click.BadParameter(f"there is no head {wrong[0]}; this model has 1 to {loaded.n_heads}")
+    if wrong := [layer for layer in layers if layer > loaded.n_layers]:
+        raise click.BadParameter(f"there is no layer {wrong[0]}; this model has 1 to {loaded.n_layers}")
+    tokens, weights = loaded.attention(text, layers=[layer - 1 for layer in layers] or None)
+    weights = weights[:, [head - 1 for head in heads] or slice(None)]
+    if kind == ".png":
+        attention_png(weights, tokens, output, title=text if len(text) <= 60 else f"{text[:59]}…")
+    else:
+        write_atomically(output, attention_html(weights, tokens, title=f"Attention: {text[:60]}").encode())
+    n_layers, n_heads = weights.shape[:2]
+    say(f"{output}: {n_layers} layers, {n_heads} heads, {len(tokens)} tokens")
+
+
+@options.command("fill-mask", short_help="Guess the masked words of a text.")
+@MODEL
+@TEXT
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Guesses for each mask.")
+@click.option("--mask", help="What stands for a mask in TEXT, where not the model's own [MASK] or <mask>.")
+@PRECISION
+@options.as_json
+def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, json: bool) -> None:
+    """Print the likeliest tokens for each mask in TEXT, with their probabilities.
+
+    MODEL is a folder of an encoder with a head for masked tokens, such as BERT's or RoBERTa's.
+    """
+    from tokkit import pipeline
+    from tokkit.cli.output import say, say_json, table
+
+    found = pipeline.load(model, precision=precision).fill_mask(text, k=k, mask=mask)
+    if json:
+        say_json([[guess._asdict() for guess in guesses] for guesses in found])
+        return
+    for number, guesses in enumerate(found, 1):
+        if number > 1:
+            say("")
+        head = ("token", "id", "probability", "text")
+        rows = [(guess.token, guess.id, f"{guess.probability:.4f}", guess.text) for guess in guesses]
+        table([head, *rows], left=(0, 3))

@@ -1,0 +1,55 @@
+"""Texts and an encoder in, the matrix of their cosines out, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.cli import output
+from tokkit.cli.inputs import Reading
+
+if TYPE_CHECKING:
+    from tokkit.pipeline.search.builder import Encoder
+
+MOST = 40
+"""Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
+
+
+def texts(given: Sequence[str], file: str | None) -> list[str]:
+    """Return the texts of the arguments and the lines of the file that are not blank; UsageError for fewer than two."""
+    found = list(given)
+    if file is not None:
+        found += [line.strip() for line in Reading("line").texts(file) if line.strip()]
+    if len(found) < 2:
+        raise click.UsageError(f"{output.counted(len(found), 'text')} given; two are the least that can be compared")
+    return found
+
+
+def matrix(encoder: Encoder, given: Sequence[str], *, threads: int | None) -> NDArray[np.float64]:
+    """Return the cosines (n, n) of n texts."""
+    vectors = encoder.encode(list(given), normalize=True, threads=threads).astype(np.float64)
+    return np.asarray(vectors @ vectors.T)
+
+
+def show(
+    given: Sequence[str], made: NDArray[np.float64], plot: str | None, *, as_json: bool, width: int, force: bool
+) -> None:
+    """Write the matrix as a table, its columns the numbers of the rows, or as JSON; and the picture, if asked for."""
+    from tokkit.pipeline.search.snippets import snippet
+
+    if plot is not None:
+        from tokkit.view import similarity_plot
+
+        with output.writing(plot, force=force) as file:
+            similarity_plot.draw(made, [snippet(text, width=width) for text in given], file)
+    if as_json:
+        output.say_json({"texts": list(given), "similarity": made.round(6).tolist()})
+        return
+    elif len(given) <= MOST:
+        head = ["", "", *range(1, len(given) + 1)]
+        rows = [[i, snippet(text, width=width), *(f"{x:.3f}" for x in made[i - 1])] for i, text in enumerate(given, 1)]
+        output.table([head, *rows], left=(1,))

@@ -1,0 +1,202 @@
+"""Token ids of packed sequences in, hidden states out: embeddings and all layers of BERT and its relatives.
+
+`Encoder` of `tokkit.nn.layers` runs any configuration, layer by layer; this runs post-norm encoders, all layers of a
+few sequences in one call of the core, which is what a sentence of a few tokens is quick by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core import rows as kernels
+from tokkit._core.encoder import PackedEncoder
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take
+from tokkit.nn.attention import attention
+from tokkit.nn.config import Shapes, TransformerConfig
+from tokkit.nn.linear import Linear
+from tokkit.nn.positions import RelativeBias
+
+FUSED = ("relu", "gelu", "gelu_tanh", "silu")
+TABLES = ("word.weight", "position.weight", "type.weight", "norm.weight", "norm.bias")
+LAYER = ("attention_norm.weight", "attention_norm.bias", "feed_forward_norm.weight", "feed_forward_norm.bias")
+
+
+def check_config(config: TransformerConfig) -> None:
+    """Raise OptionError for what is no bidirectional post-norm encoder with layer norms."""
+    c = config
+    if c.pre_norm or c.causal or c.cross or c.norm != "layer" or c.activation not in FUSED:
+        raise OptionError("a packed encoder is post-norm and bidirectional, with layer norms and no gates")
+    if c.kv_heads != c.n_heads or c.head_size * c.n_heads != c.dim or c.window is not None or not c.bias:
+        raise OptionError("a packed encoder has biases, one key head a query head, and heads that fill its width")
+    if c.rope is not None or c.alibi or c.scale is not None or c.shared_layers:
+        raise OptionError("a packed encoder has learned or relative positions, and weights of its own in each layer")
+
+
+def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: int, types: int) -> Shapes:
+    """Return name → shape of the tables that are summed, and of the norm of their sum; `types` 0 is no type table.
+
+    >>> sorted(embedding_shapes(TransformerConfig(dim=8, n_heads=2), vocab_size=9, positions=5, types=0))
+    ['norm.bias', 'norm.weight', 'position.weight', 'word.weight']
+    """
+    made: Shapes = {"word.weight": (vocab_size, config.dim), "position.weight": (positions, config.dim)}
+    if types:
+        made["type.weight"] = (types, config.dim)
+    return made | {"norm.weight": (config.dim,), "norm.bias": (config.dim,)}
+
+
+class Embeddings:
+    """The norm of a token's vector, its position's and its type's, for ids packed one sequence behind another.
+
+    Weights as `embedding_shapes` says. The table of words may be of any kind of float, and stays where it is: of a
+    mapped file, only the rows that are looked up are read. The position of a token is its number in its sequence plus
+    `first`; with `skipped`, RoBERTa's count, tokens of that id are not counted, and have the position `skipped`.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, Any], *, dim: int, eps: float, first: int = 0, skipped: int | None = None
+    ) -> None:
+        self.words: NDArray[Any] = weights["word.weight"]
+        self._positions = np.array(floats(weights["position.weight"], "position.weight"))
+        self._types = None
+        if "type.weight" in weights:
+            self._types = np.array(floats(weights["type.weight"], "type.weight"))
+            # Nearly always the type is 0: its vector is added once, here.
+            self._positions += self._types[0]
+        self._norm = np.array(take(weights, "norm.weight", (dim,))), np.array(take(weights, "norm.bias", (dim,)))
+        self._eps, self._first, self._skipped = eps, first, skipped
+
+    @property
+    def most(self) -> int:
+        """Tokens of the longest sequence there are positions for."""
+        return len(self._positions) - self._first
+
+    def __call__(
+        self, ids: NDArray[np.int64], starts: NDArray[np.int64], type_ids: NDArray[np.int64] | None = None
+    ) -> Floats:
+        """Return (total, dim); an id or type outside its table is IndexError, too long a sequence ShapeError."""
+        lengths = np.diff(starts)
+        if lengths.max(initial=0) > self.most:
+            raise ShapeError(f"a sequence has {lengths.max()} tokens, and the model positions for {self.most}")
+        x = self.looked_up(ids)
+        places = np.empty_like(x)
+        kernels.gather(self._positions, self._places(ids, starts), places, threads=current_threads())
+        if type_ids is not None:
+            if self._types is None:
+                raise OptionError("this model has no token types; leave type_ids out")
+            if type_ids.size and not 0 <= type_ids.min() <= type_ids.max() < len(self._types):
+                raise IndexError(f"token types are {type_ids.min()} to {type_ids.max()}; there are {len(self._types)}")
+            places += (self._types - self._types[0])[type_ids]
+        weight, bias = self._norm
+        kernels.norm(x, x, weight, bias, eps=self._eps, residual=places, threads=current_threads())
+        return x
+
+    def looked_up(self, ids: NDArray[np.int64]) -> Floats:
+        """Return the vectors (n, dim) of ids (n) as they stand in the table of words."""
+        n = len(self.words)
+        if ids.size and not 0 <= ids.min() <= ids.max() < n:
+            bad = int(ids.max()) if ids.max() >= n else int(ids.min())
+            raise IndexError(f"the id {bad} is outside an embedding table of {n} rows")
+        if self.words.dtype == np.uint16:  # bfloat16: the upper halves of float32
+            return (self.words[ids].astype(np.uint32) << 16).view(np.float32)
+        if self.words.dtype != np.float32:
+            return self.words[ids].astype(np.float32)
+        made = np.empty((len(ids), self.words.shape[1]), dtype=np.float32)
+        kernels.gather(self.words, ids, made, threads=current_threads())
+        return made
+
+    def _places(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        lengths = np.diff(starts)
+        if self._skipped is None:
+            return np.arange(len(ids)) - np.repeat(starts[:-1] - self._first, lengths)
+        counted = ids != self._skipped
+        before = np.concatenate([[0], np.cumsum(counted)])
+        places: NDArray[np.int64] = before[1:] - np.repeat(before[starts[:-1]] - self._first + 1, lengths)
+        places[~counted] = self._skipped
+        return places
+
+
+class TextEncoder:
+    """Ids in, hidden states out: `Embeddings` under embeddings., and the layers of a configuration.
+
+    Weights: those of `embedding_shapes` behind "embeddings.", and those of `TransformerConfig.shapes`. Immutable.
+
+    >>> from tokkit.nn import initial
+    >>> config = TransformerConfig(dim=8, n_heads=2, n_layers=2)
+    >>> tables = embedding_shapes(config, vocab_size=9, positions=5, types=2)
+    >>> shapes = {f"embeddings.{name}": shape for name, shape in tables.items()} | config.shapes()
+    >>> encoder = TextEncoder(config, initial(shapes, seed=0))
+    >>> encoder([1, 4, 2, 1, 2], [0, 3, 5]).shape
+    (5, 8)
+    """
+
+    def __init__(
+        self, config: TransformerConfig, weights: Mapping[str, Any], *, first: int = 0, skipped: int | None = None
+    ) -> None:
+        check_config(config)
+        self.config = config
+        # Taken by name: what `weights` holds may be converted only when it is asked for.
+        tables = {name: weights[f"embeddings.{name}"] for name in TABLES if f"embeddings.{name}" in weights}
+        self.embeddings = Embeddings(tables, dim=config.dim, eps=config.eps, first=first, skipped=skipped)
+        self._qkv: list[Linear] = []
+        self._relative: RelativeBias | None = None
+        if config.relative_buckets:
+            self._relative = RelativeBias(
+                {"weight": np.array(take(weights, "relative.weight", (config.relative_buckets, config.n_heads)))},
+                n_heads=config.n_heads, n_buckets=config.relative_buckets, max_distance=config.relative_distance,
+            )  # fmt: skip
+        layers = [self._layer(weights, f"layers.{i}.") for i in range(config.n_layers)]
+        self._encoder = PackedEncoder(
+            layers, heads=config.n_heads, dim=config.dim, activation=config.activation, eps=config.eps
+        )
+
+    def _layer(self, weights: Mapping[str, Any], prefix: str) -> list[Any]:
+        shapes = self.config.layer_shapes()
+        own = {name: take(weights, prefix + name, shape) for name, shape in shapes.items()}
+        made = []
+        for names in (("attention.q", "attention.k", "attention.v"), ("attention.o",), ("feed_forward.up",),
+                      ("feed_forward.down",)):  # fmt: skip
+            made.append(Linear.of(own, names, kind=self.config.kind))
+        self._qkv.append(made[0])
+        return [*(linear.packed for linear in made), *(np.array(own[name]) for name in LAYER)]
+
+    def __call__(
+        self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, states: Floats | None = None
+    ) -> Floats:
+        """Return (total, dim), the last layer's output for ids (total): sequence i is starts[i] … starts[i + 1].
+
+        `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 where None.
+        """
+        flat, where = ids_of(ids), ids_of(starts, "starts")
+        if flat.ndim != 1 or where.ndim != 1 or not len(where) or where[0] or where[-1] != len(flat):
+            raise ShapeError(f"ids have shape {flat.shape}; starts must rise from 0 to their number, not {where[:5]} …")
+        if (np.diff(where) < 0).any():
+            raise ShapeError("starts fall; they must rise from 0 to the number of ids")
+        kinds = None if type_ids is None else ids_of(type_ids, "type_ids")
+        if kinds is not None and kinds.shape != flat.shape:
+            raise ShapeError(f"ids have shape {flat.shape} and type_ids {kinds.shape}; they must be equal")
+        x = self.embeddings(flat, where, kinds)
+        self.run(x, where, states=states)
+        return x
+
+    def run(self, x: Floats, starts: NDArray[np.int64], *, states: Floats | None = None) -> None:
+        """Put x (total, dim) through all layers, in place."""
+        options: dict[str, Any] = {}
+        if self._relative is not None:
+            longest = int(np.diff(starts).max(initial=0))
+            bias = self._relative(longest, longest)
+            options = {"by_distance": bias.table, "zero": bias.zero}
+        self._encoder.run(x, starts, states=states, threads=current_threads(), **options)
+
+    def attention_weights(self, layer: int, x: Floats) -> Floats:
+        """Return (n_heads, T, T), who looks at whom in a layer, for x (T, dim) of one sequence, as it enters."""
+        c = self.config
+        rows = self._qkv[layer](x).reshape(len(x), 3, c.n_heads, c.head_size).transpose(1, 2, 0, 3)
+        bias = None if self._relative is None else self._relative(len(x), len(x))
+        weights: Floats = attention(*(part[None] for part in rows), bias=bias, return_weights=True)[1]
+        alone: Floats = weights[0]
+        return alone

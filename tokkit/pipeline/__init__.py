@@ -1,0 +1,14 @@
+"""Where text meets vectors: `load` a model's folder, and `encode` sentences, or look inside."""
+
+from tokkit import lazy
+
+_MODULES = {
+    "EncoderModel": "tokkit.pipeline.encoder_model",
+    "Guess": "tokkit.pipeline.encoder_model",
+    "Inside": "tokkit.pipeline.encoder_model",
+    "SentenceEncoder": "tokkit.pipeline.sentences",
+    "load": "tokkit.pipeline.loading",
+}
+__all__ = sorted(_MODULES)
+__getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy

@@ -1,0 +1,207 @@
+"""A text in, what an encoder makes of it out: hidden states and attention of every layer, and masked tokens filled."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn import softmax
+from tokkit.nn.masked_head import MaskedHead
+from tokkit.pipeline.packing import Packer
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+    from tokkit.engine import Special
+    from tokkit.nn.encoder import TextEncoder
+    from tokkit.pipeline.families import Plan
+    from tokkit.pipeline.weights import Weights
+    from tokkit.tokenizer import Tokenizer
+
+Floats = NDArray[np.float32]
+MASKS = ("[MASK]", "<mask>")
+HASHED_BYTES = 1 << 20
+
+
+class Inside(NamedTuple):
+    """What stands inside a model for one text of T tokens.
+
+    tokens (T): their text; offsets (T, 2): where in the text they stand, in characters, (0, 0) for special tokens;
+    states (n_layers + 1, T, dim): the embeddings, and what each layer leaves.
+    """
+
+    tokens: list[str]
+    offsets: NDArray[np.int64]
+    states: Floats
+
+
+class Guess(NamedTuple):
+    """A token that may stand for a mask: its text, its id, its probability, and the text with it in place."""
+
+    token: str
+    id: int
+    probability: float
+    text: str
+
+
+class EncoderModel:
+    """An encoder and its tokenizer. Immutable; calls from several threads are safe."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        encoder: TextEncoder,
+        weights: Weights,
+        plan: Plan,
+        *,
+        max_length: int,
+        left: bool = False,
+    ) -> None:
+        self.folder, self.tokenizer, self.encoder = folder, tokenizer, encoder
+        self._weights, self._plan = weights, plan
+        self._packer = Packer(tokenizer, max_length, left=left)
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of the longest text, special tokens included: what is longer is cut."""
+        return self._packer.most
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the encoder."""
+        return self._plan.config.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        """Attention heads of each layer."""
+        return self._plan.config.n_heads
+
+    @property
+    def precision(self) -> str:
+        """How matrices are stored and multiplied: "fp32", "bf16" or "int8"."""
+        return {"float32": "fp32", "bfloat16": "bf16"}.get(self._plan.config.kind, self._plan.config.kind)
+
+    def fingerprint(self) -> str:
+        """Return a sha256, in hexadecimal, over the model's configuration and weights and the tokenizer's own.
+
+        Equal for equal files, in whatever folder and at whatever precision they are loaded.
+        """
+        return self._fingerprint
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
+        made = hashlib.sha256(self.tokenizer.fingerprint().encode())
+        for path in self._identifying():
+            made.update(path.name.encode() + b"\0" + path.stat().st_size.to_bytes(8, "little"))
+            with path.open("rb") as file:
+                while block := file.read(HASHED_BYTES):
+                    made.update(block)
+        return made.hexdigest()
+
+    def _identifying(self) -> list[Path]:
+        return [self.folder / "config.json", *sorted(self.folder.glob("*.safetensors"))]
+
+    def inside(self, text: Text, *, special: Special = "all") -> Inside:
+        """Return the tokens of a text, and their vectors in the table of embeddings and behind each layer.
+
+        A text of more than `max_length` tokens is OptionError. `states[0]` is the sum of the embeddings behind its
+        norm, as the first layer reads it.
+        """
+        encoding = self.tokenizer(text, special=special, truncation=None, padding=None)
+        ids = encoding.column("ids").astype(np.int64)
+        if len(ids) > self.max_length:
+            raise OptionError(f"the text has {len(ids)} tokens, and the model takes {self.max_length}; shorten it")
+        if not len(ids):
+            raise OptionError("the text has no tokens, and this tokenizer adds none")
+        starts = np.array([0, len(ids)])
+        types = encoding.column("type_ids").astype(np.int64)
+        states = np.empty((self.n_layers + 1, len(ids), self._plan.config.dim), dtype=np.float32)
+        states[0] = self.encoder.embeddings(ids, starts, types if types.any() else None)
+        x = states[0].copy()
+        self.encoder.run(x, starts, states=states[1:])
+        tokens = [token.decode("utf-8", "replace") for token in encoding.tokens]
+        return Inside(tokens, encoding.column("offsets"), states)
+
+    def attention(
+        self, text: Text, *, layers: Sequence[int] | None = None, special: Special = "all"
+    ) -> tuple[list[str], Floats]:
+        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
+
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
+        """
+        chosen = range(self.n_layers) if layers is None else layers
+        for layer in chosen:
+            if not 0 <= layer < self.n_layers:
+                raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
+        seen = self.inside(text, special=special)
+        return seen.tokens, np.stack([self.encoder.attention_weights(layer, seen.states[layer]) for layer in chosen])
+
+    def word_vectors(self, text: str, word: str) -> tuple[Floats, Floats]:
+        """Return (from the table, in this text) for the first place of a word: two vectors (dim).
+
+        The first is the word's alone, the mean of its tokens' rows in the table; the second is the mean of their
+        states behind the last layer, which know the rest of the text.
+        """
+        at = text.find(word)
+        if at < 0 or not word:
+            raise OptionError(f"the word {word!r} is not in the text {text!r}")
+        seen = self.inside(text)
+        here = (seen.offsets[:, 0] < at + len(word)) & (seen.offsets[:, 1] > at)
+        ids = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")[here]
+        alone: Floats = self.encoder.embeddings.looked_up(ids.astype(np.int64)).mean(0)
+        return alone, seen.states[-1][here].mean(0)
+
+    def fill_mask(self, text: str, *, k: int = 5, mask: str | None = None) -> list[list[Guess]]:
+        """Return, for each mask in the text, the k likeliest tokens, the likeliest first.
+
+        `mask` is what stands for a mask in the text, the model's own ([MASK] or <mask>) where None. OptionError for a
+        text without masks, and for a model without the head for it.
+        """
+        name = self._mask
+        if mask is not None and mask != name:
+            text = text.replace(mask, name)
+        seen = self.tokenizer(text, special="all", truncation=None, padding=None)
+        where = np.flatnonzero(seen.column("ids") == self.tokenizer.special_tokens[name])
+        if not len(where):
+            raise OptionError(f"there is no {name} in the text {text!r}; put it where a word is to be found")
+        if k < 1:
+            raise OptionError(f"k is {k}; it is the number of guesses, at least 1")
+        logits = self.masked_logits(text)[where]
+        probabilities = softmax(logits)
+        # Tables are often rounded up to rows that are no token's.
+        best = np.argsort(-logits[:, : self.tokenizer.n_ids], axis=1, kind="stable")[:, :k]
+        return [
+            [self._guess(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]
+            for i, row in enumerate(best)
+        ]
+
+    def masked_logits(self, text: Text) -> Floats:
+        """Return the logits (T, vocab_size) of the head for masked tokens, for every token of a text."""
+        return self._head(self.inside(text).states[-1])
+
+    def _guess(self, text: str, span: tuple[int, int], id_: int, probability: float) -> Guess:
+        token = self.tokenizer.decode([id_])
+        filled = text[: span[0]] + token.strip() + text[span[1] :]
+        return Guess(token.strip(), id_, probability, filled)
+
+    @property
+    def _mask(self) -> str:
+        for name in MASKS:
+            if name in self.tokenizer.special_tokens:
+                return name
+        raise OptionError(f"this tokenizer has none of the mask tokens {', '.join(MASKS)}")
+
+    @functools.cached_property
+    def _head(self) -> MaskedHead:
+        if not self._weights.has_head:
+            raise OptionError("this model has no head for masked tokens: its file holds the encoder alone")
+        weights = self._weights.head()
+        matrix = weights.pop("decoder.weight", self.encoder.embeddings.words)
+        return MaskedHead(weights, matrix, activation=self._plan.head_activation, eps=self._plan.config.eps)

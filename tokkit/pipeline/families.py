@@ -1,0 +1,222 @@
+"""A config.json in, a description of the encoder and the names of its tensors out: the families that can be run.
+
+Each family is data: which keys of its configuration say what, and how the tensors of `tokkit.nn.TextEncoder` are
+called in its files. What is not listed here is refused with the list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats.strict_json import brief, typed
+from tokkit.nn.config import Shapes, TransformerConfig
+from tokkit.nn.encoder import embedding_shapes
+
+ACTIVATIONS = {
+    "gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_python_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_accurate": "gelu_tanh", "relu": "relu",
+    "silu": "silu", "swish": "silu",
+}  # fmt: skip
+"""The configuration's name of an activation → ours; the tanh forms differ by less than 1e-7 of their value."""
+
+OTHERS = r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classifier\.|pre_classifier\.|qa_outputs\."
+"""Tensors that may be in a file beside those of the layers: buffers, and heads of tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One way of naming things; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} the layer.
+
+    `offset`: positions begin behind the padding's id, which is not counted. `head`: tensors of the head for masked
+    tokens, whose activation is the encoder's unless `head_activation` names one.
+    """
+
+    prefix: str
+    keys: Mapping[str, str]
+    tensors: Mapping[str, str]
+    head: Mapping[str, str]
+    eps: float = 1e-12
+    types: int = 0
+    offset: bool = False
+    buckets: int = 0
+    head_activation: str | None = None
+    refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+SIZES = {
+    "dim": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers",
+    "hidden_dim": "intermediate_size", "activation": "hidden_act",
+}  # fmt: skip
+TABLES = {
+    "embeddings.word": "embeddings.word_embeddings", "embeddings.position": "embeddings.position_embeddings",
+    "embeddings.type": "embeddings.token_type_embeddings", "embeddings.norm": "embeddings.LayerNorm",
+}  # fmt: skip
+
+
+def _layer(of: str, **names: str) -> dict[str, str]:
+    parts = ("attention.q", "attention.k", "attention.v", "attention.o", "attention_norm",
+             "feed_forward.up", "feed_forward.down", "feed_forward_norm")  # fmt: skip
+    return {f"layers.{{i}}.{part}": f"{of}.{{i}}.{names[part.replace('.', '_')]}" for part in parts}
+
+
+_BEHIND = {
+    "feed_forward_up": "intermediate.dense", "feed_forward_down": "output.dense",
+    "feed_forward_norm": "output.LayerNorm",
+}  # fmt: skip
+_BERT_LAYERS = _layer(
+    "encoder.layer", attention_q="attention.self.query", attention_k="attention.self.key",
+    attention_v="attention.self.value", attention_o="attention.output.dense",
+    attention_norm="attention.output.LayerNorm", **_BEHIND,
+)  # fmt: skip
+_ROBERTA_HEAD = {
+    "dense": "lm_head.dense", "norm": "lm_head.layer_norm", "decoder": "lm_head.decoder", "bias": "lm_head.bias",
+}  # fmt: skip
+_PLAIN = {"position_embedding_type": ("absolute", None), "is_decoder": (False,), "add_cross_attention": (False,)}
+
+BERT = Family(
+    prefix="bert.", keys=SIZES, tensors=TABLES | _BERT_LAYERS, types=2, refused=_PLAIN,
+    head={"dense": "cls.predictions.transform.dense", "norm": "cls.predictions.transform.LayerNorm",
+          "decoder": "cls.predictions.decoder", "bias": "cls.predictions.bias"},
+)  # fmt: skip
+ROBERTA = Family(
+    prefix="roberta.", keys=SIZES, tensors=TABLES | _BERT_LAYERS, types=2, offset=True, head=_ROBERTA_HEAD,
+    head_activation="gelu", refused=_PLAIN,
+)  # fmt: skip
+DISTILBERT = Family(
+    prefix="distilbert.",
+    keys={"dim": "dim", "n_heads": "n_heads", "n_layers": "n_layers", "hidden_dim": "hidden_dim",
+          "activation": "activation"},
+    tensors=TABLES | _layer(
+        "transformer.layer", attention_q="attention.q_lin", attention_k="attention.k_lin",
+        attention_v="attention.v_lin", attention_o="attention.out_lin", attention_norm="sa_layer_norm",
+        feed_forward_up="ffn.lin1", feed_forward_down="ffn.lin2", feed_forward_norm="output_layer_norm"),
+    head={"dense": "vocab_transform", "norm": "vocab_layer_norm", "decoder": "vocab_projector",
+          "bias": "vocab_projector.bias"},
+)  # fmt: skip
+MPNET = Family(
+    prefix="mpnet.", keys=SIZES, offset=True, buckets=32,
+    tensors=TABLES | {"relative": "encoder.relative_attention_bias"} | _layer(
+        "encoder.layer", attention_q="attention.attn.q", attention_k="attention.attn.k",
+        attention_v="attention.attn.v", attention_o="attention.attn.o", attention_norm="attention.LayerNorm",
+        **_BEHIND),
+    head=_ROBERTA_HEAD, head_activation="gelu",
+)  # fmt: skip
+FAMILIES = {
+    "bert": BERT, "roberta": ROBERTA, "xlm-roberta": ROBERTA, "camembert": ROBERTA, "distilbert": DISTILBERT,
+    "mpnet": MPNET,
+}  # fmt: skip
+"""model_type of a config.json → family. MiniLM's encoders are of type bert or, multilingual, xlm-roberta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one model is: its layers, its tables' sizes, the names of its tensors, and those that it may have."""
+
+    family: Family
+    config: TransformerConfig
+    vocab_size: int
+    positions: int
+    types: int
+    pad: int
+
+    @property
+    def first(self) -> int:
+        """The position of a sequence's first token."""
+        return self.pad + 1 if self.family.offset else 0
+
+    @property
+    def skipped(self) -> int | None:
+        """The id of the tokens that positions do not count, if there is one."""
+        return self.pad if self.family.offset else None
+
+    @property
+    def head_activation(self) -> str:
+        """The activation in the head for masked tokens."""
+        return self.family.head_activation or self.config.activation
+
+    def shapes(self) -> Shapes:
+        """Return our name → shape of all that the encoder needs."""
+        sizes = {"vocab_size": self.vocab_size, "positions": self.positions, "types": self.types}
+        tables = embedding_shapes(self.config, **sizes)
+        return {f"embeddings.{name}": shape for name, shape in tables.items()} | self.config.shapes()
+
+    def head_shapes(self) -> Shapes:
+        """Return our name → shape of the head for masked tokens, but for its matrix, most often the table of words."""
+        dim = self.config.dim
+        norm = {"norm.weight": (dim,), "norm.bias": (dim,)}
+        return {"dense.weight": (dim, dim), "dense.bias": (dim,), "bias": (self.vocab_size,)} | norm
+
+    def name(self, ours: str) -> str:
+        """Return what the file calls a tensor, without the prefix that it may have.
+
+        >>> read({"model_type": "bert", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
+        ...       "intermediate_size": 16, "vocab_size": 9}).name("layers.0.attention.q.weight")
+        'encoder.layer.0.attention.self.query.weight'
+        """
+        stem, _, part = ours.rpartition(".")
+        layer = re.match(r"layers\.(\d+)\.", stem)
+        if layer:
+            generic = stem.replace(layer[0], "layers.{i}.", 1)
+            return f"{self.family.tensors[generic].replace('{i}', layer[1])}.{part}"
+        return f"{self.family.tensors[stem]}.{part}"
+
+    def head_name(self, ours: str) -> str:
+        """Return what the file calls a tensor of the head."""
+        stem, _, part = ours.rpartition(".")
+        return f"{self.family.head[stem]}.{part}" if stem else self.family.head[part]
+
+    def known(self, name: str) -> bool:
+        """Tell whether a tensor that the encoder does not need may be in its file."""
+        return re.match(OTHERS, name.removeprefix(self.family.prefix)) is not None
+
+
+def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
+    """Return what a config.json says, `kind` being how matrices are to be packed; FormatError names the key."""
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        listed = ", ".join(FAMILIES)
+        raise FormatError(f"model_type: {brief(model_type)} is not supported; encoders of these types are: {listed}")
+    family = FAMILIES[model_type]
+    for key, allowed in family.refused.items():
+        if config.get(key, allowed[0]) not in allowed:
+            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+    sizes: dict[str, Any] = {ours: _count(config, key) for ours, key in family.keys.items() if ours != "activation"}
+    key = family.keys["activation"]
+    activation = typed(config.get(key, "gelu"), key, str)
+    if activation not in ACTIVATIONS:
+        raise FormatError(f"{key}: {brief(activation)} is not supported; {', '.join(ACTIVATIONS)} are")
+    eps = typed(config.get("layer_norm_eps", family.eps), "layer_norm_eps", int, float)
+    if not 0 <= eps < 1:
+        raise FormatError(f"layer_norm_eps: {eps} is none; it is a small number of at least 0")
+    buckets = _count(config, "relative_attention_num_buckets", family.buckets) if family.buckets else 0
+    try:
+        made = TransformerConfig(
+            **sizes, activation=ACTIVATIONS[activation], eps=float(eps), relative_buckets=buckets, kind=kind
+        )
+    except TokkitError as error:
+        raise FormatError(f"the sizes do not go together: {error}") from None
+    return Plan(
+        family=family, config=made, vocab_size=_count(config, "vocab_size"),
+        positions=_count(config, "max_position_embeddings", 512),
+        types=_count(config, "type_vocab_size", family.types, least=0) if family.types else 0,
+        pad=_count(config, "pad_token_id", 1, least=0) if family.offset else 0,
+    )  # fmt: skip
+
+
+def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, least: int = 1) -> int:
+    if key not in config and default is None:
+        raise FormatError(f"{key}: missing")
+    value = typed(config.get(key, default), key, int)
+    if not least <= value <= 1 << 31:
+        raise FormatError(f"{key}: {value} is none; it is a whole number of at least {least}")
+    return int(value)
+
+
+def names(plan: Plan) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Yield (our name, the file's, shape) of all tensors that the encoder needs."""
+    for ours, shape in plan.shapes().items():
+        yield ours, plan.name(ours), shape

@@ -1,0 +1,100 @@
+"""A model's folder, or its name on the hub, in; an encoder with its tokenizer out, in the precision asked for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tokkit import tokenizer as tokenizers
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.sharded import read_model
+from tokkit.nn.encoder import TextEncoder
+from tokkit.normalizers.lowercase import Lowercase
+from tokkit.normalizers.sequence import Sequence
+from tokkit.pipeline import families, modules
+from tokkit.pipeline.sentences import SentenceEncoder
+from tokkit.pipeline.weights import Weights
+
+if TYPE_CHECKING:
+    from tokkit.normalizers.base import Normalizer
+
+PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
+"""What `precision` may be → how `tokkit.nn.Linear` calls it."""
+NO_LIMIT = 1 << 31
+
+
+def load(
+    path_or_name: str | os.PathLike[str], *, precision: str = "fp32", max_length: int | None = None,
+    download: bool = False,
+) -> SentenceEncoder:  # fmt: skip
+    """Return the encoder model of a folder with config.json, model.safetensors and a tokenizer.
+
+    BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT and MPNet are run; of a folder of sentence-transformers
+    its modules are followed, and any other is pooled by the mean. `precision` is "fp32"; "bf16", half of the memory
+    and, where the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and fastest
+    (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model has
+    positions. "org/name" that is no folder is looked for in the hub's cache (extra `hub`), and downloaded with
+    `download`.
+
+    Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
+    """
+    if precision not in PRECISIONS:
+        raise OptionError(f"precision is {precision!r}; it is one of {', '.join(PRECISIONS)}")
+    folder = Path(_found(path_or_name, download))
+    if not folder.is_dir():
+        if not folder.exists():
+            raise FileNotFoundError(f"{files.show(folder)}: no such folder; a model is a folder with config.json")
+        raise FormatError(f"{files.show(folder)}: a file, where the folder of a model is needed")
+    chain = modules.read(folder)
+    home = chain.transformer
+    if not (home / "config.json").exists():
+        raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
+    try:
+        plan = families.read(modules.read_json(home / "config.json"), PRECISIONS[precision])
+    except FormatError as error:
+        where = files.show(home / "config.json")
+        raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+    weights = Weights(read_model(home), plan, files.show(home))
+    tokenizer = tokenizers.load(home)
+    if tokenizer.n_ids > plan.vocab_size:
+        raise FormatError(
+            f"{files.show(home)}: the tokenizer has {tokenizer.n_ids} ids, and the tensor "
+            f"{plan.name('embeddings.word.weight')!r} of shape {(plan.vocab_size, plan.config.dim)} has rows for "
+            f"{plan.vocab_size}"
+        )
+    if chain.lowercase:
+        normalizer = tokenizer.definition.normalizer
+        lower = Lowercase() if normalizer is None else Sequence((Lowercase(), cast("Normalizer", normalizer)))
+        tokenizer = tokenizers.Tokenizer(replace(tokenizer.definition, normalizer=lower))
+    encoder = TextEncoder(plan.config, weights, first=plan.first, skipped=plan.skipped)
+    weights.release()
+    stated = modules.read_json(home / "tokenizer_config.json", {})
+    return SentenceEncoder(
+        home, tokenizer, encoder, weights, plan, modules=chain, left=stated.get("truncation_side") == "left",
+        max_length=_limit(max_length, chain.most, stated.get("model_max_length"), encoder.embeddings.most),
+    )  # fmt: skip
+
+
+def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, positions: int) -> int:
+    """Return how many tokens of a text are read: as asked, else as the first of the files says, or all positions."""
+    if asked is not None:
+        if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= positions:
+            raise OptionError(f"max_length is {asked!r}; the model has positions for 1 to {positions} tokens")
+        return asked
+    told = of_sentences
+    # Tokenizers without a limit state 10^30.
+    if told is None and isinstance(of_tokenizer, (int, float)) and 1 <= of_tokenizer < NO_LIMIT:
+        told = int(of_tokenizer)
+    return positions if told is None else min(told, positions)
+
+
+def _found(path_or_name: str | os.PathLike[str], download: bool) -> str | os.PathLike[str]:
+    if isinstance(path_or_name, str) and not os.path.exists(path_or_name):
+        from tokkit.registry import hub, hub_models
+
+        if hub.is_name(path_or_name):
+            return hub_models.find(path_or_name, download=download)
+    return path_or_name

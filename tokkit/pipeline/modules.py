@@ -1,0 +1,172 @@
+"""A sentence model's folder in, what its modules.json asks for out: pooling, dense layers, normalisation, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats import files, strict_json
+from tokkit.formats.safetensors import read_safetensors
+from tokkit.nn import Linear
+from tokkit.pipeline.pooling import POOLINGS
+
+Floats = NDArray[np.float32]
+MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+FLAGS = {
+    "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean", "pooling_mode_lasttoken": "lasttoken",
+}  # fmt: skip
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GELU": "gelu", "SiLU": "silu"}
+
+
+def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the object that a JSON file holds, or `default` where that is given and there is no file."""
+    if default is not None and not path.exists():
+        return default
+    try:
+        value = strict_json.loads(files.read_bytes(path))
+        return dict(strict_json.typed(value, "the file", dict))
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+
+
+class Dense:
+    """A layer behind the pooling: activation(x Wᵀ + b)."""
+
+    def __init__(self, folder: Path, columns: int) -> None:
+        config = read_json(folder / "config.json")
+        name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+        if name not in DENSE_ACTIVATIONS:
+            raise FormatError(f"{folder}: the activation {name} is not supported; {', '.join(DENSE_ACTIVATIONS)} are")
+        if config.get("use_residual"):
+            raise FormatError(f"{folder}: use_residual is not supported")
+        if not (folder / "model.safetensors").exists():
+            raise FormatError(f"{folder}: model.safetensors is not here; other formats of weights are not read")
+        tensors = read_safetensors(folder / "model.safetensors")
+        if "linear.weight" not in tensors:
+            raise FormatError(f"{folder}: the tensor 'linear.weight' is missing")
+        weight = tensors["linear.weight"].float32()
+        if weight.ndim != 2 or weight.shape[1] != columns:
+            raise FormatError(f"{folder}: linear.weight has shape {weight.shape}; vectors of {columns} come in")
+        bias = tensors["linear.bias"].float32() if "linear.bias" in tensors else None
+        if bias is not None and bias.shape != weight.shape[:1]:
+            raise FormatError(f"{folder}: linear.bias has shape {bias.shape}, and linear.weight {weight.shape}")
+        self._linear, self._activation = Linear(weight, bias), DENSE_ACTIVATIONS[name]
+        self.columns = int(weight.shape[0])
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return (n, columns) for x (n, …)."""
+        return self._linear(x, activation=self._activation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modules:
+    """What is done with hidden states: poolings joined, dense layers, then length 1; and what the model says of texts.
+
+    `most`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
+    """
+
+    root: Path
+    transformer: Path
+    poolings: tuple[str, ...] = ("mean",)
+    include_prompt: bool = True
+    dense: tuple[Dense, ...] = ()
+    normalize: bool = False
+    most: int | None = None
+    lowercase: bool = False
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    similarity: str = "cosine"
+
+
+def read(folder: Path) -> Modules:
+    """Return the modules of a folder; one without modules.json is a transformer under mean pooling."""
+    if not (folder / "modules.json").exists():
+        return Modules(root=folder, transformer=folder, **_of_texts(folder), **_of_prompts(folder))
+    try:
+        listed = strict_json.typed(strict_json.loads(files.read_bytes(folder / "modules.json")), "the file", list)
+        modules = [strict_json.Section(value, f"module {i}") for i, value in enumerate(listed)]
+        found = [(m.take("type", str).rpartition(".")[2], folder / _inside(m.take("path", str))) for m in modules]
+        kinds = [kind for kind, _ in found]
+        for kind in kinds:
+            if kind not in MODULES:
+                raise FormatError(f"the module {kind} is not supported; {', '.join(MODULES)} are")
+        if kinds[:1] != ["Transformer"] or kinds.count("Transformer") != 1 or kinds.count("Pooling") > 1:
+            raise FormatError(f"the modules are {', '.join(kinds)}; they begin with the Transformer, and pool once")
+        if "Normalize" in kinds[:-1]:
+            raise FormatError("Normalize stands before another module; it is supported as the last")
+        if "Dense" in kinds and kinds[1:2] != ["Pooling"]:
+            raise FormatError("Dense stands before Pooling; behind it it is supported")
+    except FormatError as error:
+        raise FormatError(f"{files.show(folder / 'modules.json')}: {error}") from None
+    transformer = found[0][1]
+    options: dict[str, Any] = {"normalize": "Normalize" in kinds}
+    columns = 0
+    for kind, where in found:
+        if kind == "Pooling":
+            options["poolings"], options["include_prompt"], columns = _pooling(where / "config.json")
+    dense: list[Dense] = []
+    for where in (where for kind, where in found if kind == "Dense"):
+        dense.append(Dense(where, columns))
+        columns = dense[-1].columns
+    return Modules(
+        root=folder, transformer=transformer, dense=tuple(dense), **options, **_of_texts(transformer),
+        **_of_prompts(folder),
+    )  # fmt: skip
+
+
+def _inside(path: str) -> str:
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        raise FormatError(f"path: {strict_json.brief(path)} leads out of the model's folder")
+    return path
+
+
+def _pooling(path: Path) -> tuple[tuple[str, ...], bool, int]:
+    config = read_json(path)
+    columns = config.get("embedding_dimension", config.get("word_embedding_dimension", 0))
+    chosen: Any = config.get("pooling_mode")
+    if chosen is None:
+        # In the order in which they are joined, which is not that of their names in the file.
+        chosen = [mode for key, mode in FLAGS.items() if config.get(key)] or ["mean"]
+    modes = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+    unknown = [key for key in config if key.startswith("pooling_mode_") and key not in FLAGS and config[key]]
+    for mode in (*modes, *unknown):
+        if mode not in POOLINGS:
+            raise FormatError(f"{files.show(path)}: the pooling {mode} is not supported; {', '.join(POOLINGS)} are")
+    if type(columns) is not int or columns < 0:
+        raise FormatError(f"{files.show(path)}: the embedding's dimension is {columns!r}; it must be a number")
+    return modes, bool(config.get("include_prompt", True)), columns * len(modes)
+
+
+def _of_texts(folder: Path) -> dict[str, Any]:
+    names = [f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")]
+    for name in names:
+        if (folder / name).exists():
+            config = read_json(folder / name)
+            most = config.get("max_seq_length")
+            if most is not None and (type(most) is not int or most < 1):
+                raise FormatError(f"{files.show(folder / name)}: max_seq_length is {most!r}; it must be a number")
+            return {"most": most, "lowercase": bool(config.get("do_lower_case", False))}
+    return {}
+
+
+def _of_prompts(folder: Path) -> dict[str, Any]:
+    path = folder / "config_sentence_transformers.json"
+    config = read_json(path, {})
+    prompts = config.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+        raise FormatError(f"{files.show(path)}: prompts must be an object of texts")
+    default, similarity = config.get("default_prompt_name"), config.get("similarity_fn_name") or "cosine"
+    if default is not None and default not in prompts:
+        raise FormatError(f"{files.show(path)}: default_prompt_name {default!r} is none of the prompts")
+    if similarity not in SIMILARITIES:
+        raise FormatError(f"{files.show(path)}: the similarity {similarity!r} is none of {', '.join(SIMILARITIES)}")
+    return {"prompts": prompts, "default_prompt": default, "similarity": similarity}

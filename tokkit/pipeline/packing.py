@@ -1,0 +1,77 @@
+"""Texts in, ids for a model out: special tokens added and long texts cut, one text packed behind another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.postprocessors.layout import Added
+from tokkit.postprocessors.plain import Plain
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+    from tokkit.engine import Special
+    from tokkit.tokenizer import Tokenizer
+
+
+class Packed(NamedTuple):
+    """Text i has ids[starts[i]:starts[i + 1]], int64; type_ids alike, None where all are 0; lengths before cutting."""
+
+    ids: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    type_ids: NDArray[np.int64] | None
+    lengths: NDArray[np.int64]
+
+
+class Packer:
+    """Makes packed ids of at most `most` tokens a text, the special tokens of the postprocessor among them.
+
+    What truncation and padding the tokenizer's file states is not followed: sentence models state their own.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, most: int, *, left: bool = False) -> None:
+        self._tokenizer, self.most, self._left = tokenizer, most, left
+        self._parts = (tokenizer.definition.postprocessor or Plain()).layout().parts
+        self.n_added = sum(len(part.ids) for part in self._parts if isinstance(part, Added))
+        if most <= self.n_added:
+            raise OptionError(f"{most} tokens leave no room for text: each text has {self.n_added} special ones")
+        self._types = np.array([part.type_id for part in self._parts], dtype=np.int64)
+
+    def __call__(self, texts: Sequence[Text], *, special: Special, threads: int) -> Packed:
+        """Return the ids of the texts; with no texts, none."""
+        ids, offsets = self._tokenizer.encode_batch(texts, special=special, threads=threads)
+        n, whole = len(offsets) - 1, np.diff(offsets)
+        kept = np.minimum(whole, self.most - self.n_added)
+        starts = np.zeros(n + 1, dtype=np.int64)
+        np.cumsum(kept + self.n_added, out=starts[1:])
+        made = np.empty(int(starts[-1]), dtype=np.int64)
+        types = np.zeros_like(made) if self._types.any() else None
+        at = starts[:-1].copy()
+        for part in self._parts:
+            if isinstance(part, Added):
+                places = (at[:, None] + np.arange(len(part.ids))).ravel()
+                made[places] = np.tile(np.array(part.ids, dtype=np.int64), n)
+                at += len(part.ids)
+            else:
+                ends = np.cumsum(kept)
+                inside = np.arange(int(kept.sum())) - np.repeat(ends - kept, kept)
+                places = np.repeat(at, kept) + inside
+                first = offsets[:-1] + (whole - kept if self._left else 0)
+                made[places] = ids[np.repeat(first, kept) + inside]
+                at += kept
+            if types is not None and part.type_id:
+                types[places] = part.type_id
+        return Packed(made, starts, types, whole + self.n_added)
+
+    def n_prompt(self, prompt: str, *, special: Special) -> int:
+        """Return how many tokens of a packed text are its prompt's, those in front of the text among them."""
+        before = 0
+        for part in self._parts:
+            if not isinstance(part, Added):
+                break
+            before += len(part.ids)
+        return before + self._tokenizer.count(prompt, special=special)

@@ -1,0 +1,145 @@
+"""An encoder and texts in, the rows of an index out: cut into chunks, encoded some hundred at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError, ShapeError
+from tokkit.pipeline.search import chunking
+from tokkit.pipeline.search.index import About, Rows, SearchIndex, empty_rows
+from tokkit.pipeline.search.sources import Document
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+BATCH = 64
+"""Chunks that are encoded at once: about a second of work, so that progress shows and Ctrl-C is heard."""
+OVERLAP = 8
+"""Of how many tokens of a chunk one is repeated, where nothing else is asked for."""
+OF_QUERIES, OF_PASSAGES = ("query",), ("document", "passage")
+"""What models call the prompts they were trained with, the first that there is of them."""
+
+
+class Encoder(Protocol):
+    """What makes vectors of texts: a `tokkit.pipeline.SentenceEncoder`, or one of yours."""
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a vector."""
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of a text that are read, special ones counted."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What makes tokens of the texts."""
+
+    def fingerprint(self) -> str:
+        """Return what is equal for equal models."""
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True, threads: int | None = None) -> NDArray[Any]:
+        """Return vectors (n, dimension), float32, of length 1."""
+
+
+def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: int | None = None) -> About:
+    """Return what an index says of its vectors: chunks are as long as the model reads, and repeat an eighth.
+
+    OptionError for chunks of which the model would not read the end.
+    """
+    most = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
+    if tokens is not None and tokens > most:
+        raise OptionError(f"chunks of {tokens} tokens, of which the model reads {most}: the rest would be lost")
+    size = most if tokens is None else tokens
+    repeated = size // OVERLAP if overlap is None else overlap
+    chunking.check(size, repeated)
+    fingerprints = encoder.fingerprint(), encoder.tokenizer.fingerprint()
+    return About(model, *fingerprints, encoder.dimension, size, repeated)
+
+
+def check(encoder: Encoder, model: str, index: SearchIndex) -> None:
+    """Raise OptionError, with both, where another model made the vectors of an index."""
+    own, fingerprints = index.about, (encoder.fingerprint(), encoder.tokenizer.fingerprint())
+    index.check(About(model, *fingerprints, encoder.dimension, own.tokens, own.overlap))
+
+
+def encode_queries(encoder: Encoder, queries: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
+    """Return the vectors (q, dimension) of queries, behind the model's prompt for them, if it has one."""
+    return _encode(encoder, queries, OF_QUERIES, threads)
+
+
+def _encode(encoder: Encoder, texts: Sequence[str], prompts: Sequence[str], threads: int | None) -> NDArray[np.float32]:
+    own = getattr(encoder, "prompts", {})
+    prompt = next(({"prompt_name": name} for name in prompts if name in own), {})
+    made = np.asarray(encoder.encode(list(texts), normalize=True, threads=threads, **prompt))
+    if made.shape != (len(texts), encoder.dimension) or made.dtype != np.float32:
+        wanted = f"float32 of shape {(len(texts), encoder.dimension)}"
+        raise ShapeError(f"the encoder gave {made.dtype} of shape {made.shape}; it must give {wanted}")
+    if not np.isfinite(made).all():
+        raise ShapeError("the encoder gave a vector that is not finite, NaN or infinity")
+    return made
+
+
+class Builder:
+    """Takes texts, file by file, and makes rows of them: `add`, again and again, then `rows`.
+
+    `progress` is told the number of chunks that have been encoded.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        about: About,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        self._encoder, self._about, self._threads, self._progress = encoder, about, threads, progress
+        self._waiting: list[str] = []
+        self._vectors: list[NDArray[np.float32]] = []
+        self._places: list[tuple[int, int, int, int, int]] = []
+        self._texts: list[bytes] = []
+
+    def add(self, source: int, documents: Sequence[Document]) -> int:
+        """Take the texts of the source of that number; return how many chunks they gave."""
+        before = len(self._places)
+        for document in documents:
+            self._add(source, document)
+        return len(self._places) - before
+
+    def _add(self, source: int, document: Document) -> None:
+        text, size = document.text, self._about
+        # Bytes and lines are counted on from chunk to chunk, back where they overlap: a long text is read through once.
+        at, offset, line = 0, document.offset, 1
+        for start, end in chunking.chunks(text, self._encoder.tokenizer, tokens=size.tokens, overlap=size.overlap):
+            between, sign = (text[at:start], 1) if start >= at else (text[start:at], -1)
+            offset, line = offset + sign * len(between.encode()), line + sign * between.count("\n")
+            at = start
+            utf8 = text[start:end].encode()
+            self._places.append((source, document.record, line, offset, offset + len(utf8)))
+            self._texts.append(utf8)
+            self._waiting.append(text[start:end])
+            if len(self._waiting) >= BATCH:
+                self._encode()
+
+    def _encode(self) -> None:
+        if self._waiting:
+            self._vectors.append(_encode(self._encoder, self._waiting, OF_PASSAGES, self._threads))
+            self._waiting = []
+            if self._progress is not None:
+                self._progress(len(self._places))
+
+    def rows(self) -> Rows:
+        """Return all rows, in the order in which their texts were given."""
+        self._encode()
+        if not self._places:
+            return empty_rows(self._about.dimension)
+        places = np.array(self._places, dtype=np.int64)
+        ends = np.cumsum([len(text) for text in self._texts], dtype=np.int64)
+        text = np.frombuffer(b"".join(self._texts), dtype=np.uint8)
+        source = places[:, 0].astype(np.uint32)
+        return Rows(np.concatenate(self._vectors), source, places[:, 1], places[:, 2], places[:, 3:], text, ends)

@@ -1,0 +1,150 @@
+"""A text and a tokenizer in, spans of at most n tokens out, which may overlap and begin and end where it pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tokkit.tokenizer import Tokenizer
+
+LEAST_TOKENS = 8
+"""Tokens of the smallest chunk that may be asked for: characters of more are hardly met."""
+SEGMENT = 1 << 20
+"""Characters that are tokenized at once; a longer text is cut at a pause, without overlap there."""
+WHITE = 64
+"""Characters of white space that are looked at on each side: of a million, each place would see all."""
+SEARCHED = 3
+"""A pause is looked for in the last third of a chunk."""
+WITHIN, BETWEEN, SENTENCE, LINE, PARAGRAPH = range(5)
+"""How much of a pause there is between two tokens: inside of a word, between words, behind a sentence, …"""
+ENDS = frozenset(".!?…;:。！？；।؟۔")
+NO_SPACES = frozenset("。！？；")
+
+
+def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+    r"""Yield (start, end), in characters, of chunks that have at most `tokens` tokens on their own.
+
+    A chunk ends at the last of the greatest pauses (paragraph, line, sentence, word) in its last third, and the next
+    one begins at such a pause within the `overlap` tokens before that end. Chunks together cover all but white space;
+    no character is cut, though one that has more tokens alone is a chunk all the same. OptionError for fewer than 8
+    tokens, or an overlap of more than half of them.
+
+    >>> import tokkit
+    >>> tok = tokkit.train(iter(["a b"]), vocab_size=256)
+    >>> text = "One two three.\nFour, five."
+    >>> [text[start:end] for start, end in chunks(text, tok, tokens=16)]
+    ['One two three.', 'Four, five.']
+    """
+    check(tokens, overlap)
+    start = 0
+    while start < len(text):
+        end = _segment_end(text, start)
+        for a, b in _spans(text[start:end], tok, tokens, overlap):
+            yield start + a, start + b
+        start = end
+
+
+def check(tokens: int, overlap: int) -> None:
+    """Raise OptionError for sizes that cannot work."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < LEAST_TOKENS:
+        raise OptionError(f"a chunk of {tokens!r} tokens; {LEAST_TOKENS} are the least")
+    if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= tokens // 2:
+        raise OptionError(f"an overlap of {overlap!r} tokens; chunks of {tokens} may have from 0 to {tokens // 2}")
+
+
+def _segment_end(text: str, start: int) -> int:
+    end = start + SEGMENT
+    if end >= len(text):
+        return len(text)
+    for pause in ("\n", " "):
+        found = text.rfind(pause, start + SEGMENT // 2, end)
+        if found >= 0:
+            return found + 1
+    return end
+
+
+def _spans(text: str, tok: Tokenizer, tokens: int, overlap: int) -> Iterator[tuple[int, int]]:
+    made = tok(text, add_special=False, truncation=None, padding=None)
+    cuts = _Cuts(text, made.as_arrays("offsets")["offsets"])
+    first, n = 0, cuts.n
+    while first < n:
+        last = cuts.end(first, tokens)
+        # Tokens of a part on its own may be more than in the whole: of a word that is cut, or without the space before.
+        while (excess := tok.count(text[cuts.at(first) : cuts.at(last)].strip()) - tokens) > 0 and last > first + 1:
+            last = cuts.before(max(first + 1, last - excess), first)
+        start, end = cuts.at(first), cuts.at(last)
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        if start < end:
+            yield start, start + len(text[start:end].rstrip())
+        first = last if last == n else cuts.again(start, last, overlap)
+
+
+class _Cuts:
+    """The places between the n tokens of a text: 0 before the first, n behind the last."""
+
+    def __init__(self, text: str, offsets: NDArray[np.int64]) -> None:
+        self._text, self._starts, self._ends = text, offsets[:, 0].tolist(), offsets[:, 1].tolist()
+        self.n = len(self._starts)
+
+    def at(self, cut: int) -> int:
+        """The character of the text at a cut; what stands before the first token, or behind the last, belongs to it."""
+        return 0 if cut == 0 else len(self._text) if cut == self.n else self._starts[cut]
+
+    def pause(self, cut: int) -> int:
+        """How much of a pause is at a cut; -1 inside of a character."""
+        if cut in (0, self.n):
+            return PARAGRAPH
+        if self._starts[cut] < self._ends[cut - 1]:
+            return -1
+        text = self._text
+        # White space around the cut, whichever token it belongs to.
+        left = right = self._starts[cut]
+        least, most = max(0, left - WHITE), min(len(text), right + WHITE)
+        while left > least and text[left - 1].isspace():
+            left -= 1
+        while right < most and text[right].isspace():
+            right += 1
+        lines = text.count("\n", left, right)
+        if lines:
+            return PARAGRAPH if lines > 1 else LINE
+        before = text[left - 1] if left else ""
+        if before in ENDS and (right > left or before in NO_SPACES):
+            return SENTENCE
+        return BETWEEN if right > left else WITHIN
+
+    def end(self, first: int, tokens: int) -> int:
+        """Where a chunk that begins at `first` ends."""
+        most = first + tokens
+        if most >= self.n:
+            return self.n
+        found = max(range(most - tokens // SEARCHED, most + 1), key=lambda cut: (self.pause(cut), cut))
+        return found if self.pause(found) >= 0 else self.before(most, first)
+
+    def before(self, cut: int, first: int) -> int:
+        """The last cut at or before this one that is in no character, else the next behind it; behind `first`."""
+        found = cut
+        while found > first and self.pause(found) < 0:
+            found -= 1
+        if found > first:
+            return found
+        found = max(cut, first + 1)
+        while self.pause(found) < 0:
+            found += 1
+        return found
+
+    def again(self, start: int, last: int, overlap: int) -> int:
+        """Where the chunk begins that follows the one from the character `start` to the cut `last`."""
+        least, most = max(0, last - overlap), last
+        while least < last and self.at(least) <= start:
+            least += 1
+        # What is repeated is more than the white space of the pause itself.
+        while most > least and not self._text[self.at(most - 1) : self.at(last)].strip():
+            most -= 1
+        found = max(range(least, most), key=lambda cut: (self.pause(cut), -cut), default=last)
+        return found if self.pause(found) >= 0 else last

@@ -1,0 +1,151 @@
+"""Paths, an encoder and the place of an index in, that index with the passages of all files out; queries in, hits out.
+
+>>> from tokkit import pipeline
+>>> encoder = pipeline.load("all-MiniLM-L6-v2/")  # doctest: +SKIP
+>>> index = Embedding(["notes/"], "index").run(encoder).index  # doctest: +SKIP
+>>> find(index, encoder, ["where do herons fish?"], k=3)[0][0].text  # doctest: +SKIP
+'A bank by the river where herons fish.'
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokkit.corpus.readers import InputErrors, shown
+from tokkit.errors import CorpusError, OptionError
+from tokkit.pipeline.search import builder, sources
+from tokkit.pipeline.search.builder import Encoder
+from tokkit.pipeline.search.index import About, Hit, SearchIndex, check_place, create
+from tokkit.pipeline.search.sources import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How files are read and cut.
+
+    A passage has `tokens` at most (None: what the model reads), of which the next one repeats `overlap` (None: an
+    eighth). `field` is that of the records of .jsonl files; `input_errors` is as in `tokkit.corpus`.
+    """
+
+    tokens: int | None = None
+    overlap: int | None = None
+    field: str = "text"
+    input_errors: InputErrors = "strict"
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An index that was made or added to: how many passages and files are new, how many files were as they are."""
+
+    index: SearchIndex
+    passages: int
+    files: int
+    unchanged: int
+    skipped: list[Skipped]
+
+
+class Embedding:
+    """Files to embed and where to; made before a model is loaded, so that what is wrong with either is said at once.
+
+    `append` adds to an index that is there (`old`): files that it has and that are as they were are left, those that
+    changed replaced. `overwrite` replaces an index. CorpusError for a path that is not there, FileExistsError and
+    FormatError for a place where no index can be.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], folder: str | os.PathLike[str], *, append: bool = False, overwrite: bool = False
+    ) -> None:
+        if isinstance(paths, (str, os.PathLike)):
+            raise TypeError(f"paths are a list of paths, not one {type(paths).__name__}: [path]")
+        if append and overwrite:
+            raise OptionError("append adds to an index, and overwrite replaces it: give one of them")
+        self._paths, self._folder, self._overwrite = [os.fspath(path) for path in paths], Path(folder), overwrite
+        self.old = SearchIndex.open(folder) if append else None
+        if not append:
+            check_place(self._folder, overwrite=overwrite)
+        self._found = list(sources.find(self._paths, leave_out=os.fspath(folder)))
+
+    def run(
+        self,
+        encoder: Encoder,
+        *,
+        model: str = "",
+        options: Options | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Outcome:
+        """Read and encode all, and write the index; `model` is the path or name that it keeps of the encoder.
+
+        `progress` is told the passages that are done. OptionError where the index is another model's, CorpusError
+        where there is no file to read; what could not be read comes back as `skipped`.
+        """
+        options = options or Options()
+        about = self._about(encoder, model, options)
+        made = builder.Builder(encoder, about, threads=options.threads, progress=progress)
+        taken: dict[str, str] = {}
+        skipped: list[Skipped] = []
+        unchanged = 0
+        for path in self._found:
+            read = path if isinstance(path, Skipped) else sources.read(path, options.field, options.input_errors)
+            if isinstance(read, Skipped):
+                skipped.append(read)
+            elif self.old is not None and self.old.sources.get(read.path) == read.sha256:
+                unchanged += 1
+            else:
+                made.add(len(taken), read.documents)
+                taken[read.path] = read.sha256
+        rows = made.rows()
+        if self.old is None:
+            if not taken:
+                raise CorpusError(self._nothing(skipped))
+            index = create(self._folder, about, taken, rows, overwrite=self._overwrite)
+        else:
+            index = self.old.with_rows(taken, rows) if taken else self.old
+        return Outcome(index, len(rows.vectors), len(taken), unchanged, skipped)
+
+    def _about(self, encoder: Encoder, model: str, options: Options) -> About:
+        if self.old is None:
+            return builder.about(encoder, model, tokens=options.tokens, overlap=options.overlap)
+        has = self.old.about
+        for name in ("tokens", "overlap"):
+            asked = getattr(options, name)
+            if asked not in (None, getattr(has, name)):
+                of = f"passages of {has.tokens} tokens with an overlap of {has.overlap}"
+                raise OptionError(f"{name} is {asked}, which does not fit the index: it has {of}")
+        builder.check(encoder, model, self.old)
+        return builder.about(encoder, has.model, tokens=has.tokens, overlap=has.overlap)
+
+    def _nothing(self, skipped: Sequence[Skipped]) -> str:
+        where = ", ".join(map(shown, self._paths))
+        first = f"; {shown(skipped[0].path)}: {skipped[0].reason}" if skipped else ""
+        return f"nothing to embed: there is no file in {where} that can be read{first}"
+
+
+def find(
+    index: SearchIndex,
+    encoder: Encoder,
+    queries: Sequence[str],
+    k: int = 5,
+    *,
+    ann: bool = False,
+    threads: int | None = None,
+) -> list[list[Hit]]:
+    """Return the k passages nearest to each query, the best first; `ann` asks the graph (see ann.py).
+
+    OptionError where the index is another model's.
+    """
+    if isinstance(queries, str):
+        raise TypeError("queries are a list of str, not one str: [query]")
+    builder.check(encoder, "the encoder given", index)
+    vectors = builder.encode_queries(encoder, queries, threads=threads)
+    if ann:
+        from tokkit.pipeline.search import ann as graph
+
+        nearest = graph.nearest(index, vectors, k)
+    else:
+        nearest = index.nearest(vectors, k, threads=threads)
+    rows, scores = nearest.rows.tolist(), nearest.scores.tolist()
+    return [index.hits(some, theirs) for some, theirs in zip(rows, scores, strict=True)]

@@ -1,0 +1,47 @@
+"""A passage and a query in, the stretch to show of it out: one line, where most words of the query are, no controls."""
+
+from __future__ import annotations
+
+import re
+
+WIDTH = 160
+"""Characters of a snippet: two lines of a terminal."""
+_WORD = re.compile(r"\w+")
+LEAST = 4
+"""Letters of a word that is looked for: shorter ones say little of what a text is about."""
+
+
+def printable(text: str) -> str:
+    r"""Return text on one line, white space as single spaces, and nothing in it that a terminal would obey.
+
+    >>> printable("a\n\tb \x1b[31m\ud800")
+    'a b �[31m�'
+    """
+    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+
+
+def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
+    """Return at most `width` characters of a passage, with "…" where more of it is.
+
+    >>> snippet("The cat sat. " * 9 + "A river bank.", "bank of a river", width=40)
+    '… cat sat. The cat sat. A river bank.'
+    """
+    line = printable(text)
+    if len(line) <= width:
+        return line
+    words = {word for word in _WORD.findall(query.casefold()) if len(word) >= LEAST}
+    found = [(m.start(), m[0].casefold()) for m in _WORD.finditer(line) if m[0].casefold() in words]
+    start, most = 0, 0
+    for i, (place, _) in enumerate(found):
+        here = len({word for at, word in found[i:] if at < place + width // 2})
+        if here > most:
+            start, most = place, here
+    # Some of what stands before belongs to it.
+    start = min(max(0, start - width // 3), len(line) - width + 2)
+    if start > 0:
+        start = line.find(" ", start) + 1 or start
+    room = width - 2 * (start > 0)
+    if start + room >= len(line):
+        return "… " * (start > 0) + line[start:]
+    end = line.rfind(" ", start + room // 2, start + room - 1)
+    return "… " * (start > 0) + line[start : end if end > 0 else start + room - 2].rstrip() + " …"

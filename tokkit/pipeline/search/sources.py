@@ -1,0 +1,115 @@
+"""Paths of files and folders in, the texts that stand in them out; and what was left out, with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tokkit.corpus import readers
+from tokkit.corpus.readers import InputErrors
+from tokkit.errors import CorpusError
+from tokkit.formats.files import KINDS
+
+SNIFFED = 1 << 13
+"""Characters that are looked at for a NUL, which no text has and nearly every other file."""
+
+
+class Document(NamedTuple):
+    """One text: of a .jsonl file the `record` of that number, from 1; of another all of it, and 0.
+
+    `offset` is where it begins in the file, in bytes (a byte-order mark is no part of it).
+    """
+
+    text: str
+    record: int = 0
+    offset: int = 0
+
+
+class Source(NamedTuple):
+    """A file that was read: its absolute path ("-" for stdin), and a sha256 of its texts."""
+
+    path: str
+    sha256: str
+    documents: list[Document]
+
+
+class Skipped(NamedTuple):
+    """A file that was not read, and why."""
+
+    path: str
+    reason: str
+
+
+def find(paths: Sequence[str], *, leave_out: str | None = None) -> Iterator[str | Skipped]:
+    """Yield the files that paths, globs and folders name, each once; those of folders sorted, without hidden ones.
+
+    Folders that are symbolic links are not entered, nor is the folder `leave_out`, where the index itself is. What a
+    folder holds that is no regular file comes as `Skipped`; CorpusError for a path that is not there.
+    """
+    seen: set[str] = set()
+    avoided = None if leave_out is None else os.path.realpath(leave_out)
+    for given in paths:
+        folders = given != "-" and os.path.isdir(given)
+        for path in _walk(given, avoided) if folders else readers.expand([given]):
+            if isinstance(path, str):
+                real = os.path.realpath(path) if path != "-" else path
+                if real in seen:
+                    continue
+                seen.add(real)
+            yield path
+
+
+def _walk(top: str, avoided: str | None) -> Iterator[str | Skipped]:
+    failed: list[OSError] = []
+    for folder, inner, names in os.walk(top, onerror=failed.append):
+        while failed:
+            yield _failed(failed.pop())
+        inner[:] = sorted(
+            name for name in inner if name[0] != "." and os.path.realpath(os.path.join(folder, name)) != avoided
+        )
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if name[0] != ".":
+                yield _kind(path) or path
+    while failed:
+        yield _failed(failed.pop())
+
+
+def _failed(error: OSError) -> Skipped:
+    return Skipped(os.fsdecode(error.filename), error.strerror or "it cannot be read")
+
+
+def _kind(path: str) -> Skipped | None:
+    """Say why a thing in a folder is not read: opening a pipe would wait for its other end."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return Skipped(path, error.strerror or "it cannot be read")
+    kind = next((kind for is_kind, kind in KINDS if is_kind(mode)), None)
+    return None if stat.S_ISREG(mode) else Skipped(path, kind or "no regular file")
+
+
+def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Source | Skipped:
+    """Return the texts of a file, as `tokkit.corpus` reads them, or why there are none: binary, not UTF-8, unreadable.
+
+    Nothing is read but text: the field of each record of .jsonl, and whole files else, decompressed.
+    """
+    digest = hashlib.sha256()
+    documents: list[Document] = []
+    corpus = readers.Corpus([path], unit="file", field=field, errors=errors)
+    try:
+        for block in corpus:
+            if b"\0" in block.data[:SNIFFED] and block.unit != "item":
+                return Skipped(path, "binary: it holds the byte 0")
+            for text in block.documents(errors):
+                record = len(documents) + 1 if block.unit == "item" else 0
+                documents.append(Document(text, record, block.offset if not record else 0))
+                digest.update(b"%d:" % len(text) + text.encode())
+    except CorpusError as error:
+        return Skipped(path, str(error).removeprefix(readers.shown(path)).lstrip(":, "))
+    except OSError as error:
+        return Skipped(path, error.strerror or str(error))
+    return Source(path if path == "-" else os.path.abspath(path), digest.hexdigest(), documents)

@@ -1,0 +1,169 @@
+"""Sentences in, vectors out: what a sentence model's folder says, run on this CPU, without padding."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit import nn
+from tokkit.errors import OptionError, ShapeError
+from tokkit.pipeline.encoder_model import EncoderModel
+from tokkit.pipeline.pooling import pool
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+    from tokkit.engine import Special
+    from tokkit.pipeline.modules import Modules
+
+Floats = NDArray[np.float32]
+BATCH_TOKENS = 4096
+"""Tokens whose states are in memory at once: 6 MB of 384 columns, of which each thread works on 256 at a time."""
+BATCH_TEXTS = 1024
+"""Texts that are made tokens at once."""
+LOG = logging.getLogger(__name__)
+
+
+class SentenceEncoder(EncoderModel):
+    """An encoder model that makes one vector of a text; `tokkit.pipeline.load` makes it from a folder."""
+
+    def __init__(self, *args: Any, modules: Modules, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._modules, self._told = modules, False
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a vector."""
+        dense = self._modules.dense
+        return dense[-1].columns if dense else self._plan.config.dim * len(self._modules.poolings)
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prompts that the model was trained with: name → text put before each text."""
+        return dict(self._modules.prompts)
+
+    def _identifying(self) -> list[Path]:
+        # What makes vectors of the states decides too.
+        root = self._modules.root
+        more = [root / "modules.json", root / "config_sentence_transformers.json"]
+        more += sorted(root.glob("sentence_*_config.json"))
+        more += [path for kind in ("config.json", "*.safetensors") for path in sorted(root.glob(f"[0-9]*_*/{kind}"))]
+        own = super()._identifying()
+        return own + [path for path in more if path.is_file() and path not in own]
+
+    def encode(
+        self,
+        sentences: Sequence[Text],
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        normalize: bool = True,
+        threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        truncate_dim: int | None = None,
+        special: Special = "all",
+    ) -> Floats:
+        """Return the vectors (n, dimension) of n texts, float32, in the order given.
+
+        Of each text the first `max_length` tokens are read; that one was cut is logged, once. Texts are packed one
+        behind another, about `batch_tokens` tokens at a time, which changes no bit of the result beyond rounding.
+        `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case).
+        `prompt`, or the model's prompt of the name `prompt_name`, is put before each text; without either the model's
+        default prompt, if it has one. `truncate_dim` keeps so many columns, before the length is made 1. `progress`
+        is called with (texts done, of how many). `special` rules special tokens written out in a text; "all" is what
+        other programs do with these models.
+
+        Raises TypeError for one text in the place of several, OptionError for options that cannot work.
+        """
+        if isinstance(sentences, (str, bytes, bytearray, memoryview)):
+            raise TypeError(f"encode takes a sequence of texts, not one {type(sentences).__name__}: encode([text])")
+        if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
+            raise OptionError(f"batch_tokens is {batch_tokens!r}; it is a number of at least 1")
+        kept = self._kept(truncate_dim)
+        texts = list(sentences)
+        words = self._prompt(prompt, prompt_name)
+        made = np.empty((len(texts), kept), dtype=np.float32)
+        with nn.threads(nn.current_threads() if threads is None else threads):
+            for first in range(0, len(texts), BATCH_TEXTS):
+                some = texts[first : first + BATCH_TEXTS]
+                self._encode_some(some, made[first : first + len(some)], words, special, batch_tokens)
+                if progress is not None:
+                    progress(first + len(some), len(texts))
+        if normalize or (self._modules.normalize and kept == self.dimension):
+            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), np.float32(1e-12))
+        return made
+
+    def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
+        """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure that the model names.
+
+        That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
+        """
+        x, y = (np.atleast_2d(np.asarray(v, dtype=np.float32)) for v in (a, b))
+        if x.shape[1:] != y.shape[1:] or x.ndim != 2:
+            raise ShapeError(f"the vectors have shapes {x.shape} and {y.shape}; they must be (n, d) and (m, d)")
+        measure = self._modules.similarity
+        if measure == "manhattan":
+            made = np.stack([-np.abs(y - row).sum(1) for row in x]) if len(x) else np.empty((0, len(y)))
+        elif measure == "euclidean":
+            made = np.stack([-np.linalg.norm(y - row, axis=1) for row in x]) if len(x) else np.empty((0, len(y)))
+        else:
+            if measure == "cosine":
+                x, y = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (x, y))
+            made = x @ y.T
+        return made.astype(np.float32, copy=False)
+
+    def _kept(self, truncate_dim: int | None) -> int:
+        if truncate_dim is None:
+            return self.dimension
+        if isinstance(truncate_dim, bool) or not isinstance(truncate_dim, int):
+            raise OptionError(f"truncate_dim is {truncate_dim!r}; it is a number of columns")
+        if not 1 <= truncate_dim <= self.dimension:
+            raise OptionError(f"truncate_dim is {truncate_dim}; the model's vectors have 1 to {self.dimension} columns")
+        return truncate_dim
+
+    def _prompt(self, prompt: str | None, name: str | None) -> str:
+        if prompt is not None:
+            return prompt
+        name = self._modules.default_prompt if name is None else name
+        if name is None:
+            return ""
+        if name not in self._modules.prompts:
+            known = ", ".join(map(repr, self._modules.prompts)) or "none"
+            raise OptionError(f"the model has no prompt {name!r}; it has {known}")
+        return self._modules.prompts[name]
+
+    def _encode_some(self, texts: list[Text], out: Floats, prompt: str, special: Special, batch_tokens: int) -> None:
+        if prompt:
+            texts = [prompt + (text if isinstance(text, str) else bytes(text).decode()) for text in texts]
+        packed = self._packer(texts, special=special, threads=nn.current_threads())
+        self._tell(packed.lengths)
+        without = 0
+        if prompt and not self._modules.include_prompt:
+            without = self._packer.n_prompt(prompt, special=special)
+        n, first = len(texts), 0
+        while first < n:
+            end = int(np.searchsorted(packed.starts, packed.starts[first] + batch_tokens, side="right")) - 1
+            end = min(max(end, first + 1), n)
+            a, b = packed.starts[first], packed.starts[end]
+            starts = packed.starts[first : end + 1] - a
+            types = None if packed.type_ids is None else packed.type_ids[a:b]
+            x = self.encoder.embeddings(packed.ids[a:b], starts, types)
+            self.encoder.run(x, starts)
+            vectors = pool(x, starts, self._modules.poolings, without=without)
+            for layer in self._modules.dense:
+                vectors = layer(vectors)
+            out[first:end] = vectors[:, : out.shape[1]]
+            first = end
+
+    def _tell(self, lengths: NDArray[np.int64]) -> None:
+        if not self._told and lengths.max(initial=0) > self.max_length:
+            self._told = True
+            LOG.warning(
+                "a text has %d tokens; the model reads %d of a text, and what follows is left out (said once)",
+                lengths.max(), self.max_length,
+            )  # fmt: skip

@@ -1,0 +1,107 @@
+"""The tensors of a file in, those of an encoder by our names out: checked against its configuration."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats.safetensors import Tensor
+from tokkit.pipeline.families import Plan, names
+
+FLOATS = ("F32", "F16", "BF16", "F64")
+OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+RELEASED_BYTES = 32 << 20
+"""So much of the mapped files is read before their pages are given back: packed copies take their place."""
+
+
+class Weights(Mapping[str, NDArray[Any]]):
+    """The tensors that an encoder needs, by our names: float32 when asked for, the table of words as it is stored.
+
+    Every name and shape is checked first. Reading a mapped tensor makes its pages part of this process; they are given
+    back after every RELEASED_BYTES, and by `release`.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], plan: Plan, where: str) -> None:
+        self._where, self._plan, self._handed = where, plan, 0
+        self._tensors = tensors
+        prefix = plan.family.prefix
+        self._prefix = prefix if any(name.startswith(prefix) for name in tensors) else ""
+        self._found = {ours: self._checked(name, shape) for ours, name, shape in names(plan)}
+        used = {id(tensor) for tensor in self._found.values()}
+        for name, tensor in tensors.items():
+            if id(tensor) not in used and not plan.known(name):
+                raise FormatError(
+                    f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this encoder, whose "
+                    f"configuration has {plan.config.n_layers} layers"
+                )
+
+    def _checked(self, name: str, shape: tuple[int, ...], prefix: str | None = None) -> Tensor:
+        full = (self._prefix if prefix is None else prefix) + name
+        tensor = self._tensors.get(full)
+        for new, old in OLD_NAMES.items():
+            if tensor is None and full.endswith(new):
+                tensor = self._tensors.get(full.removesuffix(new) + old)
+        if tensor is None:
+            raise FormatError(f"{self._where}: the tensor {full!r} is missing; by config.json its shape is {shape}")
+        if tensor.shape != shape:
+            raise FormatError(
+                f"{self._where}: the tensor {full!r} has shape {tensor.shape}; by config.json it is {shape}"
+            )
+        if tensor.dtype not in FLOATS:
+            raise FormatError(
+                f"{self._where}: the tensor {full!r} is of dtype {tensor.dtype}; {', '.join(FLOATS)} are read"
+            )
+        return tensor
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        tensor = self._found[name]
+        if name == "embeddings.word.weight":  # read row by row
+            return tensor.float32() if tensor.dtype == "F64" else tensor.data
+        self._handed += tensor.data.nbytes
+        if self._handed > RELEASED_BYTES:
+            self.release()
+        return tensor.float32()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the file has a head for masked tokens."""
+        return self._plan.head_name("dense.weight") in self._tensors
+
+    def head(self) -> dict[str, NDArray[np.float32]]:
+        """Return the tensors of the head for masked tokens; FormatError where one is missing or has another shape."""
+        found = {}
+        for ours, shape in self._plan.head_shapes().items():
+            name = self._plan.head_name(ours)
+            if ours == "bias" and name not in self._tensors:
+                # Files of some versions have the bias under the decoder's name alone.
+                name = name.removesuffix("bias") + "decoder.bias"
+            found[ours] = np.array(self._checked(name, shape, "").float32())
+        decoder = self._plan.head_name("decoder.weight")
+        if decoder in self._tensors:  # a matrix of its own, and not the table of words
+            found["decoder.weight"] = self._checked(decoder, (self._plan.vocab_size, self._plan.config.dim), "").data
+        return found
+
+    def release(self) -> None:
+        """Give back the pages of the mapped files; what is read again comes from the file again."""
+        self._handed = 0
+        for mapped in {id(m): m for m in map(_map_of, self._tensors.values()) if m is not None}.values():
+            if hasattr(mapped, "madvise"):
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _map_of(tensor: Tensor) -> mmap.mmap | None:
+    under: Any = tensor.data
+    while under is not None and not isinstance(under, mmap.mmap):
+        under = under.obj if isinstance(under, memoryview) else getattr(under, "base", None)
+    return under

@@ -1,0 +1,39 @@
+"""A name "org/name" in, the folder of its model out: from the hub's cache, or downloaded where that is asked.
+
+huggingface_hub (the extra `hub`) does the work: its cache, its HF_HOME, HF_ENDPOINT and HF_TOKEN.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokkit.errors import DownloadError
+
+PATTERNS = ["*.json", "*/config.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors", "*/model.safetensors"]
+"""What of a model is wanted: no pickles, and no weights of other programs."""
+
+
+def find(name: str, *, download: bool = False) -> str:
+    """Return the folder of a hub's model: that in the cache; `download` gets what is missing from the hub.
+
+    DownloadError where it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
+    """
+    from tokkit.registry.download import refuse_offline
+
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise DownloadError(
+            f"{name} is no folder here; to look for it on the hub, install huggingface_hub: pip install 'tokkit[hub]'"
+        ) from None
+    repo, _, revision = name.partition("@")
+    if download:
+        refuse_offline(name)
+        try:
+            return str(huggingface_hub.snapshot_download(repo, revision=revision or None, allow_patterns=PATTERNS))
+        except Exception as error:  # it has errors of its own, of requests, of httpx and of the system
+            raise DownloadError(f"{repo}: {str(error).strip().splitlines()[0] or type(error).__name__}") from None
+    found = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=revision or None)
+    if isinstance(found, str):
+        return str(Path(found).parent)
+    raise DownloadError(f"{name} is neither a folder nor in the hub's cache; load(name, download=True) gets it")
