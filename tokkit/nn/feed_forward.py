@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
+from tokkit._core.linear import PackedLinear
 from tokkit.nn.arrays import Floats, current_threads, floats, matrix, take
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.linear import Linear, buffer
@@ -27,6 +28,11 @@ class FeedForward:
         self._gate = gate
         self._up = Linear.of(taken, ("gate", "up") if gate else ("up",), kind=config.kind)
         self._down = Linear.of(taken, ("down",), kind=config.kind)
+
+    @property
+    def packed(self) -> tuple[PackedLinear, PackedLinear]:
+        """The matrices up (a gate's in front of it) and down."""
+        return self._up.packed, self._down.packed
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None) -> Floats:
         """Return (…, dim) for x (…, dim); + residual where given."""

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit._core.encoder import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, floats, under
+from tokkit.nn.arrays import Floats, current_threads, floats, under
 from tokkit.nn.attention import DistanceBias
 from tokkit.nn.config import TransformerConfig
+from tokkit.nn.encoder import check_config
 from tokkit.nn.feed_forward import FeedForward
 from tokkit.nn.kv_cache import KVCache
 from tokkit.nn.linear import Linear
@@ -45,6 +47,7 @@ class Layer:
             self.cross = MultiHeadAttention(config, under(weights, "cross."), memory_dim=memory_dim)
             parts.append("cross")
         self.norms = {part: make_norm(config, under(weights, f"{part}_norm.")) for part in parts}
+        self._whole = self._packed()
 
     def __call__(
         self,
@@ -61,11 +64,36 @@ class Layer:
         made = floats(x, "x")
         if memory is not None and self.cross is None:
             raise OptionError("this layer has no cross-attention; its configuration wants cross=True")
+        # The core shares sequences among threads; the parts one by one share a sequence too.
+        fits = made.ndim == 3 and made.shape[2] == self.config.dim and current_threads() <= len(made)
+        if self._whole is not None and memory is None and fits and not any(o is not None for o in options.values()):
+            return self._at_once(self._whole, made)
         made = self._with("attention", made, lambda y, more: self.attention(y, residual=more, **options))
         if self.cross is not None:
             cross, masked = self.cross, memory_padding_mask
             made = self._with("cross", made, lambda y, more: cross(y, memory, key_padding_mask=masked, residual=more))
         return self._with("feed_forward", made, lambda y, more: self.feed_forward(y, residual=more))
+
+    def _packed(self) -> PackedEncoder | None:
+        """Return what runs the whole layer in one call, where the core can: most of a short text's time is calls."""
+        attention, norms = self.attention.packed, [self.norms[part] for part in ("attention", "feed_forward")]
+        try:
+            check_config(self.config)
+        except OptionError:
+            return None
+        arrays = [array for norm in norms if isinstance(norm, LayerNorm) for array in (norm.weight, norm.bias)]
+        if attention is None or any(array is None for array in arrays):
+            return None
+        c = self.config
+        matrices = [*attention, *self.feed_forward.packed]
+        return PackedEncoder([[*matrices, *arrays]], heads=c.n_heads, dim=c.dim, activation=c.activation, eps=c.eps)
+
+    @staticmethod
+    def _at_once(encoder: PackedEncoder, x: Floats) -> Floats:
+        batch, length, dim = x.shape
+        made = np.array(x, order="C")  # a copy, which the core changes
+        encoder.run(made.reshape(-1, dim), np.arange(batch + 1) * length, threads=current_threads())
+        return made
 
     def _with(self, part: str, x: Floats, run: Any) -> Floats:
         norm = self.norms[part]

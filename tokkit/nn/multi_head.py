@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit._core.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take
 from tokkit.nn.attention import DistanceBias, attention
@@ -90,6 +91,11 @@ class MultiHeadAttention:
         out = np.empty((batch * length, c.dim), dtype=np.float32)
         result = self._o.rows(mixed, out, "identity", more).reshape(batch, length, c.dim)
         return (result, found[1]) if return_weights else result
+
+    @property
+    def packed(self) -> tuple[PackedLinear, PackedLinear] | None:
+        """The matrices of q, k and v as one, and of o; None for cross-attention."""
+        return None if self._joined is None else (self._joined.packed, self._o.packed)
 
     def _projected(self, x: Floats, memory: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
         # Queries (B, H, T, D), keys and values (B, G, S, D), each a view of one product's columns.
