@@ -298,9 +298,9 @@ def test_a_word_of_a_megabyte_costs_no_more_than_text() -> None:
     def best(text: str) -> float:
         times = []
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.thread_time()
             engine.encode_array(text)
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         return min(times)
 
     assert best(long) / len(long) <= 5 * best(normal) / len(normal)

@@ -1,6 +1,6 @@
 """The public names, for type checkers: `__init__.py` imports each when it is first used."""
 
-from tokkit.definition import BPE, AddedToken, Definition, Padding, Split, Truncation
+from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.errors import (
     ChatError,
@@ -14,6 +14,7 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
+from tokkit.length_rules import Padding, Truncation
 from tokkit.mixed import Mixed, align
 from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load

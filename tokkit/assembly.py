@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from tokkit.definition import BPE, Definition, Padding, Truncation
+from tokkit.definition import BPE, Definition
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
+from tokkit.length_rules import Padding, Truncation
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Postprocessor
 from tokkit.postprocessors.lengths import pad

@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokkit import formats
 from tokkit.decoding import Stream, decoding_of
-from tokkit.definition import Definition, Padding, Truncation
+from tokkit.definition import Definition
 from tokkit.engine import Engine, Special, engine_of, thread_count
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
     from tokkit.encoding import Encoding
+    from tokkit.length_rules import Padding, Truncation
     from tokkit.postprocessors.batch import Batch
 
 

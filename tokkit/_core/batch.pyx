@@ -5,6 +5,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_reserve, tk_worker
+from tokkit._core.id_blocks cimport Block
 from tokkit._core.special cimport SpecialMatcher, tk_special
 from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
@@ -33,7 +34,6 @@ cdef extern from "parts.h" nogil:
     void tk_parts_finish(tk_parts *parts, size_t number)
     void tk_parts_place(tk_parts *parts)
     size_t tk_parts_placed(tk_parts *parts)
-    size_t tk_parts_room(tk_parts *parts)
     void tk_parts_make_room(tk_parts *parts, size_t n_ids)
     void tk_parts_end(tk_parts *parts, int why)
     bint tk_parts_dropped(tk_parts *parts)
@@ -78,8 +78,7 @@ cdef class Batch:
     cdef list owners
     cdef list workers
     cdef object lock
-    cdef object ids               # uint32, room for what is expected
-    cdef uint32_t *out            # its items
+    cdef Block out                # the result: room for what is expected
     cdef Segment *segments
     cdef size_t n_segments
     cdef size_t segments_capacity
@@ -107,6 +106,7 @@ cdef class Batch:
     def __dealloc__(self):
         free(self.segments)
         free(self.parts.list)
+        free(self.out.ids)
 
     cdef object add(self, size_t number, bint cuts):
         # A text becomes a segment, or several.
@@ -159,7 +159,7 @@ cdef class Batch:
         """Encode parts until none is left. What is wrong with a text `result` says."""
         cdef Worker worker = self.encoder.take_worker()
         cdef tk_worker *w = &worker.state
-        cdef bint watches = threading.current_thread() is threading.main_thread()
+        cdef bint watches = threading.get_ident() == threading.main_thread().ident
         cdef size_t number = 0
         with self.lock:
             number = len(self.workers)
@@ -205,7 +205,7 @@ cdef class Batch:
     cdef void move(self, tk_worker *w, size_t number) noexcept nogil:
         cdef tk_part *part = self.parts.list + number
         if part.n_ids:
-            memcpy(self.out + part.place, w.ids + part.start, part.n_ids * sizeof(uint32_t))
+            memcpy(self.out.ids + part.place, w.ids + part.start, part.n_ids * sizeof(uint32_t))
             part.n_ids = 0  # `result` need not
 
     cdef bint encode(self, tk_worker *w, size_t number, size_t *bytes_, bint watches) except -1 nogil:
@@ -269,15 +269,12 @@ cdef class Batch:
     cdef object make_room(self):
         # For as many ids as the first part lets expect, and some more: `result` trims, or moves to a larger array.
         cdef double expected
-        cdef uint32_t[::1] items
         cdef size_t units = 0, k
         for k in range(self.parts.list[0].end):
             units += self.segments[k].length
         expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
-        self.ids = np.empty(<size_t> (expected * SPARE) + 1, dtype=np.uint32)
-        items = self.ids
-        self.out = &items[0]
-        tk_parts_make_room(&self.parts, items.shape[0])
+        self.out = self.encoder.pool.take(<size_t> (expected * SPARE) + 1)
+        tk_parts_make_room(&self.parts, self.out.capacity)
 
     def stop(self):
         """Let all threads leave as soon as they can; no result comes."""
@@ -289,7 +286,7 @@ cdef class Batch:
         Call it when no thread is in `run`.
         """
         cdef Worker worker
-        cdef uint32_t[::1] items
+        cdef Block moved
         cdef int64_t[::1] ends
         cdef size_t text = 0, total = 0, k
         if self.failed < self.parts.n:
@@ -304,22 +301,18 @@ cdef class Batch:
                 text += 1
             total += self.segments[k].n_ids
         ends[text] = total
-        if self.ids is None or total > tk_parts_room(&self.parts):
-            moved = np.empty(total, dtype=np.uint32)
-            if self.ids is not None:
-                moved[: self.parts.total] = self.ids[: self.parts.total]
-            self.ids = moved
-        else:
-            self.ids.resize(total, refcheck=False)
-        if total:
-            items = self.ids
-            self.out = &items[0]
+        if total > self.out.capacity:
+            moved = self.encoder.pool.take(total)
+            if self.parts.total:
+                memcpy(moved.ids, self.out.ids, self.parts.total * sizeof(uint32_t))
+            free(self.out.ids)
+            self.out = moved
         tk_parts_make_room(&self.parts, total)
         tk_parts_place(&self.parts)
         for k in range(self.parts.n):
             worker = self.workers[self.parts.list[k].worker]
             self.move(&worker.state, k)
-        return self.ids, offsets
+        return self.encoder.pool.array(&self.out.ids, &self.out.capacity, total), offsets
 
     def close(self):
         """Give back what the threads worked with. Call it when no thread is in `run`."""

@@ -5,10 +5,13 @@
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 import numpy as np
+
+cdef extern from "large_memory.h" nogil:
+    uint32_t *tk_ids_alloc(size_t count)
 
 cdef enum:
     MAX_BLOCKS = 256
@@ -49,7 +52,7 @@ cdef class BlockPool:
                     self.kept_ids -= found.capacity
                     return found
         found.capacity = n
-        found.ids = <uint32_t *> malloc(n * sizeof(uint32_t))
+        found.ids = tk_ids_alloc(n)
         if found.ids is NULL:
             raise MemoryError("not enough memory for the ids of a text")
         return found

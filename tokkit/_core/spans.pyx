@@ -177,18 +177,17 @@ def pairs(column) -> list:
 
 
 def ints(column) -> list:
-    """Return a contiguous array of uint32 as a list."""
+    """Return a contiguous array of uint32 or uint8 as a list."""
     cdef Py_buffer given
-    cdef const uint32_t *values
     cdef PyObject *item
+    cdef bint narrow = column.itemsize == 1
     cdef Py_ssize_t i, n, shared = share_ints()
     PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
     try:
-        values = <const uint32_t *> given.buf
-        n = given.len // <Py_ssize_t> sizeof(uint32_t)
+        n = given.len // <Py_ssize_t> (1 if narrow else sizeof(uint32_t))
         made = PyList_New(n)
         for i in range(n):
-            item = as_int(values[i], shared)
+            item = as_int((<uint8_t *> given.buf)[i] if narrow else (<uint32_t *> given.buf)[i], shared)
             if item is NULL:
                 raise MemoryError
             PyList_SET_ITEM(made, i, item)

@@ -10,12 +10,15 @@ import codecs
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tokkit.definition import Definition, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
 from tokkit.formats import files
 from tokkit.formats.files import show, write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["FORMATS", "read", "write", "write_atomically"]
 
@@ -55,61 +58,66 @@ def read(
     `lowercase` serves vocab.txt, in place of what a tokenizer_config.json or a tokenizer.json beside it says.
     FormatError names the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
     """
-    path = Path(path)
+    # Paths are text here: pathlib takes as long to import as a small vocabulary to load.
+    path = os.fspath(path)
+    if not isinstance(path, str):
+        raise TypeError(f"a path is a str or an os.PathLike of str, not {type(path).__name__}")
     if pattern is not None and not isinstance(pattern, str):
         raise OptionError(f"pattern is a str, not {type(pattern).__name__}")
     if lowercase is not None and not isinstance(lowercase, bool):
         raise OptionError(f"lowercase is True, False or None, not {lowercase!r}")
     try:
-        path = _in_directory(path) if path.is_dir() else path
+        path = _in_directory(path) if os.path.isdir(path) else path
         return _read(path, pattern, special_tokens, lowercase)
     except (FormatError, VocabError, OptionError) as error:
         raise _at(path, error) from None
 
 
-def _at(path: Path, error: TokkitError) -> TokkitError:
+def _at(path: str | os.PathLike[str], error: TokkitError) -> TokkitError:
     """Return the error with the file in front of its message."""
     return type(error)(f"{show(path)}: {error}")
 
 
-def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None) -> Definition:
+def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None) -> Definition:
+    name = os.path.basename(path)
+    suffix = os.path.splitext(name)[1]
     # A format's module is imported where it is needed: each costs more to import than a small file to read.
     with files.open_regular(path) as file:
-        if path.name == BERT or _BERT_LINE.match(file.peek(16)):
+        if name == BERT or _BERT_LINE.match(file.peek(16)):
             return _read_bert(files.read_all(file), path, pattern, special, lowercase)
         if lowercase is not None:
             raise OptionError(f"lowercase= is for a {BERT}; what else can be read states its own")
-        if path.suffix.lower() == ".gguf" or file.peek(4).startswith(b"GGUF"):
+        if suffix.lower() == ".gguf" or file.peek(4).startswith(b"GGUF"):
             from tokkit.formats import gguf
 
             return gguf.read(file, pattern=pattern, special_tokens=special)
         data = files.read_all(file)
     head = data[:4096].removeprefix(codecs.BOM_UTF8).lstrip()
-    if path.name in MERGES:
+    if name in MERGES:
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
-    if path.suffix == ".tiktoken" or (path.suffix != ".json" and _RANK_LINE.match(data[:65536])):
+    if suffix == ".tiktoken" or (suffix != ".json" and _RANK_LINE.match(data[:65536])):
         from tokkit.formats import tiktoken
 
         return tiktoken.read(data, pattern=pattern, special_tokens=special)
-    if path.suffix == ".json" or head.startswith(b"{"):
+    if suffix == ".json" or head.startswith(b"{"):
         from tokkit.formats import strict_json, tekken, tokenizer_json
 
-        if pattern is None and path.name not in VOCABS and (definition := tokenizer_json.read_packed(data)) is not None:
+        if pattern is None and name not in VOCABS and (definition := tokenizer_json.read_packed(data)) is not None:
             return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
         value = strict_json.loads(data)
         is_table = isinstance(value, dict) and "model" not in value
-        if path.name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
+        if name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
             return _read_pair(path, _beside(path, MERGES), pattern, special)
-        name, from_json = "tokenizer.json", tokenizer_json.from_json
+        kind, from_json = "tokenizer.json", tokenizer_json.from_json
         if tekken.is_tekken(value):
-            name, from_json = "tekken.json", tekken.from_json
+            kind, from_json = "tekken.json", tekken.from_json
         if pattern is not None:
-            raise OptionError(f"pattern= was given, but a {name} states its own")
+            raise OptionError(f"pattern= was given, but a {kind} states its own")
         definition = from_json(value)
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
-    if _PIECE.match(data) or (path.suffix == SENTENCEPIECE and data[:1] in _FIELDS):
+    if _PIECE.match(data) or (suffix == SENTENCEPIECE and data[:1] in _FIELDS):
         return _read_sentencepiece(data, pattern, special)
     from tokkit.formats import unsupported
 
@@ -118,13 +126,13 @@ def _read(path: Path, pattern: str | None, special: Mapping[str, int] | None, lo
 
 
 def _read_bert(
-    data: bytes, path: Path, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None
+    data: bytes, path: str, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None
 ) -> Definition:
     from tokkit.formats import bert_vocab
 
     if pattern is not None:
         raise OptionError(f"pattern= was given, but a {BERT} goes with BERT's pretokenizer")
-    definition = bert_vocab.read(data, path.parent, lowercase=lowercase)
+    definition = bert_vocab.read(data, os.path.dirname(path), lowercase=lowercase)
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
 
@@ -142,38 +150,38 @@ def _refuse_foreign(what: str | None) -> None:
         raise FormatError(f"{what}: not supported yet; {SUPPORTED} can be read")
 
 
-def _in_directory(path: Path) -> Path:
+def _in_directory(path: str) -> str:
     """Return the file of a directory: tokenizer.json, vocab.json, tekken.json, the only rank file, or only GGUF."""
     names = sorted(os.listdir(path))
     if "tokenizer.json" in names:
-        return path / "tokenizer.json"
+        return os.path.join(path, "tokenizer.json")
     vocab = next((name for name in VOCABS if name in names), None)
     if vocab and any(name in names for name in MERGES):
-        return path / vocab
+        return os.path.join(path, vocab)
     for name in ("tekken.json", BERT):
         if name in names:
-            return path / name
+            return os.path.join(path, name)
     for suffix in (".tiktoken", SENTENCEPIECE, ".gguf"):
         found = [name for name in names if name.endswith(suffix)]
         if len(found) == 1:
-            return path / found[0]
+            return os.path.join(path, found[0])
     seen = ", ".join(show(name) for name in names[:8]) + (", …" if len(names) > 8 else "")
     raise FormatError(f"no tokenizer in this directory: {SUPPORTED} can be read; it holds {seen or 'nothing'}")
 
 
-def _beside(path: Path, names: tuple[str, ...]) -> Path:
+def _beside(path: str, names: tuple[str, ...]) -> str:
     for name in names:
-        if (path.parent / name).exists():
-            return path.parent / name
+        if os.path.exists(found := os.path.join(os.path.dirname(path), name)):
+            return found
     raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is not beside it")
 
 
-def _read_pair(vocab: Path, merges: Path, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
+def _read_pair(vocab: str, merges: str, pattern: str | None, special: Mapping[str, int] | None) -> Definition:
     from tokkit.formats import gpt2
 
-    added = vocab.parent / gpt2.ADDED
+    added = os.path.join(os.path.dirname(vocab), gpt2.ADDED)
     data = None
-    if special is None and added.exists():
+    if special is None and os.path.exists(added):
         try:
             data = files.read_bytes(added)
         except FormatError as error:
@@ -192,6 +200,8 @@ def write(
     normalized. FormatError where the format cannot hold the definition with equal ids: nothing is written then.
     `overwrite=False` raises FileExistsError where a file exists; pipes and devices are written to.
     """
+    from pathlib import Path
+
     path = Path(path)
     chosen = _format_of(path) if format is None else format
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ _SETTINGS = (
 """Of tokenizer_config.json, with the normalizer's fields that they are."""
 
 
-def read(data: bytes, folder: Path | None = None, *, lowercase: bool | None = None) -> Definition:
+def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase: bool | None = None) -> Definition:
     """Return the definition of a vocab.txt; `folder` is where other files may stand beside it.
 
     Lines end in LF or CR LF. As in transformers, an empty line uses up an id that no token has then, and of two lines
@@ -85,9 +86,9 @@ def _template(ids: dict[str, int]) -> Template | None:
     return Template.parse("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", named)
 
 
-def _normalizer(folder: Path | None, lowercase: bool | None) -> BertNormalizer:
+def _normalizer(folder: str | os.PathLike[str] | None, lowercase: bool | None) -> BertNormalizer:
     """Return the normalizer that the files in a folder ask for; `lowercase` goes before what they say of that."""
-    found = _stated(folder) if folder is not None else None
+    found = _stated(Path(folder)) if folder is not None else None
     made = found or BertNormalizer()
     return made if lowercase is None else replace(made, lowercase=lowercase)
 

@@ -8,7 +8,6 @@ import os
 import stat
 from collections.abc import Iterable
 from io import BufferedReader
-from pathlib import Path
 
 from tokkit.errors import FormatError
 
@@ -34,16 +33,16 @@ def show(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def open_regular(path: Path, expected: str = "a tokenizer file") -> BufferedReader:
+def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file") -> BufferedReader:
     """Open a regular file for reading; FormatError for any other kind."""
-    mode = path.stat().st_mode
+    mode = os.stat(path).st_mode
     for is_kind, kind in KINDS:
         if is_kind(mode):
             raise FormatError(f"{kind}, where {expected} was expected")
-    return path.open("rb")
+    return open(path, "rb")
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return what a regular file holds; FormatError for any other kind, an empty file, or one above MAX_BYTES."""
     with open_regular(path) as file:
         return read_all(file)

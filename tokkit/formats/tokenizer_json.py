@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tokkit.definition import BPE, Definition, Padding, Split, Truncation
+from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.strict_json import Section
+from tokkit.length_rules import Padding, Truncation
 from tokkit.sentencepiece_model import SentencePieceModel
 
 NULL = type(None)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 BATCH_TOKENS = 4096
 """Tokens whose states are in memory at once: 6 MB of 384 columns, of which each thread works on 256 at a time."""
+LARGE_TOKENS = 1024
+"""Tokens of a batch behind which the pages of mapped files are given back: they take 1/100 of its time to come again."""
 BATCH_TEXTS = 1024
 """Texts that are made tokens at once."""
 LOG = logging.getLogger(__name__)
@@ -155,10 +157,14 @@ class SentenceEncoder(EncoderModel):
             x = self.encoder.embeddings(packed.ids[a:b], starts, types)
             self.encoder.run(x, starts)
             vectors = pool(x, starts, self._modules.poolings, without=without)
+            del x  # before the next batch's
             for layer in self._modules.dense:
                 vectors = layer(vectors)
             out[first:end] = vectors[:, : out.shape[1]]
             first = end
+            if b - a > LARGE_TOKENS:
+                # The rows of the table of words that were read: the pages around them came along.
+                self._weights.release()
 
     def _tell(self, lengths: NDArray[np.int64]) -> None:
         if not self._told and lengths.max(initial=0) > self.max_length:

@@ -15,7 +15,7 @@ from tokkit.pipeline.families import Plan, names
 
 FLOATS = ("F32", "F16", "BF16", "F64")
 OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-RELEASED_BYTES = 32 << 20
+RELEASED_BYTES = 8 << 20
 """So much of the mapped files is read before their pages are given back: packed copies take their place."""
 
 

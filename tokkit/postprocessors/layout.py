@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.definition import Truncation, is_text
+from tokkit.columns import filled
+from tokkit.definition import is_text
 from tokkit.encoding import Encoding, Overflow, added, joined
 from tokkit.errors import OptionError
+from tokkit.length_rules import Truncation
 from tokkit.postprocessors.lengths import truncate
 from tokkit.postprocessors.trimming import Spaces, Trim, trimmed
 from tokkit.vocab import MAX_ID
@@ -160,6 +162,8 @@ def _joined(
     """
 
     def columns(name: str) -> list[Any]:
+        if name != "type_ids" and name != "offsets":
+            return [part.column(name) for part in parts]
         return [_column(part, place, name, spaces) for part, place in zip(parts, places, strict=True)]
 
     return joined(parts, ranges=ranges, columns=columns, overflow=overflow)
@@ -169,7 +173,7 @@ def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -
     """Return a column of what stands in a place."""
     if isinstance(place, Text):
         if name == "type_ids":
-            return np.full(len(encoding), place.type_id, dtype=np.uint32)
+            return filled(len(encoding), place.type_id, np.uint32)
         if name == "offsets" and place.trims:
             return trimmed(encoding, place.trims, spaces)
     return encoding.column(name)

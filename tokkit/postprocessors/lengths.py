@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import Padding, Truncation
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
+from tokkit.length_rules import Padding, Truncation
 
 Lengths = NDArray[np.int64]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokkit.errors import PatternError
-from tokkit.matching import as_of_version
 
 if TYPE_CHECKING:
     import regex
@@ -62,7 +61,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
     Text between matches is dropped, or kept as pieces of its own. A pattern that takes too long: PatternError.
     """
     timeout = _seconds(text)
-    text = as_of_version(pattern, text)
+    text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     last = 0
     try:
@@ -91,7 +90,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """
     search = compile_pattern(pattern).search
     seconds = _seconds(text)
-    text = as_of_version(pattern, text)
+    text = _as_of_version(pattern, text)
     deadline = time.monotonic() + seconds
     found: list[tuple[int, int]] = []
     at, last = 0, -1
@@ -109,6 +108,12 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
             found.append((start, end))
             at = last = end
     return found
+
+
+def _as_of_version(pattern: str, text: str) -> str:
+    from tokkit.matching import as_of_version  # no tokenizer that the C core splits for needs it
+
+    return as_of_version(pattern, text)
 
 
 def _seconds(text: str) -> float:

@@ -68,10 +68,6 @@ static inline size_t tk_parts_placed(tk_parts *parts) {
     return atomic_load_explicit(&parts->placed, memory_order_acquire);
 }
 
-static inline size_t tk_parts_room(tk_parts *parts) {
-    return atomic_load_explicit(&parts->room, memory_order_relaxed);
-}
-
 static inline void tk_parts_make_room(tk_parts *parts, size_t n_ids) {
     atomic_store_explicit(&parts->room, n_ids, memory_order_release);
 }

@@ -48,39 +48,60 @@ TK_INLINE void softmax(const tk_row_work *w, size_t from, size_t to, const int l
 static void rows_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 0); }
 static void rows_log_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 1); }
 
-TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
+/* `n` rows from r on at once: while one waits for its sums, the other goes on (a row alone takes a fifth more). */
+TK_INLINE void normalise_some(const tk_row_work *w, size_t r, const int n, const int centred) {
     const vf one = v_set1(1), zero = v_set1(0);
-    for (size_t r = from; r < to; r++) {
-        const float *x = w->x + (ptrdiff_t)r * w->x_step;
-        const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
-        float *y = w->y + (ptrdiff_t)r * w->y_step, *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : y;
-        /* Two sums that take turns: one would wait for itself. */
-        vf sum = zero, turn = zero, square = zero, mean = zero;
-        if (other) {
-            FOR_VECTORS(w->m, {
-                vf v = v_add(LOAD(x), LOAD(other)), next = v_add(turn, v);
-                turn = sum, sum = next;
-                STORE(sums, v);
-            })
-            x = sums;
-        } else if (centred) {
-            FOR_VECTORS(w->m, {
-                vf next = v_add(turn, LOAD(x));
-                turn = sum, sum = next;
-            })
-        }
-        if (centred) mean = v_set1(v_sum(v_add(sum, turn)) / (float)w->m);
-        turn = zero;
+    const float part = 1 / (float)w->m;
+    const float *x[2], *other[2];
+    float *y[2], *sums[2];
+    /* Two sums that take turns: one would wait for itself. */
+    vf sum[2], turn[2], mean[2], by[2];
+    for (int k = 0; k < n; k++) {
+        ptrdiff_t row = (ptrdiff_t)r + k;
+        x[k] = w->x + row * w->x_step;
+        other[k] = w->other ? w->other + row * w->other_step : NULL;
+        y[k] = w->y + row * w->y_step;
+        sums[k] = w->sum ? w->sum + row * w->sum_step : y[k];
+        sum[k] = turn[k] = mean[k] = zero;
+    }
+    if (w->other) {
         FOR_VECTORS(w->m, {
-            vf v = ONLY(v_sub(LOAD(x), mean), 0), next = v_fma(v, v, turn);
-            turn = square, square = next;
+            for (int k = 0; k < n; k++) {
+                vf v = v_add(LOAD(x[k]), LOAD(other[k])), next = v_add(turn[k], v);
+                turn[k] = sum[k], sum[k] = next;
+                STORE(sums[k], v);
+            }
         })
-        vf by = v_set1(1 / sqrtf(v_sum(v_add(square, turn)) / (float)w->m + w->eps));
+        for (int k = 0; k < n; k++) x[k] = sums[k];
+    } else if (centred) {
         FOR_VECTORS(w->m, {
-            vf v = v_mul(v_sub(LOAD(x), mean), by);
-            STORE(y, v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero));
+            for (int k = 0; k < n; k++) {
+                vf next = v_add(turn[k], LOAD(x[k]));
+                turn[k] = sum[k], sum[k] = next;
+            }
         })
     }
+    for (int k = 0; k < n; k++) {
+        if (centred) mean[k] = v_set1(v_sum(v_add(sum[k], turn[k])) * part);
+        sum[k] = turn[k] = zero;
+    }
+    FOR_VECTORS(w->m, {
+        for (int k = 0; k < n; k++) {
+            vf v = ONLY(v_sub(LOAD(x[k]), mean[k]), 0), next = v_fma(v, v, turn[k]);
+            turn[k] = sum[k], sum[k] = next;
+        }
+    })
+    for (int k = 0; k < n; k++) by[k] = v_set1(1 / sqrtf(v_sum(v_add(sum[k], turn[k])) * part + w->eps));
+    FOR_VECTORS(w->m, {
+        vf weight = w->weight ? LOAD(w->weight) : one, bias = w->bias ? LOAD(w->bias) : zero;
+        for (int k = 0; k < n; k++) STORE(y[k], v_fma(v_mul(v_sub(LOAD(x[k]), mean[k]), by[k]), weight, bias));
+    })
+}
+
+TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
+    /* Rows may lie in one another's place (y in x's), but not two rows of one array: then pairs are safe. */
+    for (; from + 2 <= to; from += 2) normalise_some(w, from, 2, centred);
+    if (from < to) normalise_some(w, from, 1, centred);
 }
 static void rows_layer_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 1); }
 static void rows_rms_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 0); }

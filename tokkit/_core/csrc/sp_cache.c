@@ -1,61 +1,23 @@
 /* The bytes of a unit in, its ids out: see sp_cache.h. */
-#if defined(__linux__)
-#define _GNU_SOURCE
-#endif
 #include "sp_cache.h"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "large_memory.h"
 
-enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+enum { LINE = TK_LINE_BYTES };
 enum { MOST_SPILT = 1 << 21 }; /* ids of units that have more than an entry holds: then all is forgotten */
 
 /* ---- memory */
-
-static void *map_lines(size_t bytes, size_t *mapped) {
-    *mapped = 0;
-#if defined(__linux__)
-    if (bytes >= HUGE_PAGE) {
-        uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p != MAP_FAILED) {
-            size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
-            if (head) munmap(p, head);
-            if (head < HUGE_PAGE) munmap(p + head + bytes, HUGE_PAGE - head);
-            (void)madvise(p + head, bytes, MADV_HUGEPAGE); /* an entry is found at random: most of that is its page */
-            *mapped = bytes;
-            return p + head;
-        }
-    }
-#endif
-    return tk_calloc(bytes + LINE, 1);
-}
-
-static void unmap_lines(void *block, size_t mapped) {
-#if defined(__linux__)
-    if (mapped) {
-        munmap(block, mapped);
-        return;
-    }
-#endif
-    (void)mapped;
-    free(block);
-}
-
-static void *aligned_lines(void *block) { return (void *)(((uintptr_t)block + LINE - 1) & ~(uintptr_t)(LINE - 1)); }
 
 enum { FIRST_UNITS = 1 << 15 };
 
 /* A table of so many entries, two to a line; `cache` keeps what it has if there is no memory. */
 static int make_entries(tk_sp_cache *cache, size_t units) {
-    size_t lines = 1, mapped;
+    size_t lines = 1;
     while (lines <= units / 4) lines *= 2;
     if (lines > (size_t)PTRDIFF_MAX / LINE / 2) return TK_NO_MEMORY;
-    void *block = map_lines(lines * LINE, &mapped);
-    if (!block) return TK_NO_MEMORY;
-    cache->block = block;
-    cache->mapped = mapped;
-    cache->entries = aligned_lines(block);
+    void *entries = tk_table_alloc(lines * LINE);
+    if (!entries) return TK_NO_MEMORY;
+    cache->entries = entries;
     cache->mask = lines - 1;
     return TK_OK;
 }
@@ -65,15 +27,14 @@ int tk_sp_cache_init(tk_sp_cache *cache, size_t units) {
     while (n_long <= units / 16) n_long *= 2;
     cache->most = units;
     cache->long_mask = n_long - 1;
-    cache->long_block = map_lines(n_long * sizeof(tk_sp_long_entry), &cache->long_mapped);
-    if (!cache->long_block) return TK_NO_MEMORY;
-    cache->long_entries = aligned_lines(cache->long_block);
+    cache->long_entries = tk_table_alloc(n_long * sizeof(tk_sp_long_entry));
+    if (!cache->long_entries) return TK_NO_MEMORY;
     return make_entries(cache, units < FIRST_UNITS ? units : FIRST_UNITS);
 }
 
 void tk_sp_cache_free(tk_sp_cache *cache) {
-    unmap_lines(cache->block, cache->mapped);
-    unmap_lines(cache->long_block, cache->long_mapped);
+    tk_table_free(cache->entries, (cache->mask + 1) * LINE);
+    tk_table_free(cache->long_entries, (cache->long_mask + 1) * sizeof *cache->long_entries);
     free(cache->spilt);
     memset(cache, 0, sizeof *cache);
 }
@@ -112,7 +73,7 @@ void tk_sp_cache_grow(tk_sp_cache *cache) {
         const tk_sp_entry *e = old.entries + k;
         if (e->high) *place_for(cache, tk_sp_line_of(cache, e->low, e->high & ~TK_SP_SPILT)) = *e;
     }
-    unmap_lines(old.block, old.mapped);
+    tk_table_free(old.entries, (old.mask + 1) * LINE);
 }
 
 int tk_sp_cache_learn(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit) {

@@ -98,8 +98,6 @@ typedef struct {
 } tk_sp_long_entry;
 
 typedef struct {
-    void *block, *long_block;
-    size_t mapped, long_mapped;
     tk_sp_entry *entries; /* two in a line of 64 bytes */
     tk_sp_long_entry *long_entries;
     size_t mask, long_mask; /* of lines; of entries */

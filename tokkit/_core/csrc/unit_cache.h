@@ -32,8 +32,6 @@ typedef struct {
 /* All zero is a cache that is off. */
 typedef struct {
     tk_unit *units; /* [mask + 1], aligned to cache lines */
-    void *block;    /* where they lie in, */
-    size_t mapped;  /* and how many bytes of it, if it is the system's and not malloc's */
     size_t mask, n;
     unsigned turn;
     uint64_t misses;

@@ -1,15 +1,7 @@
 /* Seeding, finding, learning and growing: see word_cache.h. */
-#if defined(__linux__)
-#define _GNU_SOURCE
-#endif
 #include "word_cache.h"
 
-#include <stdlib.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-#define HUGE_PAGE ((size_t)2 << 20)
+#include "large_memory.h"
 
 enum {
     SEEDS_AHEAD = 32, /* words whose lines are fetched together while seeding */
@@ -20,34 +12,6 @@ enum {
     MAX_LONG_BYTES = 8 << 20,   /* or their bytes reach this, */
     MAX_ARENA_IDS = 4 << 20,    /* or an arena of ids this */
 };
-
-/* Zeroed memory for a table that is read at random: in huge pages where the system has them, asked for before
-   first touch. Large blocks come straight from the system, which zeroes them once. */
-static void *table_alloc(size_t bytes) {
-#if defined(__linux__)
-    if (bytes >= HUGE_PAGE) {
-        uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED) return NULL;
-        size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
-        if (head) munmap(p, head);
-        if (head < HUGE_PAGE) munmap(p + head + bytes, HUGE_PAGE - head);
-        (void)madvise(p + head, bytes, MADV_HUGEPAGE);
-        return p + head;
-    }
-#endif
-    return tk_calloc(bytes, 1);
-}
-
-static void table_free(void *table, size_t bytes) {
-#if defined(__linux__)
-    if (bytes >= HUGE_PAGE) {
-        if (table) munmap(table, bytes);
-        return;
-    }
-#endif
-    (void)bytes;
-    free(table);
-}
 
 enum { LINE = 1 << TK_LINE_SHIFT };
 _Static_assert(LINE == 2 * sizeof(tk_word), "a line is two entries");
@@ -114,7 +78,7 @@ static int grow(tk_cache *c) {
     if (c->line_bits >= c->max_line_bits) return 0;
     tk_word *old = c->words;
     size_t n = slots(c);
-    tk_word *words = table_alloc(2 * n * sizeof *words);
+    tk_word *words = tk_table_alloc(2 * n * sizeof *words);
     if (!words) return 0;
     set_words(c, words, c->line_bits + 1);
     for (size_t i = 0; i < n; i++) {
@@ -123,7 +87,7 @@ static int grow(tk_cache *c) {
         tk_key_hash(&key);
         *locate(c, &key) = old[i];
     }
-    table_free(old, n * sizeof *old);
+    tk_table_free(old, n * sizeof *old);
     return 1;
 }
 
@@ -157,13 +121,13 @@ static int put_long(tk_cache *c, const uint8_t *bytes, size_t n, const uint32_t 
 static int grow_long(tk_cache *c) {
     size_t n = c->long_mask + 1;
     if (n >= MAX_LONG_SLOTS) return 0;
-    tk_long_word *old = c->long_words, *grown = table_alloc(2 * n * sizeof *grown);
+    tk_long_word *old = c->long_words, *grown = tk_table_alloc(2 * n * sizeof *grown);
     if (!grown) return 0;
     c->long_words = grown;
     c->long_mask = 2 * n - 1;
     for (size_t i = 0; i < n; i++)
         if (old[i].length) *locate_long(c, c->bytes + old[i].bytes, old[i].length, old[i].hash) = old[i];
-    table_free(old, n * sizeof *old);
+    tk_table_free(old, n * sizeof *old);
     return 1;
 }
 
@@ -219,8 +183,8 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
     while (max_words && ((size_t)1 << c->max_line_bits) < seeds + max_words) c->max_line_bits++;
     c->learns = max_words > 0;
     c->long_mask = long_slots - 1;
-    set_words(c, table_alloc(slots(c) * sizeof *c->words), c->line_bits);
-    c->long_words = table_alloc(long_slots * sizeof *c->long_words);
+    set_words(c, tk_table_alloc(slots(c) * sizeof *c->words), c->line_bits);
+    c->long_words = tk_table_alloc(long_slots * sizeof *c->long_words);
     int status = c->words && c->long_words ? seed(c) : TK_NO_MEMORY;
     if (status == TK_OK) status = seed_long(c);
     c->n_seeds = c->n_words;
@@ -231,8 +195,8 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
 }
 
 void tk_cache_free(tk_cache *c) {
-    if (c->words) table_free(c->words, slots(c) * sizeof *c->words);
-    if (c->long_words) table_free(c->long_words, (c->long_mask + 1) * sizeof *c->long_words);
+    tk_table_free(c->words, slots(c) * sizeof *c->words);
+    tk_table_free(c->long_words, (c->long_mask + 1) * sizeof *c->long_words);
     free(c->many.ids);
     free(c->bytes);
     free(c->long_ids.ids);

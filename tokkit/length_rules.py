@@ -1,0 +1,67 @@
+"""How long an encoding may be and has to be, as data: `Truncation` and `Padding`.
+
+Apart from definition.py because loading a tokenizer that has neither, as most do, should not pay for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tokkit.definition import checked_int, is_text
+from tokkit.errors import OptionError
+
+
+def _checked_choice(owner: str, name: str, value: object, *choices: str) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise OptionError(f"{owner}: {name} is {value!r}; it must be one of {', '.join(choices)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """How an encoding that is longer than `max_length`, special tokens counted, is cut.
+
+    `strategy` says which text of a pair loses tokens: "longest_first" (both down to a half, so that a short one is
+    kept whole), "only_first" or "only_second". What is cut off overflows in parts, each of which begins with the
+    last `stride` tokens of the part before. With the direction "left", the end of the text is what is kept.
+    """
+
+    max_length: int
+    strategy: Literal["longest_first", "only_first", "only_second"] = "longest_first"
+    stride: int = 0
+    direction: Literal["left", "right"] = "right"
+
+    def __post_init__(self) -> None:
+        checked_int("truncation", "max_length", self.max_length, most=(1 << 63) - 1)
+        checked_int("truncation", "stride", self.stride, most=(1 << 63) - 1)
+        _checked_choice("truncation", "strategy", self.strategy, "longest_first", "only_first", "only_second")
+        _checked_choice("truncation", "direction", self.direction, "left", "right")
+        if self.stride and self.stride >= self.max_length:
+            raise OptionError(
+                f"truncation: the stride is {self.stride}, and must be less than max_length, {self.max_length}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Padding:
+    """How encodings are filled up: to the longest of their batch (`length=None`), or to at least `length` tokens.
+
+    The length is rounded up to a multiple of `pad_to_multiple_of`, where that is given and not 0.
+    """
+
+    length: int | None = None
+    direction: Literal["left", "right"] = "right"
+    pad_to_multiple_of: int | None = None
+    pad_id: int = 0
+    pad_type_id: int = 0
+    pad_token: str = "[PAD]"
+
+    def __post_init__(self) -> None:
+        for name in ("length", "pad_to_multiple_of"):
+            if getattr(self, name) is not None:
+                checked_int("padding", name, getattr(self, name), most=(1 << 31) - 1)
+        _checked_choice("padding", "direction", self.direction, "left", "right")
+        checked_int("padding", "pad_id", self.pad_id)
+        checked_int("padding", "pad_type_id", self.pad_type_id)
+        if not is_text(self.pad_token):
+            raise OptionError(f"padding: pad_token is {self.pad_token!r}; it must be text")
