@@ -231,6 +231,17 @@ def test_similarities_are_drawn(run: Run, notes: list[str]) -> None:
     assert run("model", "similarity", *many, "--model", "model-0", "--plot", "n.png").exit_code == 0
 
 
+def test_a_graph_is_made_where_it_is_asked_for(run: Run, notes: list[str]) -> None:
+    pytest.importorskip("usearch.index", reason="usearch is not installed: pip install '.[ann]'")
+    embed(run)
+    refused = run("model", "search", "index", "heron river", "--ann")
+    assert (refused.exit_code, "has no graph; embed with --ann" in refused.stderr) == (1, True)
+    assert run("model", "embed", "notes", "-o", "index", "--append", "--ann").exit_code == 0
+    assert Path("index/vectors-1.usearch").exists()
+    exact = run("model", "search", "index", "heron river").stdout
+    assert run("model", "search", "index", "heron river", "--ann").stdout == exact != ""
+
+
 def test_extras_that_are_absent_are_named(run: Run, notes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "usearch", None)

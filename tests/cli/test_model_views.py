@@ -31,7 +31,7 @@ def test_attention_is_written_as_a_page_and_not_over_a_file(model: Path, tmp_pat
     assert isinstance(again.exception, FileExistsError)
     assert "exists; --force overwrites it" in str(again.exception)
     done = run(attention, model, "the cat", "-o", out, "--force", "--layer", 2, "--head", 1)
-    assert done.output == f"{out}: 1 layers, 1 heads, 4 tokens\n"
+    assert done.output == f"{out}: 1 layer, 1 head, 4 tokens\n"
 
 
 def test_attention_is_drawn_where_matplotlib_is_installed(model: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,15 @@ def test_what_is_asked_of_the_inside_must_be_there(tmp_path: Path) -> None:
         model.inside("a " * 30)
     with pytest.raises(OptionError, match="the word 'dog' is not in the text"):
         model.word_vectors("the cat", "dog")
+
+
+def test_one_encoder_serves_many_threads(tmp_path: Path) -> None:
+    model = pipeline.load(write(tmp_path))
+    texts = ["the cat sat", "on a mat", "", "money, money, money of the river bank"] * 5
+    expected = model.encode(texts, threads=1)
+    with ThreadPoolExecutor(4) as pool_of_threads:
+        found = list(pool_of_threads.map(lambda _: model.encode(texts, threads=2, batch_tokens=30), range(40)))
+    assert all(np.array_equal(vectors, expected) for vectors in found)
 
 
 def test_a_fingerprint_tells_folders_apart_by_what_they_hold(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads
     import os
 
     from tokkit import pipeline
-    from tokkit.cli.output import check, say
+    from tokkit.cli.output import check, counted, say
     from tokkit.formats import write_atomically
     from tokkit.view import attention_html, attention_png
 
@@ -54,7 +54,7 @@ def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads
     else:
         write_atomically(output, attention_html(weights, tokens, title=f"Attention: {text[:60]}").encode())
     n_layers, n_heads = weights.shape[:2]
-    say(f"{output}: {n_layers} layers, {n_heads} heads, {len(tokens)} tokens")
+    say(f"{output}: {counted(n_layers, 'layer')}, {counted(n_heads, 'head')}, {counted(len(tokens), 'token')}")
 
 
 @options.command("fill-mask", short_help="Guess the masked words of a text.")

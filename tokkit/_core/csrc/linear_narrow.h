@@ -11,7 +11,7 @@ TK_INLINE const uint16_t *pairs_of(const tk_linear *l, size_t column) {
 #if TK_BF16_DOTS
 /* out = x Wᵀ, both bf16, for `rows` rows of x and `vecs` vectors of columns from `column` on; sums are float32. */
 TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                             const int ahead, float *out) {
+                             const int lines, size_t line, float *out) {
     const uint8_t *x = p->x8 + row * p->x8_step;
     const size_t n = (p->l->k + 1) / 2;
     const uint16_t *at[TILE_VECS];
@@ -22,6 +22,7 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+    const uint16_t *next = at[0] + n * 2 * TK_PANEL + line * 32;
     for (size_t i = 0; i < n; i++) {
         vi b[TILE_VECS];
 #pragma GCC unroll 8
@@ -29,10 +30,8 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
             b[v] = vi_load(at[v] + i * 2 * TK_PANEL);
             PIN(b[v]);
         }
-        if (ahead) { /* as in multiply: the same place of the next panel */
-            TK_PREFETCH(at[0] + (i + n) * 2 * TK_PANEL);
-            TK_PREFETCH(at[0] + (i + n) * 2 * TK_PANEL + TK_PANEL);
-        }
+#pragma GCC unroll 2
+        for (int l = 0; l < lines; l++) TK_PREFETCH(next + (i * (size_t)lines + (size_t)l) * 32);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             int32_t two;

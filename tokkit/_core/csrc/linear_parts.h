@@ -11,9 +11,13 @@ enum { MOST_COLUMNS = 8 * VL };
 /* Steps of k, 128 bytes each, that AVX2 prefetches weights ahead: two pages. */
 enum { AHEAD = 64 };
 
-/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. */
+/* What a tile prefetches of the next panel, whose two lines one step reads: nothing, all, or one of its halves. */
+enum { NOTHING, ALL, FIRST_HALF, SECOND_HALF };
+
+/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. `lines`: how many lines of the next
+   panel a step prefetches, from the line `line` on. */
 TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                        const int ahead, float *out) {
+                        const int lines, size_t line, float *out) {
     const float *x = p->x + (ptrdiff_t)row * p->x_step;
     const size_t k = p->l->k;
     const ptrdiff_t step = p->x_step;
@@ -28,6 +32,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+    const float *next = at[0] + k * TK_PANEL + line * 16;
     for (size_t i = 0; i < k; i++) {
         vf b[TILE_VECS];
 #pragma GCC unroll 8
@@ -35,12 +40,12 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
             b[v] = v_load(at[v] + i * TK_PANEL);
             PIN(b[v]);
         }
-        if (ahead && VL == 8) { /* weights come from far when rows are few, and the CPU looks ahead to a page's end */
+        if (lines && VL == 8) { /* weights come from far when rows are few, and the CPU looks ahead to a page's end */
 #pragma GCC unroll 8
             for (int v = 0; v < vecs; v += 2) TK_PREFETCH(at[v] + (i + AHEAD) * TK_PANEL);
-        } else if (ahead) { /* the same place of the next panel, whose two lines one step reads */
-            TK_PREFETCH(at[0] + (i + k) * TK_PANEL);
-            TK_PREFETCH(at[0] + (i + k) * TK_PANEL + 16);
+        } else {
+#pragma GCC unroll 2
+            for (int l = 0; l < lines; l++) TK_PREFETCH(next + (i * (size_t)lines + (size_t)l) * 16);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
@@ -89,16 +94,19 @@ typedef void multiplier(const tk_product *p, size_t row, size_t column, int ahea
 #if TK_BF16_DOTS /* a file for one kind of weights alone */
 #define TILE_OF(R, V)                                                                                        \
     static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
-        if (ahead) multiply_dots(R, V, p, row, column, 1, out);                                              \
-        else multiply_dots(R, V, p, row, column, 0, out);                                                    \
+        size_t half = (p->l->k + 1) / 2;                                                                     \
+        if (ahead == NOTHING) multiply_dots(R, V, p, row, column, 0, 0, out);                                \
+        else if (ahead == ALL) multiply_dots(R, V, p, row, column, 2, 0, out);                               \
+        else multiply_dots(R, V, p, row, column, 1, ahead == FIRST_HALF ? 0 : half, out);                    \
     }
 #define PAIR_OF(R) TILE_OF(R, 2)
 #else
 #define TILE_OF(R, V)                                                                                        \
     static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
         if (p->l->kind == TK_BF16) multiply_pairs(R, V, p, row, column, out);                                \
-        else if (ahead) multiply(R, V, p, row, column, 1, out);                                              \
-        else multiply(R, V, p, row, column, 0, out);                                                         \
+        else if (ahead == NOTHING) multiply(R, V, p, row, column, 0, 0, out);                                \
+        else if (ahead == ALL) multiply(R, V, p, row, column, 2, 0, out);                                    \
+        else multiply(R, V, p, row, column, 1, ahead == FIRST_HALF ? 0 : p->l->k, out);                      \
     }
 #define PAIR_OF(R)                                                                                           \
     TILE_OF(R, 2)                                                                                            \
@@ -164,10 +172,13 @@ static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t
     if (wide % (2 * VL)) end = column + (end - column) / (2 * wide) * (2 * wide);
     /* Which prefetching pays was tried: benchmarks/bench_attention.py, the linear rows. */
     int ahead = m <= 16 && (VL == 8 ? m > 2 : !vecs && VL == 16);
+    /* Two tiles that are busy long enough share the prefetching: memory is asked for half as much at a time. */
+    int halves = ahead && VL == 16 && tiles == 2 && m > 12;
     for (; column < p->l->n && column + wide <= end; column += wide)
         for (size_t i = 0, row = from, rows; i < tiles; i++, row += rows) {
             rows = m / tiles + (i < m % tiles);
-            by[rows - 1](p, row, column, ahead && i == 0, sums);
+            int now = halves ? FIRST_HALF + (int)i : ahead && i == 0 ? ALL : NOTHING;
+            by[rows - 1](p, row, column, now, sums);
             finish(p, row, rows, column, wide, sums);
         }
     return column;
