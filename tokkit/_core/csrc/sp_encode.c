@@ -117,6 +117,15 @@ static int encode_parts(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end,
     return status;
 }
 
+/* Remember the ids behind the first so many as a unit's: next time its parts are not looked for. Of Unigram the scores
+   that they depend on would have to be put together as well. */
+static int learn_ids(tk_sp_scratch *w, const tk_sp_long_key *key, size_t before) {
+    tk_sp_unit unit = {.count = (uint32_t)(w->n_ids - before)};
+    if (w->n_ids - before > TK_SP_LONG) return TK_OK;
+    memcpy(unit.ids, w->ids + before, unit.count * sizeof *unit.ids);
+    return tk_sp_cache_learn_long(&w->cache, key, &unit);
+}
+
 static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp_key *key, size_t at, size_t end) {
     tk_sp_cache *cache = &w->cache;
     tk_sp_unit unit;
@@ -142,8 +151,9 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
             status = put_known(m, w, e->count > TK_SP_LONG_IDS ? cache->spilt + e->ids[0] : e->ids, e->count, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
+        size_t before = w->n_ids;
         status = encode_parts(m, w, at, end, &whole);
-        if (!whole || status != TK_OK) return status;
+        if (!whole || status != TK_OK) return m->bpe && status == TK_OK ? learn_ids(w, &long_key, before) : status;
     }
     cache->misses++;
     w->missed++;
