@@ -20,7 +20,8 @@ from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
 from tokkit.formats.sentencepiece import read_model, write_model
 from tokkit.sentencepiece_engine import encoder_of
-from tokkit.sentencepiece_model import SentencePieceModel, definition_of
+from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
+from tokkit.vocab import Vocab
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -239,3 +240,35 @@ def test_time_grows_with_the_text_and_no_faster(shared: Path) -> None:
         for part in ("a", "=", " ", "ab", "中"):
             short = min(seconds(ours.encode_array, part * 20_000) for _ in range(3))
             assert seconds(ours.encode_array, part * 400_000) < 20 * 10 * max(short, 0.001), part
+
+
+def pairs_of_nested(pieces: list[bytes]) -> SentencePieceModel:
+    """A BPE model of these pieces, the first ones with the greatest scores."""
+    vocab = Vocab.from_list([b"<unk>", *pieces])
+    types = np.array([UNKNOWN] + [NORMAL] * len(pieces), dtype=np.uint8)
+    scores = -np.arange(len(types), dtype=np.float32)
+    return SentencePieceModel(kind="bpe", pieces=vocab, scores=scores, types=types)
+
+
+@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("turned", [False, True])
+def test_nested_pieces_cost_as_many_steps_as_they_have_bytes(n: int, turned: bool) -> None:
+    """a, aa, aaa, …: to look each part of each piece up by itself would take steps by the cube of their number."""
+    pieces = [b"a" * k for k in range(1, n + 1)]
+    model = pairs_of_nested(pieces[::-1] if turned else pieces)
+    encoder = with_cache(model, 16)
+    assert encoder.build_steps() <= 2 * sum(map(len, pieces))
+    theirs = processor(write_model(model))
+    for text in ("a", "aaaaa", "a" * (n - 1), "a" * (2 * n + 3), "aab" * 9):
+        assert encoder.encode(text) == theirs.encode(text)
+
+
+def test_long_units_are_remembered_with_the_ids_of_their_parts(shared: Path) -> None:
+    """Of 16 to 31 bytes, with cuts within; looked up again, they are the same, also where the cache is small."""
+    blob = (shared / "vocabs" / MODELS["mistral"]).read_bytes()
+    ours, theirs = encoder_of(read_model(blob)), processor(blob)
+    small = with_cache(read_model(blob), 2)
+    text = " ".join(f":func:`os.open{k}` *{k}_dirfd*, ``follow_symlinks={k}``" for k in range(40)) + " 漢字かな" * 9
+    wanted = theirs.encode(text)
+    for _ in range(3):
+        assert ours.encode(text) == small.encode(text) == wanted

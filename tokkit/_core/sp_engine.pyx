@@ -286,6 +286,12 @@ cdef class SentencePieceEncoder:
         finally:
             self.give_back(worker)
 
+    def build_steps(self) -> int:
+        """Return how many bytes of pieces were looked at to find out what merges: of BPE, at most twice as many as
+        there are.
+        """
+        return self.state.steps
+
     def cache_info(self) -> dict:
         """Return sizes and counts of the idle workers' caches, added up."""
         cdef Worker worker

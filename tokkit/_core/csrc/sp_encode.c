@@ -166,29 +166,39 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
 
 /* ---- the units of the buffer */
 
-/* Units first up to last of `starts`, which has one more. */
+/* Units first up to last of `starts`, which has one more. What is counted stays in registers: through memory each unit
+   would wait for the one before it. */
 TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size_t last, int bpe) {
     tk_sp_key keys[BATCH];
     int status = room_for(w, 0);
+    if (status != TK_OK) return status;
     for (size_t k = first; k < last; k++) {
         tk_sp_key key = tk_sp_key_of(&w->cache, w->text + w->starts[k], w->starts[k + 1] - w->starts[k]);
         TK_PREFETCH(w->cache.entries + 2 * key.line);
         keys[k - first] = key;
     }
-    for (size_t k = first; k < last && status == TK_OK; k++) {
+    const tk_sp_entry *entries = w->cache.entries; /* they stay where they are while units are learnt */
+    uint32_t *out = w->ids + w->n_ids, amount = w->amount;
+    for (size_t k = first; k < last; k++) {
         const tk_sp_key *key = keys + (k - first);
-        const tk_sp_entry *e = w->cache.entries + 2 * key->line;
+        const tk_sp_entry *e = entries + 2 * key->line;
         e += ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
         int other = ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
-        if (TK_UNLIKELY(other || (!bpe && w->amount >> 4 >= e->meta >> 16))) {
-            status = encode_unit(m, w, key, w->starts[k], w->starts[k + 1]);
+        if (TK_UNLIKELY(other || (!bpe && amount >> 4 >= e->meta >> 16))) {
+            w->n_ids = (size_t)(out - w->ids);
+            w->amount = amount;
+            if ((status = encode_unit(m, w, key, w->starts[k], w->starts[k + 1])) != TK_OK) return status;
+            out = w->ids + w->n_ids;
+            amount = w->amount;
             continue;
         }
-        memcpy(w->ids + w->n_ids, e->ids, sizeof e->ids + sizeof e->meta);
-        w->n_ids += e->meta & 3;
-        if (!bpe) w->amount += e->meta >> 2 & TK_SP_MOST_SUM;
+        memcpy(out, e->ids, sizeof e->ids + sizeof e->meta);
+        out += e->meta & 3;
+        if (!bpe) amount += e->meta >> 2 & TK_SP_MOST_SUM;
     }
-    return status;
+    w->n_ids = (size_t)(out - w->ids);
+    w->amount = amount;
+    return TK_OK;
 }
 
 /* Units without a look at the cache: several as one, which is as exact and costs less. */
