@@ -19,7 +19,7 @@ from tokkit._core import sp_engine
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
 from tokkit.formats.sentencepiece import read_model, write_model
-from tokkit.sentencepiece_engine import encoder_of
+from tokkit.sentencepiece_engine import cut_at_spaces, encoder_of
 from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
 from tokkit.vocab import Vocab
 
@@ -199,6 +199,23 @@ def test_batches_are_the_same_with_any_number_of_threads() -> None:
         assert np.array_equal(ids, one[0])
         assert np.array_equal(offsets, one[1])
     assert one[0][one[1][7] : one[1][8]].tolist() == tok.encode(texts[7])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_long_text_has_the_same_ids_with_any_number_of_threads(
+    name: str, shared: Path, corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that cannot be cut for sure encode it as one."""
+    monkeypatch.setattr("tokkit.sentencepiece_engine.PART", 500)
+    tokenizer = tokkit.load(shared / "vocabs" / MODELS[name])
+    text = "".join(slice_of(corpora[c], 30_000) for c in ("english-prose", "ja", "english-technical"))
+    for long in (text, "  " + text + " x  ", text.replace("e ", "<s> "), "a b" * 3000, text.encode()):
+        for special in ("text", "all"):
+            wanted = tokenizer.encode(long, special=special)
+            assert tokenizer.encode_to_numpy(long, special=special, threads=3).tolist() == wanted
+    parts = len(cut_at_spaces(text))
+    assert parts > 50
+    assert tokenizer._engine._parts_at_spaces == (name == "mistral")  # type: ignore[union-attr]
 
 
 def test_threads_share_an_engine() -> None:
