@@ -4,7 +4,7 @@
 #include "isa.h"
 #include "sp_cache.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 64 };
 
 /* Of so many units that were looked up, if so many missed, so many are encoded without: where nothing comes again
    the look-up and what it displaces cost more than they save. */
