@@ -18,6 +18,7 @@ from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trai
 from tokkit._core import sp_engine
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
+from tokkit.errors import VocabError
 from tokkit.formats.sentencepiece import read_model, write_model
 from tokkit.sentencepiece_engine import cut_at_spaces, encoder_of
 from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
@@ -278,6 +279,12 @@ def test_nested_pieces_cost_as_many_steps_as_they_have_bytes(n: int, turned: boo
     theirs = processor(write_model(model))
     for text in ("a", "aaaaa", "a" * (n - 1), "a" * (2 * n + 3), "aab" * 9):
         assert encoder.encode(text) == theirs.encode(text)
+
+
+def test_pieces_that_merge_in_too_many_ways_are_refused() -> None:
+    """A file of a few megabytes would take gigabytes."""
+    with pytest.raises(VocabError, match="4201 pieces are too many"):
+        encoder_of(pairs_of_nested([b"a" * k for k in range(1, 4201)]))
 
 
 def test_long_units_are_remembered_with_the_ids_of_their_parts(shared: Path) -> None:

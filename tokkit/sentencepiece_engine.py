@@ -23,7 +23,7 @@ from tokkit.batch_parts import in_parts
 from tokkit.definition import Definition
 from tokkit.engine import Special
 from tokkit.engine import WholeEncoder as WholeFileEncoder
-from tokkit.errors import OptionError, SpecialTokenError
+from tokkit.errors import OptionError, SpecialTokenError, VocabError
 from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
 
 if TYPE_CHECKING:
@@ -42,7 +42,14 @@ _BESIDE = re.compile(r"\A[0-9A-Za-z]| |[0-9A-Za-z]\Z")
 
 
 def encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
-    """Return what encodes texts with a model in the core."""
+    """Return what encodes texts with a model in the core; VocabError for a vocabulary beyond its bounds."""
+    try:
+        return _encoder_of(model)
+    except ValueError as error:
+        raise VocabError(str(error)) from None
+
+
+def _encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
     normalizer = model.normalizer
     if model.kind in ("unigram", "bpe"):
         return SentencePieceEncoder(

@@ -78,7 +78,9 @@ cdef class SentencePieceEncoder:
         if status == TK_BAD_INPUT:
             raise ValueError(f"the charsmap is broken: {reason.decode()}")
         if status == TK_TOO_LARGE:
-            raise ValueError(f"{n} pieces are too many: this encoder numbers two million of them")
+            raise ValueError(
+                f"{n} pieces are too many: this encoder numbers two million, and eight million ways to merge two to one"
+            )
         if status != TK_OK:
             raise MemoryError("not enough memory for the tables of the model")
 

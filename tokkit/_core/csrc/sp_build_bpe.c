@@ -82,6 +82,8 @@ typedef struct {
     size_t n, capacity;
 } pair_list;
 
+enum { MOST_PAIRS = 1 << 23 }; /* published vocabularies have under a million; a file made to that end, one a byte */
+
 /* Pieces read from their ends, so that all that a piece ends in are found by one walk: that of each end by itself would
    take the square of its length, and a vocabulary of nested pieces hours. */
 static int build_backward(tk_token_trie *trie, const tk_sp_forms *f) {
@@ -115,6 +117,7 @@ static int list_halves(tk_sp *m, const tk_token_trie *backward, const uint8_t *p
     for (size_t i = 0; i + 1 < n && node; m->steps++) {
         node = tk_trie_step(&m->trie, node, p[i++]);
         if (!node || tk_trie_id(node) == TK_NO_ID || right->list[i] == TK_NO_ID) continue;
+        if (pairs->n == MOST_PAIRS) return TK_TOO_LARGE;
         if (tk_reserve(&pairs->list, &pairs->capacity, pairs->n + 1, sizeof *pairs->list)) return TK_NO_MEMORY;
         uint64_t left = m->numbers[tk_trie_id(node)], other = m->numbers[right->list[i]];
         pairs->list[pairs->n++] = (left << TK_SP_PAIR_BITS | other) << TK_SP_PAIR_BITS | number;
