@@ -87,6 +87,7 @@ def test_every_python_example_in_the_readme_runs(
     (tmp_path / "corpus.txt").write_text(bundled, encoding="utf-8")
     shutil.copy(shared / "vocabs" / "cl100k_base.tiktoken", tmp_path)
     shutil.copytree(shared / "vocabs" / "bert-base-uncased", tmp_path / "bert-base-uncased")
+    shutil.copy(shared / "vocabs" / "t5" / "spiece.model", tmp_path)
     pytest.importorskip("jinja2")
     model_folders.write(tmp_path / "minilm")
     (tmp_path / "model").mkdir()

@@ -18,9 +18,11 @@ from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trai
 from tokkit._core import sp_engine
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
+from tokkit.errors import VocabError
 from tokkit.formats.sentencepiece import read_model, write_model
-from tokkit.sentencepiece_engine import encoder_of
-from tokkit.sentencepiece_model import SentencePieceModel, definition_of
+from tokkit.sentencepiece_engine import cut_at_spaces, encoder_of
+from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
+from tokkit.vocab import Vocab
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -200,6 +202,23 @@ def test_batches_are_the_same_with_any_number_of_threads() -> None:
     assert one[0][one[1][7] : one[1][8]].tolist() == tok.encode(texts[7])
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_long_text_has_the_same_ids_with_any_number_of_threads(
+    name: str, shared: Path, corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that cannot be cut for sure encode it as one."""
+    monkeypatch.setattr("tokkit.sentencepiece_engine.PART", 500)
+    tokenizer = tokkit.load(shared / "vocabs" / MODELS[name])
+    text = "".join(slice_of(corpora[c], 30_000) for c in ("english-prose", "ja", "english-technical"))
+    for long in (text, "  " + text + " x  ", text.replace("e ", "<s> "), "a b" * 3000, text.encode()):
+        for special in ("text", "all"):
+            wanted = tokenizer.encode(long, special=special)
+            assert tokenizer.encode_to_numpy(long, special=special, threads=3).tolist() == wanted
+    parts = len(cut_at_spaces(text))
+    assert parts > 50
+    assert tokenizer._engine._parts_at_spaces == (name == "mistral")  # type: ignore[union-attr]
+
+
 def test_threads_share_an_engine() -> None:
     tok = tokkit.Tokenizer(definition_of(read_model(trained("unigram", "plain"))))
     texts = list(strings(4, 300))
@@ -239,3 +258,41 @@ def test_time_grows_with_the_text_and_no_faster(shared: Path) -> None:
         for part in ("a", "=", " ", "ab", "中"):
             short = min(seconds(ours.encode_array, part * 20_000) for _ in range(3))
             assert seconds(ours.encode_array, part * 400_000) < 20 * 10 * max(short, 0.001), part
+
+
+def pairs_of_nested(pieces: list[bytes]) -> SentencePieceModel:
+    """A BPE model of these pieces, the first ones with the greatest scores."""
+    vocab = Vocab.from_list([b"<unk>", *pieces])
+    types = np.array([UNKNOWN] + [NORMAL] * len(pieces), dtype=np.uint8)
+    scores = -np.arange(len(types), dtype=np.float32)
+    return SentencePieceModel(kind="bpe", pieces=vocab, scores=scores, types=types)
+
+
+@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("turned", [False, True])
+def test_nested_pieces_cost_as_many_steps_as_they_have_bytes(n: int, turned: bool) -> None:
+    """a, aa, aaa, …: to look each part of each piece up by itself would take steps by the cube of their number."""
+    pieces = [b"a" * k for k in range(1, n + 1)]
+    model = pairs_of_nested(pieces[::-1] if turned else pieces)
+    encoder = with_cache(model, 16)
+    assert encoder.build_steps() <= 2 * sum(map(len, pieces))
+    theirs = processor(write_model(model))
+    for text in ("a", "aaaaa", "a" * (n - 1), "a" * (2 * n + 3), "aab" * 9):
+        assert encoder.encode(text) == theirs.encode(text)
+
+
+def test_pieces_that_merge_in_too_many_ways_are_refused() -> None:
+    """A file of a few megabytes would take gigabytes."""
+    with pytest.raises(VocabError, match="4201 pieces are too many"):
+        encoder_of(pairs_of_nested([b"a" * k for k in range(1, 4201)]))
+
+
+def test_long_units_are_remembered_with_the_ids_of_their_parts(shared: Path) -> None:
+    """Of 16 to 31 bytes, with cuts within; looked up again, they are the same, also where the cache is small."""
+    blob = (shared / "vocabs" / MODELS["mistral"]).read_bytes()
+    ours, theirs = encoder_of(read_model(blob)), processor(blob)
+    small = with_cache(read_model(blob), 2)
+    text = " ".join(f":func:`os.open{k}` *{k}_dirfd*, ``follow_symlinks={k}``" for k in range(40)) + " 漢字かな" * 9
+    wanted = theirs.encode(text)
+    for _ in range(3):
+        assert ours.encode(text) == small.encode(text) == wanted

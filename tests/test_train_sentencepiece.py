@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import random
-from itertools import pairwise
+from collections import Counter
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
 from tokkit.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel
 from tokkit.trainers.options import Round
+from tokkit.trainers.sentencepiece_sample import Reservoir
 
 TEXT = "low lower lowest newer newest wider, the quick brown fox jumps over 12 lazy dogs in 1999\n" * 30
 OURS = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
@@ -339,3 +341,42 @@ def test_rules_of_ones_own_normalize_what_is_trained_on(corpus: Path) -> None:
     assert "k" in pieces
     assert not pieces & {"q", "f"}
     assert made.encode("q") == made.encode("k") == made.encode("fk")
+
+
+def of_lines(lines: list[bytes], n: int, **more: object) -> list[bytes]:
+    """The sample of n lines, shown in blocks of seven."""
+    reservoir = Reservoir(n, **{"shuffle": True, "seed": 0, **more})  # type: ignore[arg-type]
+    for k in range(0, len(lines), 7):
+        block = lines[k : k + 7]
+        ends = list(accumulate(map(len, block)))
+        reservoir.show(b"".join(block), [0, *ends[:-1]], ends)
+    assert reservoir.seen == len(lines)
+    return reservoir.lines
+
+
+def test_each_line_is_as_likely_to_be_in_the_sample() -> None:
+    lines = [b"%02d" % k for k in range(40)]
+    counts = Counter(line for seed in range(3000) for line in of_lines(lines, 10, seed=seed))
+    assert all(len(set(of_lines(lines, 10, seed=seed))) == 10 for seed in range(20))
+    assert min(counts.values()) > 630  # 750 each, and five deviations of 24
+    assert max(counts.values()) < 870
+    assert of_lines(lines, 10, shuffle=False) == lines[:10]
+    assert of_lines(lines, 50) == lines
+    assert of_lines(lines, 1, seed=3) == of_lines(lines, 1, seed=3)
+
+
+def test_a_sample_of_lines_is_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("".join(f"word{k % 97} other{k}\n" for k in range(5000)) + "x" * 9000 + "\n\nlast", "utf-8")
+    options = {"model": "sp-bpe", "vocab_size": 90, "input_sentence_size": 300, "hard_vocab_limit": False}
+    made = [
+        tokkit.train(path, threads=threads, random_seed=seed, **options) for threads, seed in ((1, 1), (2, 1), (1, 2))
+    ]
+    assert made[0].fingerprint() == made[1].fingerprint() != made[2].fingerprint()
+    first = tokkit.train(path, shuffle_input_sentence=False, **options)
+    lines = path.read_text("utf-8").splitlines()[:300]
+    assert first.fingerprint() == tokkit.train(iter(lines), **{**options, "input_sentence_size": 0}).fingerprint()
+    all_of_them = tokkit.train(path, **{**options, "input_sentence_size": 10**9})
+    assert all_of_them.fingerprint() == tokkit.train(path, **{**options, "input_sentence_size": 0}).fingerprint()
+    with pytest.raises(OptionError, match="counts of words were given"):
+        tokkit.train({"a": 1}, **options)

@@ -7,6 +7,7 @@ its own, with a space before it where the model puts one.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ from tokkit.batch_parts import in_parts
 from tokkit.definition import Definition
 from tokkit.engine import Special
 from tokkit.engine import WholeEncoder as WholeFileEncoder
-from tokkit.errors import OptionError, SpecialTokenError
-from tokkit.sentencepiece_model import SPACE, SentencePieceModel
+from tokkit.errors import OptionError, SpecialTokenError, VocabError
+from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -33,8 +34,22 @@ CACHE_UNITS = 1 << 18
 """Units, of 32 bytes each, that one thread's cache holds at most; it begins with an eighth of that."""
 
 
+PART = 1 << 18
+"""Characters of a long text that a thread encodes at a time."""
+_BETWEEN = re.compile(r"(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])")
+_BETWEEN_BYTES = re.compile(rb"(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])")
+_BESIDE = re.compile(r"\A[0-9A-Za-z]| |[0-9A-Za-z]\Z")
+
+
 def encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
-    """Return what encodes texts with a model in the core."""
+    """Return what encodes texts with a model in the core; VocabError for a vocabulary beyond its bounds."""
+    try:
+        return _encoder_of(model)
+    except ValueError as error:
+        raise VocabError(str(error)) from None
+
+
+def _encoder_of(model: SentencePieceModel) -> SentencePieceEncoder | WholeEncoder:
     normalizer = model.normalizer
     if model.kind in ("unigram", "bpe"):
         return SentencePieceEncoder(
@@ -128,8 +143,31 @@ class SentencePieceEngine:
         return self.core.encode(text, self._none if special == "text" else self.matcher(special, text))
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
-        """Return ids as a uint32 array."""
-        return self.core.encode_array(text, self._none if special == "text" else self.matcher(special, text))
+        """Return ids as a uint32 array; several threads share a long text that is cut at its spaces."""
+        matcher = self._none if special == "text" else self.matcher(special, text)
+        if threads > 1 and isinstance(text, (str, bytes)) and len(text) >= 2 * PART and self._parts_at_spaces:
+            parts = cut_at_spaces(text)
+            if len(parts) > 1:
+                return in_parts(parts, threads, lambda part: self.core.encode_several(part, matcher))[0]
+        return self.core.encode_array(text, matcher)
+
+    @functools.cached_property
+    def _parts_at_spaces(self) -> bool:
+        """Whether a text has the ids of its parts, cut between two words, each without the space before it.
+
+        So it is where the model puts that space, as it does before any text; where nothing else depends on what stands
+        before it, neither a piece (with a space behind another character), nor a rule of the normalizer, nor a symbol
+        that is always kept whole; where ids by themselves say nothing of their neighbours (unknown ones join, scores
+        of Unigram add up with rounding); and where no added token holds such a space, or begins or ends beside it.
+        """
+        model, rules = self._model, self._model.normalizer
+        return (
+            (model.kind == "bpe" and model.byte_fallback and not model.treat_whitespace_as_suffix)
+            and (rules.add_dummy_prefix and rules.escape_whitespaces and not rules.charsmap)
+            and not model.ids_of(USER_DEFINED, UNUSED)
+            and not any(map(_BESIDE.search, self._always | self._special_ids))
+            and not any(SPACE in model.pieces[id_].lstrip(SPACE) for id_ in model.ids_of(NORMAL))
+        )
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""
@@ -196,6 +234,23 @@ class SentencePieceEngine:
     def merges(self) -> NDArray[np.uint32]:
         """Return no merges: those of SentencePiece's BPE go by scores."""
         return np.empty((0, 3), dtype=np.uint32)
+
+
+def cut_at_spaces(text: str | bytes) -> list[Text]:
+    """Return the parts of a text that single spaces between ASCII letters and digits cut it into, without these.
+
+    Each has PART characters, or as many as there are before the next such space.
+
+    >>> cut_at_spaces("one two")
+    ['one two']
+    """
+    between = _BETWEEN if isinstance(text, str) else _BETWEEN_BYTES
+    parts: list[Text] = []
+    at = 0
+    while found := between.search(text, at + PART):  # type: ignore[arg-type]
+        parts.append(text[at : found.start()])
+        at = found.end()
+    return [*parts, text[at:]]
 
 
 def _matcher(tokens: dict[str, int]) -> SpecialMatcher | None:

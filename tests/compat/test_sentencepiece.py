@@ -15,6 +15,8 @@ import pytest
 from sentencepiece_zoo import NAMES, lines, model, sentencepiece
 from strategies import adversarial
 from tokkit.compat import sentencepiece as face
+from tokkit.formats import protobuf
+from tokkit.formats.sentencepiece import TRAINER_FIELDS, read_model
 
 TEXTS = ["Hello 🦜🦜 é x", "", " ", "New York ab", "東京は素晴らしい ﬁ", "▁a▁"]
 TEXTS += [adversarial(seed, 60).encode("utf-8", "replace").decode() for seed in range(12)]
@@ -217,4 +219,20 @@ def test_flags_that_cannot_be_give_the_errors_of_sentencepiece(options: dict[str
     for library in (sentencepiece, face):
         options = {"minloglevel": 3, "vocab_size": 50, **options}
         found.append(outcome(library.SentencePieceTrainer.train, sentence_iterator=iter(["a b"]), **options))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word", "char"])
+def test_flags_of_the_unigram_model_stand_in_the_files_of_others(kind: str) -> None:
+    found = []
+    flags = {"shrinking_factor": 0.5, "num_sub_iterations": 3, "seed_sentencepiece_size": 5000}
+    more = {"input_sentence_size": 9999, "shuffle_input_sentence": False}
+    for library in (sentencepiece, face):
+        out = io.BytesIO()
+        library.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines()), model_writer=out, model_type=kind, vocab_size=1400, minloglevel=3,
+            hard_vocab_limit=False, train_extremely_large_corpus=True, **flags, **more,
+        )  # fmt: skip
+        spec = protobuf.values(read_model(out.getvalue()).trainer_spec, TRAINER_FIELDS, "trainer_spec")
+        found.append({name: spec[name] for name in (*flags, *more)})
     assert found[0] == found[1]

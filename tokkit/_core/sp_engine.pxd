@@ -19,6 +19,7 @@ cdef extern from "sp_engine.h" nogil:
         int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix
     ctypedef struct tk_sp:
         int escape
+        uint64_t steps
     ctypedef struct tk_sp_cache:
         size_t mask, n, n_long
         uint64_t misses

@@ -78,7 +78,9 @@ cdef class SentencePieceEncoder:
         if status == TK_BAD_INPUT:
             raise ValueError(f"the charsmap is broken: {reason.decode()}")
         if status == TK_TOO_LARGE:
-            raise ValueError(f"{n} pieces are too many: this encoder numbers two million of them")
+            raise ValueError(
+                f"{n} pieces are too many: this encoder numbers two million, and eight million ways to merge two to one"
+            )
         if status != TK_OK:
             raise MemoryError("not enough memory for the tables of the model")
 
@@ -285,6 +287,12 @@ cdef class SentencePieceEncoder:
             return self.spelt_out(w)[0]
         finally:
             self.give_back(worker)
+
+    def build_steps(self) -> int:
+        """Return how many bytes of pieces were looked at to find out what merges: of BPE, at most twice as many as
+        there are.
+        """
+        return self.state.steps
 
     def cache_info(self) -> dict:
         """Return sizes and counts of the idle workers' caches, added up."""

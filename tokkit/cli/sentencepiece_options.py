@@ -23,6 +23,8 @@ _SWITCHES = {
     "allow_whitespace_only_pieces": (False, "Let pieces be of several spaces."),
     "byte_fallback": (False, "Make the 256 bytes pieces, of which unknown characters then consist."),
     "hard_vocab_limit": (True, "Fail where the corpus yields fewer pieces than asked for."),
+    "shuffle_input_sentence": (True, "Take a sample of the lines, and not the first ones."),
+    "train_extremely_large_corpus": (False, "Do nothing: there is no limit that it would lift."),
     "use_all_vocab": (False, "Keep all characters, or all words."),
 }
 _IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
@@ -30,7 +32,8 @@ _PIECES = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 SWITCHES = tuple(_SWITCHES)
 OF_ALL = (
     *("character_coverage", "normalization_rule_name", "normalization_rules", *SWITCHES),
-    *("max_sentencepiece_length", "max_sentence_length", "user_defined_symbols", "control_symbols", "required_chars"),
+    *("input_sentence_size", "random_seed", "max_sentencepiece_length", "max_sentence_length"),
+    *("user_defined_symbols", "control_symbols", "required_chars"),
     *(f"{name}_id" for name in _IDS),
     *(f"{name}_piece" for name in _IDS),
     "unk_surface",
@@ -102,6 +105,8 @@ def _all() -> list[Callable[..., Any]]:
     found += [
         _option("max_sentencepiece_length", "Make no longer piece.", 16, type=n, metavar="CHARACTERS"),
         _option("max_sentence_length", "Leave longer lines out; 0 keeps all.", 4192, type=int, metavar="BYTES"),
+        _option("input_sentence_size", "Train on so many lines; 0 is all.", 0, type=click.IntRange(min=0)),
+        _option("random_seed", "Decides which lines.", 0, type=click.IntRange(min=0)),
         _option("user_defined_symbols", "Pieces that text always keeps whole: A,B.", "none", **_symbols()),
         _option("control_symbols", "Pieces that no text has: A,B.", "none", **_symbols()),
         _option("required_chars", "Characters that are pieces whether they occur or not.", "none", metavar="TEXT"),

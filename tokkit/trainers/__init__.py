@@ -126,14 +126,18 @@ def train(
     workers, report = thread_count(threads), Reporter(progress)
     workers = 1 if getattr(training, "in_order", False) else workers
     count = training.counter()
+    sampled = getattr(training, "sampled", None)
     if isinstance(source, Mapping):
+        if getattr(training, "input_sentence_size", 0):
+            raise OptionError("input_sentence_size is for lines of text; counts of words were given")
         counts = words_of(source, as_text=training.as_text)
         if model == "char":
             counts = words_of(_characters(counts), as_text=True)
     else:
         corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
+        read = corpus if sampled is None else sampled(corpus)
         try:
-            counts = WordCounts() if count is None else count_words(corpus, count, threads=workers, report=report)
+            counts = WordCounts() if count is None else count_words(read, count, threads=workers, report=report)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
     made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]

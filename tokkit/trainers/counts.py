@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from tokkit._core.aligned import AlignedText
 from tokkit._core.bpe_train import WordCounts
-from tokkit.corpus.readers import Block, Corpus
+from tokkit.corpus.readers import Block
 from tokkit.definition import Normalizer, Pretokenizer
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns, regex_split
@@ -57,6 +58,24 @@ class Reporter:
         self._next = time.monotonic() + self.SECONDS
 
 
+class Readable(Protocol):
+    """A corpus, or what stands for one: blocks, and how far it has been read."""
+
+    @property
+    def errors(self) -> str:
+        """What to do with what is not UTF-8."""
+
+    @property
+    def done(self) -> int:
+        """Bytes of the files read so far."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files, 0 where that cannot be known."""
+
+    def __iter__(self) -> Iterator[Block]: ...
+
+
 class _Shared:
     """An iterator that threads take from in turn, until it ends or one of them fails."""
 
@@ -74,7 +93,7 @@ class _Shared:
             yield block
 
 
-def count_words(corpus: Corpus, counter: Counter, *, threads: int, report: Reporter) -> WordCounts:
+def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Reporter) -> WordCounts:
     """Count the words that `counter` finds in the documents.
 
     Each thread counts into a table of its own, outside the GIL where it can; the sums are the same whatever the number

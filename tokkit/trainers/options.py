@@ -84,6 +84,10 @@ class Options(TypedDict, total=False):
     allow_whitespace_only_pieces: bool
     max_sentencepiece_length: int
     max_sentence_length: int | None
+    input_sentence_size: int
+    shuffle_input_sentence: bool
+    random_seed: int
+    train_extremely_large_corpus: bool
     user_defined_symbols: Sequence[str]
     control_symbols: Sequence[str]
     required_chars: str

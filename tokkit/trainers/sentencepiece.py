@@ -14,6 +14,7 @@ from tokkit._core.piece_units import PieceRules
 from tokkit._core.sp_bpe_train import SentencePieceBPETrainer
 from tokkit._core.sp_normalize import Normalizer
 from tokkit._core.unigram_train import LONGEST_PIECE
+from tokkit.corpus.readers import Corpus
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError
 from tokkit.normalizers.charsmap_builder import compile_rules
@@ -22,6 +23,7 @@ from tokkit.sentencepiece_model import Kind, definition_of
 from tokkit.trainers.counts import Counter, Reporter
 from tokkit.trainers.options import Round, checked_list, choice, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of
+from tokkit.trainers.sentencepiece_sample import SampledCorpus
 from tokkit.trainers.sentencepiece_text import SPACE_MARK, LeftOut, alphabet_of, by_lines, normalized_words
 from tokkit.trainers.unigram import Rounds, train_unigram
 from tokkit.vocab import MAX_ID
@@ -32,7 +34,7 @@ STEP_BELOW = 1e-4
 _FLAGS = (
     *("add_dummy_prefix", "remove_extra_whitespaces", "split_by_unicode_script", "split_by_number", "split_digits"),
     *("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces", "byte_fallback"),
-    *("hard_vocab_limit", "use_all_vocab"),
+    *("hard_vocab_limit", "use_all_vocab", "shuffle_input_sentence", "train_extremely_large_corpus"),
 )
 _TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", "unk_surface")
 
@@ -49,6 +51,10 @@ class SentencePieceTraining:
     a space but at its beginning (`split_by_whitespace`; at its end with `treat_whitespace_as_suffix`); spaces alone may
     be a piece with `allow_whitespace_only_pieces`. Lines of more than `max_sentence_length` bytes are left out (None:
     none are).
+
+    With `input_sentence_size` (0: all) only so many lines count, the first ones, or with `shuffle_input_sentence` a
+    sample by `random_seed`: of the same lines in the same order, and the same seed, the same for any number of threads,
+    but not the one that sentencepiece takes. `train_extremely_large_corpus` changes nothing.
 
     Ids: <unk>, <s>, </s> and <pad> have those of their options, -1 for none; then come `special_tokens` and
     `control_symbols`, which text never has, `user_defined_symbols`, which it always keeps whole, and 256 bytes; then
@@ -69,6 +75,10 @@ class SentencePieceTraining:
     allow_whitespace_only_pieces: bool = False
     max_sentencepiece_length: int = 16
     max_sentence_length: int | None = 4192
+    input_sentence_size: int = 0
+    shuffle_input_sentence: bool = True
+    random_seed: int = 0
+    train_extremely_large_corpus: bool = False
     special_tokens: Sequence[str] = ()
     control_symbols: Sequence[str] = ()
     user_defined_symbols: Sequence[str] = ()
@@ -102,6 +112,8 @@ class SentencePieceTraining:
         self._integer("max_sentencepiece_length", 1, LONGEST_PIECE)
         if self.max_sentence_length is not None:
             self._integer("max_sentence_length", 1, (1 << 31) - 1)
+        self._integer("input_sentence_size", 0, (1 << 63) - 1)
+        self._integer("random_seed", 0, (1 << 64) - 1)
         self._integer("unk_id", 0, MAX_ID)
         for name in ("bos_id", "eos_id", "pad_id"):
             self._integer(name, -1, MAX_ID)
@@ -159,6 +171,19 @@ class SentencePieceTraining:
             by_words = by_words and not self.treat_whitespace_as_suffix
         whole = not by_words or in_rules or in_symbols
         return by_lines(whole=whole, longest=self.max_sentence_length, left_out=self.left_out)
+
+    def sampled(self, corpus: Corpus) -> Corpus | SampledCorpus:
+        """Return the corpus, or as many of its lines as `input_sentence_size` says."""
+        if not self.input_sentence_size:
+            return corpus
+        return SampledCorpus(
+            corpus,
+            self.input_sentence_size,
+            shuffle=self.shuffle_input_sentence,
+            seed=self.random_seed,
+            longest=self.max_sentence_length,
+            left_out=self.left_out,
+        )
 
     def rules(self, alphabet: str | None = None) -> PieceRules:
         """Return what may be a piece."""

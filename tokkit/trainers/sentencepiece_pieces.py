@@ -112,7 +112,7 @@ _SAID = (
     *("max_sentencepiece_length", "split_by_unicode_script", "split_by_number", "split_by_whitespace", "split_digits"),
     *("treat_whitespace_as_suffix", "allow_whitespace_only_pieces", "required_chars", "byte_fallback"),
     *("hard_vocab_limit", "use_all_vocab", "unk_id", "bos_id", "eos_id", "pad_id", "unk_surface"),
-    *("unk_piece", "bos_piece", "eos_piece", "pad_piece"),
+    *("unk_piece", "bos_piece", "eos_piece", "pad_piece", "input_sentence_size", "shuffle_input_sentence"),
 )
 """What the file says of the training, under the same names."""
 

@@ -61,16 +61,16 @@ def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:
             return
-        data = _without_bad_lines(_in_lines(block).data, longest, left_out)
+        data = _without_bad_lines(in_lines(block).data, longest, left_out)
         by = lines if whole or SPACE_MARK.encode() in data else words
         if data and table.add_text(data, by) >= 0:
             block = block.validated(errors)  # where this raises, it tells of the file's own offset
-            table.add_text(_without_bad_lines(_in_lines(block).data, longest, LeftOut()), by)
+            table.add_text(_without_bad_lines(in_lines(block).data, longest, LeftOut()), by)
 
     return Counter(count)
 
 
-def _in_lines(block: Block) -> Block:
+def in_lines(block: Block) -> Block:
     """Return a block whose documents all end in a line's end."""
     if (packed := block.packed_ends()) is None:
         return block

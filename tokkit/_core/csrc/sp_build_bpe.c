@@ -82,24 +82,60 @@ typedef struct {
     size_t n, capacity;
 } pair_list;
 
-/* Every way to make a piece of two. */
-static int list_pairs(const tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
-    for (size_t id = 0; id < m->n_ids; id++) {
-        const uint8_t *p = f->blob + f->offsets[id];
-        size_t n = (size_t)(f->offsets[id + 1] - f->offsets[id]), i = 0;
-        uint64_t node = m->trie.root;
-        if (f->foreign[id]) continue;
-        while (i + 1 < n && node) {
-            node = tk_trie_step(&m->trie, node, p[i++]);
-            if (!node || tk_trie_id(node) == TK_NO_ID) continue;
-            uint32_t right = tk_trie_find(&m->trie, p + i, n - i);
-            if (right == TK_NO_ID) continue;
-            if (tk_reserve(&pairs->list, &pairs->capacity, pairs->n + 1, sizeof *pairs->list)) return TK_NO_MEMORY;
-            pairs->list[pairs->n++] = ((uint64_t)m->numbers[tk_trie_id(node)] << TK_SP_PAIR_BITS | m->numbers[right])
-                                          << TK_SP_PAIR_BITS | m->numbers[id];
-        }
+enum { MOST_PAIRS = 1 << 23 }; /* published vocabularies have under a million; a file made to that end, one a byte */
+
+/* Pieces read from their ends, so that all that a piece ends in are found by one walk: that of each end by itself would
+   take the square of its length, and a vocabulary of nested pieces hours. */
+static int build_backward(tk_token_trie *trie, const tk_sp_forms *f) {
+    uint8_t *blob = tk_alloc(f->n_blob + 1, 1);
+    int64_t twice;
+    if (!blob) return TK_NO_MEMORY;
+    for (size_t id = 0; id < f->n; id++)
+        for (int64_t i = f->offsets[id], j = f->offsets[id + 1]; i < f->offsets[id + 1]; i++) blob[i] = f->blob[--j];
+    tk_own_tokens own = {blob, f->offsets, f->n, f->foreign};
+    int status = tk_token_trie_build(trie, &own, NULL, 0, SIZE_MAX, &twice);
+    free(blob);
+    return status;
+}
+
+typedef struct {
+    uint32_t *list; /* by where it begins in the piece, what the piece ends in; TK_NO_ID for none */
+    size_t capacity;
+} endings;
+
+/* Every way to make one piece of two. */
+static int list_halves(tk_sp *m, const tk_token_trie *backward, const uint8_t *p, size_t n, uint32_t number,
+                       endings *right, pair_list *pairs) {
+    if (tk_reserve(&right->list, &right->capacity, n + 1, sizeof *right->list)) return TK_NO_MEMORY;
+    memset(right->list, 0xFF, (n + 1) * sizeof *right->list);
+    uint64_t node = backward->root;
+    for (size_t i = n; i > 1 && node; m->steps++) {
+        node = tk_trie_step(backward, node, p[--i]);
+        if (node) right->list[i] = tk_trie_id(node);
+    }
+    node = m->trie.root;
+    for (size_t i = 0; i + 1 < n && node; m->steps++) {
+        node = tk_trie_step(&m->trie, node, p[i++]);
+        if (!node || tk_trie_id(node) == TK_NO_ID || right->list[i] == TK_NO_ID) continue;
+        if (pairs->n == MOST_PAIRS) return TK_TOO_LARGE;
+        if (tk_reserve(&pairs->list, &pairs->capacity, pairs->n + 1, sizeof *pairs->list)) return TK_NO_MEMORY;
+        uint64_t left = m->numbers[tk_trie_id(node)], other = m->numbers[right->list[i]];
+        pairs->list[pairs->n++] = (left << TK_SP_PAIR_BITS | other) << TK_SP_PAIR_BITS | number;
     }
     return TK_OK;
+}
+
+static int list_pairs(tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
+    tk_token_trie backward = {0};
+    endings right = {0};
+    int status = build_backward(&backward, f);
+    for (size_t id = 0; id < m->n_ids && status == TK_OK; id++)
+        if (!f->foreign[id])
+            status = list_halves(m, &backward, f->blob + f->offsets[id], (size_t)(f->offsets[id + 1] - f->offsets[id]),
+                                 m->numbers[id], &right, pairs);
+    free(right.list);
+    tk_token_trie_free(&backward);
+    return status;
 }
 
 static int make_table(tk_sp_pairs *table, const pair_list *pairs) {

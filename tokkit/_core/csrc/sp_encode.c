@@ -4,7 +4,7 @@
 #include "isa.h"
 #include "sp_cache.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 64 };
 
 /* Of so many units that were looked up, if so many missed, so many are encoded without: where nothing comes again
    the look-up and what it displaces cost more than they save. */
@@ -117,6 +117,15 @@ static int encode_parts(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end,
     return status;
 }
 
+/* Remember the ids behind the first so many as a unit's: next time its parts are not looked for. Of Unigram the scores
+   that they depend on would have to be put together as well. */
+static int learn_ids(tk_sp_scratch *w, const tk_sp_long_key *key, size_t before) {
+    tk_sp_unit unit = {.count = (uint32_t)(w->n_ids - before)};
+    if (w->n_ids - before > TK_SP_LONG) return TK_OK;
+    memcpy(unit.ids, w->ids + before, unit.count * sizeof *unit.ids);
+    return tk_sp_cache_learn_long(&w->cache, key, &unit);
+}
+
 static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp_key *key, size_t at, size_t end) {
     tk_sp_cache *cache = &w->cache;
     tk_sp_unit unit;
@@ -142,8 +151,9 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
             status = put_known(m, w, e->count > TK_SP_LONG_IDS ? cache->spilt + e->ids[0] : e->ids, e->count, e->meta);
             return status == 1 ? encode_plainly(m, w, at, end) : status;
         }
+        size_t before = w->n_ids;
         status = encode_parts(m, w, at, end, &whole);
-        if (!whole || status != TK_OK) return status;
+        if (!whole || status != TK_OK) return m->bpe && status == TK_OK ? learn_ids(w, &long_key, before) : status;
     }
     cache->misses++;
     w->missed++;
@@ -156,29 +166,39 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
 
 /* ---- the units of the buffer */
 
-/* Units first up to last of `starts`, which has one more. */
+/* Units first up to last of `starts`, which has one more. What is counted stays in registers: through memory each unit
+   would wait for the one before it. */
 TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size_t last, int bpe) {
     tk_sp_key keys[BATCH];
     int status = room_for(w, 0);
+    if (status != TK_OK) return status;
     for (size_t k = first; k < last; k++) {
         tk_sp_key key = tk_sp_key_of(&w->cache, w->text + w->starts[k], w->starts[k + 1] - w->starts[k]);
         TK_PREFETCH(w->cache.entries + 2 * key.line);
         keys[k - first] = key;
     }
-    for (size_t k = first; k < last && status == TK_OK; k++) {
+    const tk_sp_entry *entries = w->cache.entries; /* they stay where they are while units are learnt */
+    uint32_t *out = w->ids + w->n_ids, amount = w->amount;
+    for (size_t k = first; k < last; k++) {
         const tk_sp_key *key = keys + (k - first);
-        const tk_sp_entry *e = w->cache.entries + 2 * key->line;
+        const tk_sp_entry *e = entries + 2 * key->line;
         e += ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
         int other = ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
-        if (TK_UNLIKELY(other || (!bpe && w->amount >> 4 >= e->meta >> 16))) {
-            status = encode_unit(m, w, key, w->starts[k], w->starts[k + 1]);
+        if (TK_UNLIKELY(other || (!bpe && amount >> 4 >= e->meta >> 16))) {
+            w->n_ids = (size_t)(out - w->ids);
+            w->amount = amount;
+            if ((status = encode_unit(m, w, key, w->starts[k], w->starts[k + 1])) != TK_OK) return status;
+            out = w->ids + w->n_ids;
+            amount = w->amount;
             continue;
         }
-        memcpy(w->ids + w->n_ids, e->ids, sizeof e->ids + sizeof e->meta);
-        w->n_ids += e->meta & 3;
-        if (!bpe) w->amount += e->meta >> 2 & TK_SP_MOST_SUM;
+        memcpy(out, e->ids, sizeof e->ids + sizeof e->meta);
+        out += e->meta & 3;
+        if (!bpe) amount += e->meta >> 2 & TK_SP_MOST_SUM;
     }
-    return status;
+    w->n_ids = (size_t)(out - w->ids);
+    w->amount = amount;
+    return TK_OK;
 }
 
 /* Units without a look at the cache: several as one, which is as exact and costs less. */

@@ -74,6 +74,7 @@ typedef struct {
     uint32_t *numbers;    /* [n_symbols] the number of an id */
     uint32_t *ranks, first_equal; /* of a number: the same where scores are; from this number on some are */
     size_t n_symbols;
+    uint64_t steps;       /* bytes that were looked at to list the pairs */
     uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
 } tk_sp;
@@ -233,8 +234,13 @@ TK_INLINE uint32_t tk_sp_packed(const uint8_t *p, unsigned length) {
     memcpy(&mask, keep + 4 - length, sizeof mask);
     return bytes & mask;
 }
+TK_INLINE uint32_t tk_sp_bigram_left(uint32_t left) { return left * UINT32_C(0x9E3779B1); }
+TK_INLINE uint32_t tk_sp_bigram_right(uint32_t right) { return right * UINT32_C(0x85EBCA6B); }
+TK_INLINE size_t tk_sp_bigram_place(uint32_t left, uint32_t right) {
+    return (left ^ right) >> (32 - TK_SP_BIGRAM_BITS);
+}
 TK_INLINE size_t tk_sp_bigram(uint32_t left, uint32_t right) {
-    return (left * UINT32_C(0x9E3779B1) ^ right * UINT32_C(0x85EBCA6B)) >> (32 - TK_SP_BIGRAM_BITS);
+    return tk_sp_bigram_place(tk_sp_bigram_left(left), tk_sp_bigram_right(right));
 }
 
 TK_INLINE int tk_sp_in(const tk_sp_set *set, uint8_t c) { return c < 0x80 && set->low[c & 15] >> (c >> 4) & 1; }

@@ -110,30 +110,37 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_
     }
 }
 
-/* Those of the boundaries in `test` that no piece stands across. */
+/* The bytes of a character by the highest four bits of its first, and what is not of it in the four that are read. */
+static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
+static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
+
+/* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
+   right is the next one's left, and half of the hash is known. Behind the end of the buffer there are zeros. */
 TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
     uint64_t cuts = 0;
-    size_t end = 0; /* of the last right character */
-    uint32_t last = 0;
+    const uint8_t *text = w->text + w->scanned, *bigrams = m->bigrams;
+    ptrdiff_t end = -64; /* of the last right character */
+    uint32_t left = 0, bytes;
     for (; test; test &= test - 1) {
-        size_t at = w->scanned + tk_lowest_bit(test);
-        const uint8_t *p = w->text + at;
-        uint32_t left = last;
-        if (at != end || !end) {
+        ptrdiff_t at = tk_lowest_bit(test);
+        const uint8_t *p = text + at;
+        if (TK_UNLIKELY(at != end)) {
             unsigned back = 1;
-            while (back < 4 && back < at && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
-            left = tk_sp_packed(p - back, back);
+            while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
+            left = tk_sp_bigram_left(tk_sp_packed(p - back, back));
         }
-        unsigned length = tk_sp_length(*p, w->n - at);
-        last = tk_sp_packed(p, length);
+        unsigned length = LENGTHS[*p >> 4];
+        memcpy(&bytes, p, sizeof bytes);
+        bytes &= PACKED[length];
+        cuts |= (uint64_t)!tk_has_bit(bigrams, tk_sp_bigram_place(left, tk_sp_bigram_right(bytes))) << at;
+        left = tk_sp_bigram_left(bytes);
         end = at + length;
-        size_t place = tk_sp_bigram(left, last);
-        cuts |= (uint64_t)!tk_has_bit(m->bigrams, place) << (at - w->scanned);
     }
     return cuts;
 }
 
 TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
+    memset(w->text + w->n, 0, sizeof(uint32_t));
     for (; w->scanned < w->n; w->scanned += BLOCK) {
         size_t count = w->n - w->scanned;
         const uint8_t *p = w->text + w->scanned;

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from tokkit.errors import OptionError
+from tokkit.formats.protobuf import updated
+from tokkit.formats.sentencepiece import TRAINER_FIELDS
 from tokkit.normalizers.sentencepiece_rules import compile_tsv, read_tsv
 from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormalizer
 from tokkit.trainers import options_of, train
@@ -17,10 +18,10 @@ from tokkit.trainers.options import choice
 MODEL_TYPES = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
 DEFAULT_SIZE = 8000
 _WITHOUT_EFFECT = {
-    *("input", "model_prefix", "train_extremely_large_corpus", "self_test_sample_size", "shuffle_input_sentence"),
-    *("random_seed", "minloglevel", "vocabulary_output_piece_score", "accept_language", "self_test_samples"),
+    *("input", "model_prefix", "self_test_sample_size", "minloglevel", "vocabulary_output_piece_score"),
+    *("accept_language", "self_test_samples"),
 }
-"""They change neither pieces nor scores here: training is in memory of its own, and without chance."""
+"""They change neither pieces nor scores."""
 _ONLY = {
     "input_format": ("", "text"),
     "seed_sentencepieces_file": ("",),
@@ -30,7 +31,8 @@ _ONLY = {
 }
 """Flags that must have one of these values."""
 
-logger = logging.getLogger("tokkit")
+_SEED_MASK = (1 << 32) - 1
+"""Seeds have 32 bits, of which -1 is the greatest."""
 
 
 def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceModel:
@@ -45,8 +47,8 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     for name, values in _ONLY.items():
         if flags.pop(name, values[0]) not in values:
             raise OptionError(f"{name} is not supported here; leave it out")
-    if flags.pop("input_sentence_size", 0):
-        logger.warning("input_sentence_size is not heeded: all lines are counted")
+    if "random_seed" in flags:
+        flags["random_seed"] &= _SEED_MASK
     back = flags.pop("denormalization_rule_tsv", "")
     if path := flags.pop("normalization_rule_tsv", ""):
         flags["normalization_rules"] = read_tsv(Path(path).read_text(encoding="utf-8"))
@@ -54,11 +56,14 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     model = MODEL_TYPES[kind]
     own = {field.name for field in fields(type(options_of(model, {}))) if field.init}  # type: ignore[arg-type]
     theirs = {field.name for field in fields(type(options_of("unigram", {}))) if field.init}  # type: ignore[arg-type]
-    # Flags of the Unigram model do nothing to the others, as in sentencepiece.
+    # Flags of the Unigram model do nothing to the others but stand in their files, as in sentencepiece.
     options = {name: value for name, value in options.items() if name in own or name not in theirs}
+    unused = {name: flags[name] for name in flags if name in theirs - own and name in TRAINER_FIELDS}
     made = train(inputs, model=model, vocab_size=size, threads=threads, **options).definition.model
     if not isinstance(made, SentencePieceModel):
         raise OptionError(f"the model {kind} gave a {type(made).__name__}")
+    if unused:
+        made = replace(made, trainer_spec=updated(made.trainer_spec, TRAINER_FIELDS, unused, "trainer_spec"))
     if back:
         charsmap = compile_tsv(Path(back).read_text(encoding="utf-8"))
         made = replace(made, denormalizer=_denormalizer(charsmap))

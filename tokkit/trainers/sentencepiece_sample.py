@@ -1,0 +1,100 @@
+"""A corpus in, so many of its lines out, by a seed: what SentencePiece models of large corpora are trained from.
+
+All lines are read, one after another, and as many as asked for are held in memory. Lines that training would leave out,
+those that are empty or too long, are no candidates, as in sentencepiece. It takes its sample by chance of its own: the
+lines are others than those that it would take with the same seed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from tokkit.corpus.readers import Block, Corpus
+from tokkit.trainers.sentencepiece_text import LeftOut, in_lines
+
+BLOCK_BYTES = 1 << 22
+"""Of the blocks that the sample is given on in, so that threads share it."""
+
+
+class Reservoir:
+    """Keeps `n` of the lines that it is shown, each set of so many as likely as another; or the first, not shuffled.
+
+    The number of the next line that is kept is drawn, and not whether each is: Li, "Reservoir-Sampling Algorithms of
+    Time Complexity O(n(1 + log(N/n)))", 1994, algorithm L.
+    """
+
+    def __init__(self, n: int, *, shuffle: bool, seed: int) -> None:
+        self.lines: list[bytes] = []
+        self.seen = 0
+        self._n, self._shuffle, self._random = n, shuffle, random.Random(seed)
+        self._weight = 1.0
+        self._next = n - 1
+        self._draw()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no line will be kept any more."""
+        return not self._shuffle and len(self.lines) == self._n
+
+    def _draw(self) -> None:
+        self._weight *= math.exp(math.log(1 - self._random.random()) / self._n)
+        passed = math.log(1 - self._random.random()) / math.log1p(-self._weight) if self._weight < 1 else 0
+        self._next += int(passed) + 1
+
+    def show(self, data: bytes, starts: list[int], ends: list[int]) -> None:
+        """Show it the lines data[start:end]."""
+        first, self.seen = self.seen, self.seen + len(starts)
+        filling = min(self._n - len(self.lines), len(starts))
+        self.lines += [data[starts[k] : ends[k]] for k in range(filling)]
+        while self._shuffle and self._next < self.seen:
+            k = self._next - first
+            self.lines[self._random.randrange(self._n)] = data[starts[k] : ends[k]]
+            self._draw()
+
+
+class SampledCorpus:
+    """The lines of a corpus, of which `n` are taken when they are iterated over; `left_out` counts those too long."""
+
+    def __init__(
+        self, corpus: Corpus, n: int, *, shuffle: bool, seed: int, longest: int | None, left_out: LeftOut
+    ) -> None:
+        self._corpus, self._longest, self._left_out = corpus, longest, left_out
+        self._reservoir = Reservoir(n, shuffle=shuffle, seed=seed)
+        self.errors, self.total = corpus.errors, corpus.total
+
+    @property
+    def done(self) -> int:
+        """Bytes of the files read so far."""
+        return self._corpus.done
+
+    def __iter__(self) -> Iterator[Block]:
+        for block in self._corpus:
+            data = in_lines(block.validated(self.errors)).data
+            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+            if not data.endswith(b"\n"):
+                ends = np.append(ends, len(data))
+            starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+            lengths = ends - starts
+            fits = lengths > 0
+            if self._longest is not None:
+                self._left_out.too_long += int(np.count_nonzero(lengths > self._longest))
+                fits &= lengths <= self._longest
+            self._reservoir.show(data, starts[fits].tolist(), ends[fits].tolist())
+            if self._reservoir.is_full:
+                break
+        yield from self._blocks()
+
+    def _blocks(self) -> Iterator[Block]:
+        lines, size = [], 0
+        for line in self._reservoir.lines:
+            lines.append(line)
+            size += len(line)
+            if size >= BLOCK_BYTES:
+                yield Block(b"\n".join(lines) + b"\n", "line", "the sample")
+                lines, size = [], 0
+        if lines:
+            yield Block(b"\n".join(lines) + b"\n", "line", "the sample")
