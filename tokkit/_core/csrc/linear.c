@@ -79,6 +79,8 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
 #if TK_X86
     if (isa == TK_ISA_AVX2) job.by = &tk_multipliers_avx2;
     if (isa == TK_ISA_AVX512) job.by = &tk_multipliers_avx512;
+#else
+    (void)isa;
 #endif
     if (!p->m || !l->n) return TK_OK;
     if (l->kind == TK_INT8) {
