@@ -16,7 +16,10 @@ import click
 
 from tokkit.cli import ending, options
 
-COMMANDS = ("train", "encode", "decode", "count", "view", "inspect", "compare", "bench", "fetch", "info", "completion")
+COMMANDS = (
+    *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "fetch", "info"),
+    "completion",
+)
 
 
 class OnDemand(Mapping[str, click.Command]):
