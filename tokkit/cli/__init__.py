@@ -88,7 +88,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @options.config
 def main() -> None:
-    """Train, encode, decode, inspect and convert tokenizers, exactly and fast.
+    """Train, encode, decode, count with, inspect and compare tokenizers, exactly and fast.
 
     A first try that needs no data: tokkit train
     """
