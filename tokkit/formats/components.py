@@ -111,7 +111,8 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
     if value is None:
         return None
     if path.count("[") > MOST_NESTED:
-        raise FormatError(f"{path.partition('.')[0]} is nested too deep: {MOST_NESTED} sequences in another are the most")
+        stage = path.partition(".")[0]
+        raise FormatError(f"{stage} is nested too deep: {MOST_NESTED} sequences in one another are the most")
     section = Section(value, path)
     name = section.take("type", str)
     if name not in kinds:
