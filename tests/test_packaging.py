@@ -75,7 +75,7 @@ def test_extras_name_what_the_code_asks_for() -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("TOKKIT_LONG", "").strip("0"), reason="TOKKIT_LONG: half a minute a compiler")
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"])
 def test_the_c_sources_have_no_warnings(compiler: str) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")

@@ -1,4 +1,4 @@
-"""README.md in, a failure for each command, option, link or example in it that is not true out."""
+"""README.md and docs/ in, a failure for each command, option, link or example in them that is not true out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import model_folders
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SHELL = ("sh", "bash", "console", "shell")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,8 @@ def test_the_first_two_commands_are_there(readme: str) -> None:
     assert "pip install '.[test]' && pytest" in shell
 
 
-def test_every_command_and_option_in_the_readme_exists(readme: str) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_and_option_of_a_page_exists(page: str) -> None:
     import click
 
     from tokkit.cli import main as cli
@@ -62,8 +64,9 @@ def test_every_command_and_option_in_the_readme_exists(readme: str) -> None:
         return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
 
     context = click.Context(cli)
-    calls = [call[3:] if call[0] == "python" else call[1:] for call in commands(readme)]
-    assert calls
+    text = (ROOT / page).read_text(encoding="utf-8")
+    calls = [call[3:] if call[0] == "python" else call[1:] for call in commands(text)]
+    assert calls or page != "README.md"
     for call in calls:
         if not call or call[0].startswith("-") or call[0].isupper():
             continue
@@ -79,8 +82,9 @@ def test_every_command_and_option_in_the_readme_exists(readme: str) -> None:
                 assert word.split("=")[0] in known, f"tokkit {' '.join(call)}: no option {word}"
 
 
-def test_every_python_example_in_the_readme_runs(
-    readme: str, bundled: str, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", PAGES)
+def test_every_python_example_of_a_page_runs(
+    page: str, bundled: str, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What the examples take for granted: a user's file, a published vocabulary, a text and some texts.
     monkeypatch.chdir(tmp_path)
@@ -94,8 +98,8 @@ def test_every_python_example_in_the_readme_runs(
     template = "{% for m in messages %}[CLS]{{ m.content }}[SEP]{% endfor %}"
     (tmp_path / "model" / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
     names: dict[str, object] = {"text": bundled, "texts": bundled.splitlines()}
-    examples = blocks(readme, "python", "pycon", "py")
-    assert examples
+    examples = blocks((ROOT / page).read_text(encoding="utf-8"), "python", "pycon", "py")
+    assert examples or page != "README.md"
     for example in examples:
         if ">>>" in example:
             test = doctest.DocTestParser().get_doctest(example, names, "README.md", "README.md", 0)

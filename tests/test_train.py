@@ -18,6 +18,7 @@ import tokkit
 from conftest import LONG, byte_of_letter
 from reference import bpe_train as twin
 from tokkit.pretokenizers import patterns
+from tokkit.trainers import Step
 from tokkit.trainers.bpe import ALPHABET
 
 LETTERS = {byte: letter for letter, byte in byte_of_letter().items()}
@@ -88,6 +89,33 @@ def test_special_tokens_and_min_frequency_are_those_of_tokenizers(bundled: str) 
 def test_training_to_the_last_pair_equals_tokenizers(corpora: dict[str, Path]) -> None:
     texts = without_mark(corpora["botchan"])[: None if LONG else 1000]
     assert ours(tokkit.train(iter(texts), vocab_size=100_000)) == theirs(texts, 100_000)
+
+
+def test_explain_tells_of_each_merge_with_the_count_of_its_pair() -> None:
+    told = 0
+    for seed in range(40):
+        texts, steps = random_texts(seed), list[Step]()
+        made = tokkit.train(iter(texts), vocab_size=300, pattern=None, explain=steps.append, threads=1)
+        ids: dict[object, int] = dict(made.vocab.items())
+        counts = Counter(text.encode() for text in texts)
+        words = {word: [ids[bytes([byte])] for byte in word] for word in counts}
+        pairs = Counter[tuple[int, int]]()
+        for word, times in counts.items():
+            for pair in pairwise(words[word]):
+                pairs[pair] += times
+        for step in steps:
+            pair = (ids[step.left], ids[step.right])
+            assert (step.count, step.score, step.total) == (pairs[pair], pairs[pair], None)
+            for word, times in counts.items():
+                for changed, change in twin.merge_word(words[word], pair, ids[step.token]):
+                    pairs[changed] += change * times
+            del pairs[pair]
+        merges = [tuple(made.vocab[id_] for id_ in merge) for merge in made.definition.model.merges.tolist()]
+        assert list(dict.fromkeys((s.left, s.right, s.token) for s in reversed(steps)))[::-1] == merges
+        told += len(steps)
+    assert told > 500
+    with pytest.raises(tokkit.OptionError, match="explain is 5"):
+        tokkit.train({"a": 1}, explain=5)  # type: ignore[arg-type]
 
 
 def test_random_texts_of_few_letters_equal_tokenizers() -> None:

@@ -26,14 +26,14 @@ KEYS = ("input", "output", "window")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of a model per million tokens, and its context window, where that is known."""
+    """Prices of a model per million tokens, and its context window, where that is known; some models give no output."""
 
     input: Decimal
-    output: Decimal = Decimal(0)
+    output: Decimal | None = None
     window: int | None = None
 
     def cost(self, input_tokens: int, output_tokens: int = 0) -> Decimal:
-        """Return what so many tokens cost.
+        """Return what so many tokens cost; OptionError for output that has no price.
 
         >>> Price(Decimal("2.50"), Decimal("10.00")).cost(1000, 500)
         Decimal('0.0075')
@@ -41,7 +41,10 @@ class Price:
         for name, n in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
             if isinstance(n, bool) or not isinstance(n, int) or n < 0:
                 raise OptionError(f"{name} is {n!r}; it must be an int of at least 0")
-        return ((self.input * input_tokens + self.output * output_tokens) / MILLION).normalize() + Decimal(0)
+        if output_tokens and self.output is None:
+            raise OptionError(f"{output_tokens} output tokens have no price: write output = 10.00, per million")
+        output = self.output or Decimal(0)
+        return ((self.input * input_tokens + output * output_tokens) / MILLION).normalize() + Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,19 @@ def test_explain_shows_each_merge_of_the_worked_corpora(run: Run, counts: str, s
         assert found == table
 
 
+def test_explain_shows_each_merge_of_bytes(run: Run) -> None:
+    Path("a.txt").write_text("low low low lowest lowest\nnewer newer newer é\n", encoding="utf-8")
+    args = ("train", "a.txt", "--model", "bbpe", "--vocab-size", 300, "-o", "a.json", "--force", "--explain")
+    out = run(*args)
+    assert out.exit_code == 0, out.stderr
+    lines = [line.split() for line in out.stdout.partition("Merges, in order:\n")[2].splitlines()]
+    assert lines[:3] == [["pair", "token", "count(xy)"], ["l", "o", "lo", "5"], ["w", "e", "we", "5"]]
+    assert ["\\xc3", "\\xa9", "é", "1"] in lines
+    tok = tokkit.load("a.json")
+    told = json.loads(run(*args, "--json").stdout)["explained"]
+    assert len(told) == len(lines) - 1 == len(tok.definition.model.merges)
+
+
 def test_encode_explain_shows_the_merges_of_each_word(run: Run) -> None:
     train(run, "low 5,lowest 2,newer 3,wider 3", 21)
     out = run("encode", "tok.json", "--explain", input="newer low\n")

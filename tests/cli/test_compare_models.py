@@ -28,7 +28,7 @@ def compared(run, *args: object) -> dict:
 
 
 def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, corpus) -> None:
-    found = compared(run, "--train", "word,char,bpe,wordpiece", "--vocab-sizes", "100,300", corpus)
+    found = compared(run, "--train", "word,char,bbpe,bpe,wordpiece", "--vocab-sizes", "100,300", corpus)
     kept, out = [line for n, line in enumerate(LINES, 1) if n % 10], LINES[9::10]
     about = found["held_out"]
     assert (about["texts"], about["words"]) == (20, sum(len(line.split()) for line in out))
@@ -37,12 +37,15 @@ def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, co
     rows = {(row["model"], row["vocab_size_asked"]): row for row in found["rows"]}
     assert set(rows) == {(model, size) for model in ("word", "wordpiece") for size in (100, 300)} | {
         ("char", 100),
+        ("bbpe", 300),
+        ("bpe", 100),
         ("bpe", 300),
     }
     for (name, size), row in rows.items():
         options = {"lowercase": False} if name.startswith("word") else {}
-        model = "bbpe" if name == "bpe" else name
-        tok = tokkit.train(iter(kept), model=model, vocab_size=size, **options)
+        if name == "bpe":
+            options = {"special_tokens": ["[UNK]"], "unk_token": "[UNK]"}
+        tok = tokkit.train(iter(kept), model=name, vocab_size=size, **options)
         ids = [tok.encode(line) for line in out]
         n = sum(map(len, ids))
         assert (row["vocab_size"], row["tokens"]) == (len(tok.vocab), n)
@@ -55,21 +58,31 @@ def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, co
         unknown = tok.special_tokens.get("[UNK]", -1)
         words = [word for line in out for word in line.split()]
         assert row["oov_rate"] == round(sum(unknown in tok.encode(word) for word in words) / len(words), 5), name
-    assert rows["word", 100]["oov_rate"] > 0 == rows["bpe", 300]["oov_rate"]
+    assert rows["word", 100]["oov_rate"] > 0 == rows["bbpe", 300]["oov_rate"]
+
+
+def test_models_are_called_as_train_calls_them(run, corpus) -> None:
+    from tokkit.cli.train import MODELS
+
+    found = compared(run, "--train", ",".join(MODELS), "--vocab-sizes", "80,400", corpus)
+    assert {row["model"] for row in found["rows"]} == set(MODELS)
+    Path("unseen.txt").write_text("low zß\n")
+    found = compared(run, "--train", "bbpe,bpe", "--vocab-sizes", "300", corpus, "--", "unseen.txt")
+    assert [(row["model"], row["oov_rate"]) for row in found["rows"]] == [("bbpe", 0.0), ("bpe", 0.5)]
 
 
 def test_sizes_that_cannot_be_are_told_and_left_out(run, corpus) -> None:
-    args = ("--train", "char,bpe,wordpiece", "--vocab-sizes", "20,500,400,10000", corpus)
+    args = ("--train", "char,bbpe,wordpiece", "--vocab-sizes", "20,500,400,10000", corpus)
     found = compared(run, *args)
     assert (found["rows"][0]["model"], found["rows"][0]["vocab_size_asked"]) == ("char", 20)
     lacking = {(one["model"], one["vocab_size"]): one["reason"] for one in found["skipped"]}
-    assert "at least 256" in lacking["bpe", 20]
+    assert "at least 256" in lacking["bbpe", 20]
     assert "at least" in lacking["wordpiece", 20]
     assert "and no more" in lacking["char", 500]
     said = run("compare", *args).stderr
-    assert "bpe has no row of 20: it must be at least 256" in said
+    assert "bbpe has no row of 20: it must be at least 256" in said
     assert "char has no row of 500, 10,000: the corpus gives" in said
-    out = run("compare", "--train", "bpe", "--vocab-sizes", "20", corpus)
+    out = run("compare", "--train", "bbpe", "--vocab-sizes", "20", corpus)
     assert out.exit_code == 1
     assert "at least 256" in out.stderr
 

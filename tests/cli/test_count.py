@@ -117,6 +117,9 @@ def test_a_model_that_the_table_lacks_is_an_error_with_its_keys(
     out = run("count", tokenizer, "a.txt", "--prices", "prices.toml", "--price", "gpt-5")
     assert out.exit_code == 1
     assert "no prices for 'gpt-5'; it has gpt-4o, gpt-4o-mini, old" in out.stderr
+    out = run("count", tokenizer, "a.txt", "--prices", "prices.toml", "--price", "old", "--output-tokens", "2")
+    assert out.exit_code == 1
+    assert "[old]: 2 output tokens have no price" in out.stderr
     assert run("count", tokenizer, "a.txt", "--prices", "prices.toml").exit_code == 1
     out = run("count", tokenizer, "a.txt", "--price", "gpt-4o")
     assert out.exit_code == 2
@@ -154,6 +157,8 @@ def test_the_worked_prices_are_exact(tmp_path: Path) -> None:
     assert prices.of("gpt-4o").cost(1_000_000, 1_000_000) == Decimal("12.50")
     assert prices.of("gpt-4o-mini").cost(1234, 567) == Decimal("0.0005253")
     assert prices.of("old").cost(3) == Decimal("0.00003")
+    with pytest.raises(tokkit.OptionError, match="2 output tokens have no price"):
+        prices.of("old").cost(3, 2)
     assert Price(Decimal("0.1")).cost(0) == 0
     for n in (-1, 1.5, True, None):
         with pytest.raises(tokkit.OptionError, match="at least 0"):

@@ -94,6 +94,7 @@ def test_sequences_nested_deep_are_run_or_refused(name: str) -> None:
         except TokkitError as error:
             said.append(str(error))
     assert all(name in message or "nested" in message for message in said)
+    assert len(said) >= 3, "whatever the depth at which the interpreter's own limits lie"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_published_files_are_known_under_any_name(shared: Path, tmp_path: Path) 
 def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=rf"x\.model: unknown format: tokenizer\.json .* {seen}"):
+    with pytest.raises(FormatError, match=rf"x\.model: unknown format: tokenizer\.json.* {seen}"):
         formats.read(path)
 
 
@@ -111,7 +111,7 @@ def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_pa
 )
 def test_a_tokenizer_of_another_kind_is_named(name: str, data: bytes, seen: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(FormatError, match=rf"{name}: {seen}.*: not supported yet; tokenizer\.json .* can be read$"):
+    with pytest.raises(FormatError, match=rf"{name}: {seen}.*: not supported yet; tokenizer\.json.* can be read$"):
         formats.read(tmp_path / name)
 
 

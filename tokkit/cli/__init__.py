@@ -17,8 +17,9 @@ import click
 from tokkit.cli import ending, options
 
 COMMANDS = (
-    "train", "encode", "decode", "count", "view", "inspect", "compare", "bench", "model", "fetch", "info", "completion",
-)  # fmt: skip
+    *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "model", "fetch", "info"),
+    "completion",
+)
 
 
 class OnDemand(Mapping[str, click.Command]):
@@ -87,7 +88,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @options.config
 def main() -> None:
-    """Train, encode, decode, inspect and convert tokenizers, exactly and fast.
+    """Train, encode, decode, count with, inspect and compare tokenizers, exactly and fast.
 
     A first try that needs no data: tokkit train
     """

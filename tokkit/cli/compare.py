@@ -37,8 +37,8 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     "--train",
     callback=_apart_by_commas,
     metavar="MODEL[,MODEL...]",
-    help="Train these models on CORPUS and compare them: word, char, byte, bpe, wordpiece (by likelihood), "
-    "wordpiece-frequency, hybrid, hybrid-byte.",
+    help="Train these models on CORPUS and compare them: bbpe, bpe, wordpiece (by likelihood), unigram, word, char, "
+    "hybrid and the other names of `tokkit train --model`, or byte, hybrid-byte, wordpiece-frequency.",
 )
 @click.option(
     "--vocab-sizes",
@@ -74,8 +74,9 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen
     --file; without any, the bundled corpus is used. For each tokenizer the first place is shown where it cuts the
     text otherwise than the first one does.
 
-    With --train, models are trained on CORPUS to several sizes, with case as it is and otherwise as `tokkit train`
-    does, and measured on a part of the lines that is held out, or on FILE. Lines that are blank do not count.
+    With --train, models are trained on CORPUS to several sizes, with case as it is, bpe with an unknown token, and
+    otherwise as `tokkit train` does, and measured on a part of the lines that is held out, or on FILE. Lines that are
+    blank do not count.
     """
     trains = chosen["train"] is not None
     for name in OF_FILES if trains else OF_TRAINING:

@@ -13,6 +13,7 @@ from tokkit.cli.ending import note
 from tokkit.cli.inputs import STDIN, Reading, shown
 from tokkit.cli.output import counted, say
 from tokkit.corpus import readers
+from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
     from tokkit.corpus.id_writers import IdWriter
@@ -98,7 +99,10 @@ def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Pri
 def bill(found: tuple[Prices, Price, str], n_input: int, n_output: int) -> dict[str, Any]:
     """Return what all tokens cost, as JSON's data: amounts as text, which keeps all digits."""
     table, price, name = found
-    amount = price.cost(n_input, n_output)
+    try:
+        amount = price.cost(n_input, n_output)
+    except OptionError as error:
+        raise OptionError(f"[{name}]: {error}") from None
     about = {"model": name, "input_tokens": n_input, "output_tokens": n_output, "amount": f"{amount:f}"}
     return about | ({"currency": table.currency} if table.currency else {})
 
@@ -109,7 +113,7 @@ def show_bill(cost: dict[str, Any], price: Price) -> None:
     digits = max(2, -int(amount.as_tuple().exponent))
     parts = [f"{counted(cost['input_tokens'], 'input token')} at {price.input:f} per million"]
     if cost["output_tokens"]:
-        parts.append(f"{counted(cost['output_tokens'], 'output token')} at {price.output:f}")
+        parts.append(f"{counted(cost['output_tokens'], 'output token')} at {price.output or 0:f}")
     say(f"cost of {cost['model']}: {amount:,.{digits}f} {cost.get('currency', '')}".rstrip() + f" ({', '.join(parts)})")
 
 

@@ -22,7 +22,7 @@ BELONGS = {
     "strip_accents": ("wordpiece",),
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
-    "explain": ("bpe", "wordpiece", "unigram"),
+    "explain": ("bbpe", "bpe", "wordpiece", "unigram"),
     "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
     "word_end": ("bpe",),
     "glossaries": ("bpe",),
@@ -173,7 +173,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--explain",
     is_flag=True,
-    help="bpe: show each merge with its count, as a table. wordpiece: the first merges with scores and counts. "
+    help="bbpe, bpe: show each merge with its count, as a table. wordpiece: the first merges with scores and counts. "
     "unigram: what each round left out.",
 )
 @click.option(

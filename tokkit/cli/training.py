@@ -66,7 +66,7 @@ class Result:
     tokenizers: list[Tokenizer]
     seconds: float
     steps: list[Step | Round] = field(default_factory=list)
-    """The first merges of WordPiece; of classic BPE all of them, where they are asked for; the rounds of Unigram."""
+    """The first merges of WordPiece and classic BPE; what --explain asks for: all merges of BPE, rounds of Unigram."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
@@ -148,7 +148,8 @@ def run(job: Job, progress: Progress) -> Result:
         source = job.inputs if job.counts is None else read_counts(job.counts)
         steps: list[Step | Round] = []
         options = dict(job.options)
-        if options["model"] in BELONGS["explain"] and (job.explain or options["model"] != "unigram"):
+        # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
+        if job.explain or options["model"] in ("bpe", "wordpiece"):
             most = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
             options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
         if len(job.sizes) == 1:

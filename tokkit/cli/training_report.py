@@ -66,7 +66,7 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
             }
         )
     if job.explain:
-        about["explained"] = [asdict(step) for step in result.steps]
+        about["explained"] = [_to_look_at(asdict(step)) for step in result.steps]
     if job.demo:
         about["sample"] = _sample(result.tokenizers[-1])
     return about
@@ -76,7 +76,16 @@ def _first_merges(tok: Tokenizer, result: Result) -> list[str]:
     if tok.definition.over_bytes is not None:
         return merges(tok, FIRST_MERGES)
     steps = [step for step in result.steps[:FIRST_MERGES] if isinstance(step, Step)]
-    return [f"{readable(s.left.encode())}+{readable(s.right.encode())}" for s in steps]
+    return [f"{_readable(s.left)}+{_readable(s.right)}" for s in steps]
+
+
+def _to_look_at(step: dict[str, Any]) -> dict[str, Any]:
+    """Return a step with its tokens made readable: JSON has no bytes."""
+    return {key: _readable(value) if isinstance(value, (bytes, str)) else value for key, value in step.items()}
+
+
+def _readable(token: str | bytes) -> str:
+    return readable(token.encode() if isinstance(token, str) else token)
 
 
 def _measured_text(job: Job) -> tuple[list[str], bool]:
@@ -158,8 +167,8 @@ def _show_explained(steps: list[dict[str, Any]]) -> None:
     say("")
     by_count = bool(steps) and steps[0]["total"] is None
     say("Merges, in order:" if by_count else "Why these pairs were merged first:")
-    names = [shortened(readable(step["token"].encode()), 20) for step in steps]
-    pairs = [f"{readable(step['left'].encode())} {readable(step['right'].encode())}" for step in steps]
+    names = [shortened(step["token"], 20) for step in steps]
+    pairs = [f"{shortened(step['left'])} {shortened(step['right'])}" for step in steps]
     if by_count:
         rows = [(pair, name, step["count"]) for pair, name, step in zip(pairs, names, steps, strict=True)]
         table([("pair", "token", "count(xy)"), *rows], left=(0, 1), margin="  ")

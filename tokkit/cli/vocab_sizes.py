@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 NAMES: dict[str, dict[str, Any]] = {
-    "bpe": {"model": "bbpe"},
-    "classic-bpe": {"model": "bpe"},
+    # It drops unknown characters where it has no token for them, and oov would be 0.
+    "bpe": {"model": "bpe", "special_tokens": ["[UNK]"], "unk_token": "[UNK]"},
     "byte": {"model": "char", "level": "bytes"},
     "wordpiece-frequency": {"model": "wordpiece", "score": "frequency"},
     "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
 }
-"""What --train takes besides the names of models."""
+"""What --train takes besides the names that `tokkit train --model` has, or trains otherwise."""
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000)
 COLUMNS = {
     "tokens": "tokens",
@@ -51,9 +51,11 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if name not in MODELS and name not in NAMES:
             known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
             raise click.UsageError(f"--train: {name!r} is no model; give some of {known}, apart by commas")
-        options: dict[str, Any] = dict(NAMES.get(name, {"model": name}))  # here, bpe is the one over bytes
+        options: dict[str, Any] = dict(NAMES.get(name, {"model": name}))
         if options["model"] in BELONGS["lowercase"]:
             options["lowercase"] = False
+        if options["model"] in BELONGS["hard_vocab_limit"]:
+            options["hard_vocab_limit"] = False  # sizes above what the corpus gives are told, as of the other models
         made[name] = options
     return made
 

@@ -26,9 +26,8 @@ FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
 """What `write(format=)` accepts."""
 
 SUPPORTED = (
-    "tokenizer.json (byte-level BPE), a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, "
-    "a SentencePiece .model, vocab.txt of BERT, tekken.json, a GGUF file (byte-level BPE), or a directory that holds "
-    "one of these"
+    "tokenizer.json, a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, a SentencePiece "
+    ".model, vocab.txt of BERT, tekken.json, a GGUF file, or a directory that holds one of these"
 )
 BERT, SENTENCEPIECE = "vocab.txt", ".model"
 _SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece"}

@@ -85,14 +85,15 @@ def train(
     The other options depend on the model, and are errors with another:
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
-      split), special_tokens=(), min_frequency=0, max_token_length=None.
+      split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is told of
+      each merge, a `Step`).
     - "bpe", classic BPE over characters, the one that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a symbol of its own; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
     - "wordpiece", as BERT's: score="likelihood" or "frequency", special_tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]",
       "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
       initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
-      max_input_chars_per_word=100, explain=None (a function that is told of each merge, a `Step`).
+      max_input_chars_per_word=100, explain=None.
     - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words; those of
       a published one, such as "gpt2", keep their spaces), special_tokens=("[UNK]",), unk_token="[UNK]",
       min_frequency=1, lowercase=False.

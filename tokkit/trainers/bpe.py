@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.trainers.counts import Counter, Reporter, by_pattern
-from tokkit.trainers.options import checked_list, integer
+from tokkit.trainers.options import Step, checked_list, integer
 from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
@@ -40,12 +41,13 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 
 @dataclass(frozen=True, kw_only=True)
 class ByteBPE:
-    """The options of byte-level BPE; `pattern` names what cuts text, or is it."""
+    """The options of byte-level BPE; `pattern` names what cuts text, or is it, and `explain` is told of each merge."""
 
     pattern: str | None = "gpt2"
     special_tokens: Sequence[str] = ()
     min_frequency: int = 0
     max_token_length: int | None = None
+    explain: Callable[[Step], object] | None = None
 
     as_text = False
 
@@ -56,6 +58,8 @@ class ByteBPE:
             object.__setattr__(self, "max_token_length", integer("max_token_length", self.max_token_length))
         if self.pattern is not None and not isinstance(self.pattern, str):
             raise OptionError(f"pattern is {type(self.pattern).__name__}; it must be str or None")
+        if self.explain is not None and not callable(self.explain):
+            raise OptionError(f"explain is {self.explain!r}; it must be a function that takes a Step")
         object.__setattr__(self, "pattern", patterns.resolve(self.pattern))
         choose(self.pattern, keep_unmatched=True)  # PatternError comes before anything is read
 
@@ -83,6 +87,7 @@ class ByteBPE:
             special_tokens=self.special_tokens,
             min_frequency=self.min_frequency,
             max_token_length=self.max_token_length,
+            explain=self.explain,
             report=report,
         )
 
@@ -95,6 +100,7 @@ def train_bpe(
     special_tokens: Sequence[str] = (),
     min_frequency: int = 0,
     max_token_length: int | None = None,
+    explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
 ) -> list[Definition]:
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
@@ -135,6 +141,8 @@ def train_bpe(
     merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
     blob, packed = trainer.tokens()
     offsets = np.concatenate(([0], np.frombuffer(packed, dtype=np.uint64).astype(np.int64)))
+    if explain is not None:
+        tell_merges(trainer, Vocab(blob, offsets).__getitem__, explain)
     special_ids = {text: id_ for id_, text in enumerate(specials)}
     return [
         Definition(
@@ -159,6 +167,15 @@ def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArr
     pairs = made[:, 0].astype(np.uint64) << np.uint64(32) | made[:, 1]
     _, from_the_end = np.unique(pairs[::-1], return_index=True)
     return np.ascontiguousarray(made[np.sort(len(made) - 1 - from_the_end)])
+
+
+def tell_merges(trainer: BPETrainer, token: Callable[[int], Any], tell: Callable[[Step], object]) -> None:
+    """Tell of each merge in the order of training, with `token` of its ids."""
+    merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
+    counts = np.frombuffer(trainer.merge_counts(), dtype=np.int64)
+    for pair, count in zip(merges.tolist(), counts.tolist(), strict=True):
+        left, right, made = map(token, pair)
+        tell(Step(left, right, made, float(count), count, None, None, None))
 
 
 def check_special_tokens(tokens: Sequence[str]) -> list[str]:

@@ -15,15 +15,16 @@ from tokkit.trainers.counts import Counter, Reporter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One merge of a training of WordPiece or classic BPE, and why it was chosen.
+    """One merge of a training of BPE or WordPiece, and why it was chosen.
 
-    Counts are those of that step, `total` that of all tokens; `score` is count · total / (left_count · right_count)
-    by likelihood, and the count by frequency, where the other counts are None.
+    Tokens are bytes in byte-level BPE, where they may end inside a character, and str elsewhere. Counts are those of
+    that step, `total` that of all tokens; `score` is count · total / (left_count · right_count) by likelihood, and the
+    count by frequency, where the other counts are None.
     """
 
-    left: str
-    right: str
-    token: str
+    left: str | bytes
+    right: str | bytes
+    token: str | bytes
     score: float
     count: int
     left_count: int | None

@@ -20,6 +20,7 @@ from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as Normalizer
 from tokkit.postprocessors.template import Template
 from tokkit.pretokenizers.bert import Bert as Pretokenizer
+from tokkit.trainers.bpe import tell_merges
 from tokkit.trainers.counts import Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.vocab import Vocab
@@ -195,11 +196,7 @@ class WordPieceTraining:
         """Tell of each merge, in their order."""
         tell: Any = self.explain
         if isinstance(trainer, BPETrainer):
-            merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
-            times = np.frombuffer(trainer.merge_counts(), dtype=np.int64)
-            for pair, count in zip(merges.tolist(), times.tolist(), strict=True):
-                left, right, token = (vocab[id_].decode() for id_ in pair)
-                tell(Step(left, right, token, float(count), count, None, None, None))
+            tell_merges(trainer, lambda id_: vocab[id_].decode(), tell)
             return
         for row in np.frombuffer(trainer.merges(), dtype=np.int64).reshape(-1, 7).tolist():
             left, right, token = (vocab[id_].decode() for id_ in row[:3])

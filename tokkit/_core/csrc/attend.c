@@ -67,6 +67,8 @@ int tk_attention_run(const tk_attention *a, int isa, int threads) {
 #if TK_X86
     if (isa == TK_ISA_AVX2) job.by = &tk_attenders_avx2;
     if (isa == TK_ISA_AVX512) job.by = &tk_attenders_avx512;
+#else
+    (void)isa;
 #endif
     job.parts = (a->n_queries + PART - 1) / PART; /* of the longest sequence */
     size_t all = a->batch * job.kv_heads * job.parts;

@@ -11,7 +11,7 @@ enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_R
 
 #define PIN(v) ((void)(v))
 #define LEAST_POWER -127.0f
-#define EACH for (int i = 0; i < VL; i++)
+#define EACH for (int i = 0; i < VL; i++) /* what it fills begins as {0}: gcc -O1 does not see that all is */
 
 #if defined(__GNUC__)
 typedef float vf __attribute__((vector_size(16)));
@@ -35,7 +35,7 @@ TK_INLINE vf v_load(const float *p) {
 }
 TK_INLINE void v_store(float *p, vf v) { memcpy(p, &v, sizeof v); }
 TK_INLINE vf v_set1(float x) {
-    vf v;
+    vf v = {0};
     EACH LANE(v)[i] = x;
     return v;
 }
@@ -62,7 +62,7 @@ TK_INLINE vf v_min(vf a, vf b) { return v_select(a < b, a, b); }
 #else
 #define BY_LANE(made, name, of, value)    \
     TK_INLINE made name of {              \
-        made r;                           \
+        made r = {0};                     \
         EACH LANE(r)[i] = value;          \
         return r;                         \
     }
@@ -79,7 +79,7 @@ BY_LANE(vf, v_max, (vf a, vf b), LANE(a)[i] > LANE(b)[i] ? LANE(a)[i] : LANE(b)[
 BY_LANE(vf, v_min, (vf a, vf b), LANE(a)[i] < LANE(b)[i] ? LANE(a)[i] : LANE(b)[i])
 #endif
 TK_INLINE vf v_iota(void) {
-    vf v;
+    vf v = {0};
     EACH LANE(v)[i] = (float)i;
     return v;
 }
@@ -111,12 +111,12 @@ TK_INLINE vf v_load_pairs(const uint16_t *p, const int odd) {
     return v;
 }
 TK_INLINE vf v_swap_pairs(vf x) {
-    vf r;
+    vf r = {0};
     EACH LANE(r)[i] = LANE(x)[i ^ 1];
     return r;
 }
 TK_INLINE vf v_double_low(const float *p) {
-    vf r;
+    vf r = {0};
     EACH LANE(r)[i] = p[i / 2];
     return r;
 }
@@ -126,7 +126,7 @@ TK_INLINE vf v_even_negated(vf x) {
 }
 
 TK_INLINE vi vi_zero(void) {
-    vi v;
+    vi v = {0};
     EACH LANE(v)[i] = 0;
     return v;
 }
@@ -141,19 +141,19 @@ TK_INLINE vi vi_sub(vi a, vi b) {
     return a;
 }
 TK_INLINE vi vi_times(const int32_t *p, int32_t by) {
-    vi v;
+    vi v = {0};
     EACH LANE(v)[i] = p[i] * by;
     return v;
 }
 TK_INLINE vf v_from_vi(vi v) {
-    vf r;
+    vf r = {0};
     EACH LANE(r)[i] = (float)LANE(v)[i];
     return r;
 }
 TK_INLINE void v_store_bytes(uint8_t *p, vf v) { EACH p[i] = (uint8_t)LANE(v)[i]; }
 
 TK_INLINE vf v_sums(vf *a) {
-    vf r;
+    vf r = {0};
     EACH LANE(r)[i] = v_sum(a[i]);
     return r;
 }

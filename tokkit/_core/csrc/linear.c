@@ -87,6 +87,8 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     if (isa == TK_ISA_AVX512) job.by = &tk_multipliers_avx512;
     rounded = isa == TK_ISA_AVX512 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
     if (rounded) job.by = &tk_multipliers_bf16;
+#else
+    (void)isa;
 #endif
     if (!p->m || !l->n) return TK_OK;
     if (l->kind == TK_INT8 || rounded) {

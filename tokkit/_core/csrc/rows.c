@@ -23,6 +23,8 @@ void tk_rows_run(const tk_row_work *w, int what, int isa, int threads) {
 #if TK_X86
     if (isa == TK_ISA_AVX2) job.run = tk_row_kernels_avx2[what];
     if (isa == TK_ISA_AVX512) job.run = tk_row_kernels_avx512[what];
+#else
+    (void)isa;
 #endif
     if (!w->n || !w->m) return;
     size_t parts = (w->n + job.each - 1) / job.each;

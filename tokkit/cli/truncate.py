@@ -1,0 +1,40 @@
+"""A text in, as much of it as so many tokens hold out: `tokkit truncate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+
+@options.command("truncate", short_help="Cut a text to a number of tokens.")
+@options.tokenizer
+@click.argument("file", default="-", type=options.FILE, metavar="[FILE]")
+@click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="The most tokens to keep.")
+@click.option("-o", "--output", default="-", type=options.FILE, metavar="FILE", help="Where to write; - is stdout.")
+@options.special
+@options.input_errors
+@options.force
+def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **chosen: Any) -> None:
+    """Write the longest part of FILE, or of stdin, from its start, that has at most N tokens.
+
+    No character is cut, and a text that fits is written as it is. How many tokens were kept stands on stderr.
+    """
+    from tokkit.cli.ending import note
+    from tokkit.cli.inputs import Reading, load
+    from tokkit.cli.output import check, counted, writing
+    from tokkit.corpus import readers
+
+    if readers.holds_records(file):
+        raise click.UsageError(f"{click.format_filename(file)} holds many texts, and one is cut: give it as plain text")
+    check(output, force=force)
+    tok = load(tokenizer, chosen["pattern"])
+    (text,) = Reading("file", input_errors=chosen["input_errors"]).texts(file)
+    kept, n_tokens = tok.truncate(text, limit, special=chosen["special"])
+    with writing(output, force=force) as out:
+        out.write(kept.encode())
+    size, whole = len(kept.encode()), len(text.encode())
+    part = "all of it" if kept == text else f"{size:,} of {counted(whole, 'byte')}"
+    note(f"kept {counted(n_tokens, 'token')}: {part}")
