@@ -213,30 +213,33 @@ def cold(where: Path, rounds: int) -> None:
 
 
 def memory(where: Path, texts: list[str]) -> None:
-    """Print by how much a process grows over `import tokkit`, beside the size of the weights."""
-    code = """
-import json, sys, tokkit
-def now(key):
-    return int(open("/proc/self/status").read().split(key + ":")[1].split()[0]) / 1024
-before = now("VmRSS")
-from tokkit import pipeline
-model = pipeline.load(sys.argv[1], precision=sys.argv[2])
-model.encode(json.loads(sys.stdin.read()), threads=1)
-print(json.dumps([now("VmRSS") - before, now("VmHWM") - before]))
-"""
+    """Print by how much a process grows, ours over `import tokkit`, beside the size of the weights."""
+    look = (
+        "import json, sys\ndef now(key):\n"
+        "    return int(open('/proc/self/status').read().split(key + ':')[1].split()[0]) / 1024\n"
+    )
+    ours = (
+        "import tokkit\nbefore = now('VmRSS')\nfrom tokkit import pipeline\n"
+        "model = pipeline.load(sys.argv[1], precision=sys.argv[2])\n"
+        "model.encode(json.loads(sys.stdin.read()), threads=1)\n"
+    )
+    theirs = (
+        "before = now('VmRSS')\nfrom sentence_transformers import SentenceTransformer\n"
+        "model = SentenceTransformer(sys.argv[1], device='cpu')\nmodel.encode(json.loads(sys.stdin.read()))\n"
+    )
+    said = "print(json.dumps([now('VmRSS') - before, now('VmHWM') - before]))"
     stored = sum(path.stat().st_size for path in where.glob("*.safetensors")) / 2**20
-    for precision in ("fp32", "bf16", "int8"):
+    for name in ("fp32", "bf16", "int8", "sentence-transformers"):
+        code = look + (theirs if "-" in name else ours) + said
         done = subprocess.run(
-            [sys.executable, "-c", code, str(where), precision],
-            input=json.dumps(texts),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        grown, peak = json.loads(done.stdout)
+            [sys.executable, "-c", code, str(where), name],
+            input=json.dumps(texts), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        grown, peak = json.loads(done.stdout.splitlines()[-1])
+        floor = "" if "-" in name else " (floor 1.3)"
         print(
-            f"memory, {precision}, 256 mixed encoded: {grown:.0f} MiB more than after import tokkit, {peak:.0f} at the "
-            f"most; weights {stored:.0f} MiB: {grown / stored:.2f} times (floor 1.3)"
+            f"memory, {name}, 256 mixed encoded: {grown:.0f} MiB more than before, {peak:.0f} at the most; "
+            f"weights {stored:.0f} MiB: {grown / stored:.2f} times{floor}"
         )
 
 

@@ -17,8 +17,8 @@ import click
 from tokkit.cli import ending, options
 
 COMMANDS = (
-    *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "model", "fetch", "info"),
-    "completion",
+    *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "model"),
+    *("fetch", "info", "completion"),
 )
 
 

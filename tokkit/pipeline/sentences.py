@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 BATCH_TOKENS = 4096
 """Tokens whose states are in memory at once: 6 MB of 384 columns, of which each thread works on 256 at a time."""
 LARGE_TOKENS = 1024
-"""Tokens of a batch behind which pages of mapped files are given back: to come again takes them 1/100 of its time."""
+"""Tokens of a batch that gives back the pages of mapped files: to read them again takes 1/100 of its time."""
 BATCH_TEXTS = 1024
 """Texts that are made tokens at once."""
 LOG = logging.getLogger(__name__)
