@@ -42,9 +42,9 @@ typedef struct {
 } tk_bert_entry;
 
 typedef struct {
-    void *block;            /* where `entries`, which are aligned to cache lines, lie in */
     tk_bert_entry *entries; /* two in a line: a word stands in one line, or not at all */
     size_t mask, n;         /* of lines; words there */
+    unsigned shift;         /* of a key's hash to a line's number: the upper bits tell words apart */
     unsigned turn;
     uint64_t misses;
 } tk_bert_cache;

@@ -1,9 +1,10 @@
 /* Pieces in, ids out: the cache of words, and the model for those that are not there; see bert.h. */
 #include "bert.h"
 #include "isa.h"
+#include "large_memory.h"
 #include "word_cache.h"
 
-enum { ROOM = 1 << 13, ALIGNMENT = 64, BEHIND = 128 };
+enum { ROOM = 1 << 13, BEHIND = 128 };
 enum { SPARE_IDS = 4 };  /* an entry is copied whole */
 enum { BATCH = 16 }; /* pieces whose places in the cache are fetched together */
 
@@ -41,20 +42,19 @@ static int make_room(tk_bert_worker *w, size_t need) {
 int tk_bert_worker_init(tk_bert_worker *w, size_t cache_words, size_t cache_long_words) {
     memset(w, 0, sizeof *w);
     if (tk_model_worker_init(&w->model, cache_long_words) != TK_OK) return TK_NO_MEMORY;
-    size_t lines = 1;
-    while (lines <= cache_words / 4) lines *= 2;
-    w->cache.mask = lines - 1;
-    w->cache.block = tk_calloc(2 * lines + 2, sizeof(tk_bert_entry));
+    unsigned bits = 0;
+    while ((size_t)1 << bits <= cache_words / 4) bits++;
+    w->cache.mask = ((size_t)1 << bits) - 1;
+    w->cache.shift = 63 - bits; /* and one more: a shift by 64 is none */
+    w->cache.entries = tk_table_alloc(2 * (w->cache.mask + 1) * sizeof(tk_bert_entry));
     w->starts = tk_alloc(TK_BERT_PIECES + BEHIND, sizeof(uint32_t));
     w->ends = tk_alloc(TK_BERT_PIECES + BEHIND, sizeof(uint32_t));
-    if (!w->cache.block || !w->starts || !w->ends) return tk_bert_worker_free(w), TK_NO_MEMORY;
-    uintptr_t place = ((uintptr_t)w->cache.block + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
-    w->cache.entries = (tk_bert_entry *)place;
+    if (!w->cache.entries || !w->starts || !w->ends) return tk_bert_worker_free(w), TK_NO_MEMORY;
     return make_room(w, ROOM);
 }
 
 void tk_bert_worker_free(tk_bert_worker *w) {
-    free(w->cache.block);
+    tk_table_free(w->cache.entries, 2 * (w->cache.mask + 1) * sizeof(tk_bert_entry));
     free(w->starts);
     free(w->ends);
     free(w->utf8);
@@ -104,9 +104,14 @@ int tk_bert_append(tk_bert_worker *w, uint32_t id, size_t start, size_t end) {
     return TK_OK;
 }
 
+/* The line of a key: its two entries. */
+TK_INLINE tk_bert_entry *line_of(const tk_bert_cache *cache, const tk_key *key) {
+    return cache->entries + 2 * (key->hash >> 1 >> cache->shift);
+}
+
 static void learn(tk_bert_cache *cache, const tk_key *key, const tk_sub *subs, size_t count) {
     if (cache->mask == 0) return;
-    tk_bert_entry *e = cache->entries + 2 * (key->hash & cache->mask);
+    tk_bert_entry *e = line_of(cache, key);
     if (e->high && (!e[1].high || cache->turn++ & 1)) e++;
     cache->n += !e->high;
     *e = (tk_bert_entry){.low = key->low, .high = key->high, .count = (uint8_t)count};
@@ -166,7 +171,7 @@ static TK_NOINLINE int look_further(const tk_bert *m, tk_bert_worker *w, piece_k
 
 TK_INLINE const tk_bert_entry *find(const tk_bert_worker *w, const piece_key *key, size_t n) {
     if (TK_UNLIKELY(is_long(n))) return NULL;
-    const tk_bert_entry *e = w->cache.entries + 2 * (key->word.hash & w->cache.mask);
+    const tk_bert_entry *e = line_of(&w->cache, &key->word);
     e += ((e->low ^ key->word.low) | (e->high ^ key->word.high)) != 0;
     return TK_LIKELY(((e->low ^ key->word.low) | (e->high ^ key->word.high)) == 0) ? e : NULL;
 }
@@ -185,7 +190,7 @@ TK_INLINE int emit(const tk_bert *m, tk_bert_worker *w, int aligned) {
             piece_key *key = keys + (k - first);
             if (TK_LIKELY(!is_long(length))) {
                 key->word = tk_key_of_16(p, length);
-                TK_PREFETCH(w->cache.entries + 2 * (key->word.hash & w->cache.mask));
+                TK_PREFETCH(line_of(&w->cache, &key->word));
             } else if (may_be_unit(w, length)) {
                 key->unit = tk_unit_key_of(&o->cache, p, length);
                 TK_PREFETCH(o->cache.units + key->unit.slot);
