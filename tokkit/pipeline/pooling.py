@@ -12,10 +12,10 @@ Starts = NDArray[np.int64]
 
 
 def _sums(x: Floats, starts: Starts) -> Floats:
-    # Without its empty sequences, of which reduceat would make the row behind them.
-    made = np.zeros((len(starts) - 1, x.shape[1]), dtype=np.float32)
-    if (full := np.flatnonzero(np.diff(starts))).size:
-        made[full] = np.add.reduceat(x, starts[:-1][full], axis=0)
+    # One by one: reduceat over the first axis takes five times as long.
+    made = np.empty((len(starts) - 1, x.shape[1]), dtype=np.float32)
+    for row, first, end in zip(made, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        np.add.reduce(x[first:end], axis=0, out=row)
     return made
 
 
@@ -43,6 +43,7 @@ def _row(x: Floats, starts: Starts, rows: Starts) -> Floats:
 def highest(x: Floats, starts: Starts, first: int) -> Floats:
     """Return the greatest number of each column."""
     made = np.zeros((len(starts) - 1, x.shape[1]), dtype=np.float32)
+    # Without its empty sequences, of which reduceat would make the row behind them.
     if (full := np.flatnonzero(np.diff(starts))).size:
         made[full] = np.maximum.reduceat(x, starts[:-1][full], axis=0)
     return made
