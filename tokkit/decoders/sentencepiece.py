@@ -41,7 +41,8 @@ class SentencePiece:
 
     def __init__(self, model: SentencePieceModel, n_ids: int) -> None:
         self._model = model
-        texts = [piece.replace(SPACE, b" ") for piece in model.pieces]
+        pieces = list(model.pieces)
+        texts = [piece.replace(SPACE, b" ") for piece in pieces]
         for id_ in model.ids_of(CONTROL):
             texts[id_] = b""
         for id_ in model.ids_of(UNKNOWN):
@@ -53,7 +54,7 @@ class SentencePiece:
         self._detokenizer = Detokenizer(b"".join(texts), ends, np.ones(n_ids, dtype=np.uint8))
         self._strips = model.normalizer.add_dummy_prefix or model.normalizer.remove_extra_whitespaces
         self._strips_all = model.normalizer.remove_extra_whitespaces
-        self._spaced = {id_ for id_, piece in enumerate(model.pieces) if piece.startswith(SPACE)}
+        self._spaced = {id_ for id_, piece in enumerate(pieces) if piece.startswith(SPACE)}
         self._invisible = {*model.ids_of(CONTROL), *range(len(model.types), n_ids)}
         self._denormalizer = _denormalizer(model.denormalizer)
         self.denormalizes = self._denormalizer is not None
