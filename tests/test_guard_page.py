@@ -31,7 +31,7 @@ from vocabularies import ALPHABETS, grown
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
-    *("isa", "dfa", "word_cache"),
+    *("isa", "dfa", "large_memory", "word_cache"),
     *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512", "encode")),
     *(name + isa for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")),
     "scan_neon",
