@@ -152,7 +152,11 @@ def test_every_format_is_written(run, corpus, format_, name) -> None:
         (["-o", "t.json", "--model", "word", "--max-token-length", "3"], 2, "--max-token-length is for --model bbpe"),
         (["-o", "t.json", "--model", "char", "--pattern", "gpt2"], 2, "--pattern is for --model bbpe or bpe or word"),
         (["-o", "t.json", "--model", "wordpiece", "--explain", "--level", "bytes"], 2, "--level is for --model char"),
-        (["-o", "t.json", "--model", "word", "--explain"], 2, "--explain is for --model bbpe or bpe or wordpiece or unigram"),
+        (
+            ["-o", "t.json", "--model", "word", "--explain"],
+            2,
+            "--explain is for --model bbpe or bpe or wordpiece or unigram",
+        ),
         (["-o", "t.json", "--model", "wordpiece", "--vocab-size", "20"], 1, "needs at least"),
         (["-o", "t.json", "--model", "wordpiece", "--special-token", "[X]"], 1, "[UNK]"),
         (["-o", "t.json", "--model", "wordpiece", "--format", "tiktoken"], 1, "t.json"),
