@@ -30,6 +30,7 @@ INDEX = "index.json"
 KIND, VERSION = "tokkit search index", 1
 _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
 _OURS = re.compile(r"vectors-[0-9]{1,9}\.(?:safetensors|usearch)")
+MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
 """What stands beside `vectors` and `text`, one entry a row; spans have two."""
 
@@ -217,17 +218,23 @@ def _write(
         "tokenizer_fingerprint": about.tokenizer_fingerprint, "dimension": about.dimension, "tokens": about.tokens,
         "overlap": about.overlap, "sources": [{"path": path, "sha256": sha} for path, sha in sources.items()],
     }  # fmt: skip
+    written = False
     try:
         columns = {name: [getattr(part, name) for part in parts] for name in Rows._fields}
         before = itertools.accumulate((len(part.text) for part in parts), initial=0)
         columns["text_ends"] = [part.text_ends + start for part, start in zip(parts, before, strict=False)]
-        write_safetensors(data, columns, overwrite=False)
+        try:
+            write_safetensors(data, columns, overwrite=False)
+        except FileExistsError:  # another that writes took the number between: its file stays
+            raise OptionError(f"{files.show(folder)} {MEANWHILE}") from None
+        written = True
         if stamp != (files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""):
-            raise OptionError(f"{files.show(folder)} has been changed by another program meanwhile; try again")
+            raise OptionError(f"{files.show(folder)} {MEANWHILE}")
         files.write_atomically(folder / INDEX, json.dumps(value, indent=1).encode() + b"\n")
     except BaseException:
-        with contextlib.suppress(OSError):
-            data.unlink()
+        if written:
+            with contextlib.suppress(OSError):
+                data.unlink()
         if new:
             with contextlib.suppress(OSError):
                 folder.rmdir()
