@@ -202,6 +202,18 @@ def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch:
     with pytest.raises(OptionError, match="changed by another program meanwhile"):
         made.with_rows({"b": "1"}, rows)
     assert other.read_bytes() == b"of another"
+    monkeypatch.undo()
+    # Nor is one cleared away that another has begun since: its index would name a file that is gone.
+    later = tmp_path / "index" / "vectors-9.safetensors"
+    write = write_safetensors
+
+    def while_another_writes(*args: Any, **options: Any) -> None:
+        write(*args, **options)
+        later.write_bytes(b"of another")
+
+    monkeypatch.setattr(index, "write_safetensors", while_another_writes)
+    made.with_rows({"b": "1"}, rows)
+    assert sorted(os.listdir(tmp_path / "index")) == [INDEX, "vectors-3.safetensors", later.name]
 
 
 @pytest.mark.parametrize(

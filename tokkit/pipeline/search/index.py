@@ -29,7 +29,7 @@ from tokkit.pipeline.search.exact import Nearest, largest_norm, top_k
 INDEX = "index.json"
 KIND, VERSION = "tokkit search index", 1
 _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
-_OURS = re.compile(r"vectors-[0-9]{1,9}\.(?:safetensors|usearch)")
+_OURS = re.compile(r"vectors-([0-9]{1,9})\.(?:safetensors|usearch)")
 MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
 """What stands beside `vectors` and `text`, one entry a row; spans have two."""
@@ -211,7 +211,8 @@ def _write(
     new = not folder.exists()
     folder.mkdir(exist_ok=True)
     numbers = [int(found[1]) for name in os.listdir(folder) if (found := _DATA.fullmatch(name))]
-    data = folder / f"vectors-{(max(numbers) + 1) % 10**9 if numbers else 1}.safetensors"
+    number = (max(numbers) + 1) % 10**9 if numbers else 1
+    data = folder / f"vectors-{number}.safetensors"
     value = {
         "format": KIND, "version": VERSION, "data": data.name, "rows": sum(len(part.vectors) for part in parts),
         "largest_norm": norm, "model": about.model, "model_fingerprint": about.model_fingerprint,
@@ -240,7 +241,8 @@ def _write(
                 folder.rmdir()
         raise
     for name in os.listdir(folder):
-        if _OURS.fullmatch(name) and name != data.name:
+        # A higher number is another's that writes now, and has seen this one.
+        if (found := _OURS.fullmatch(name)) and int(found[1]) < number:
             # Elsewhere it may still be read; the next change tries again.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
