@@ -170,6 +170,7 @@ def test_an_empty_query_is_refused_and_an_empty_index_finds_nothing(run: Run, no
     assert (refused.exit_code, "the query is empty" in refused.stderr) == (1, True)
     nothing = run("model", "search", "index", "heron")
     assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert "index holds no passages" in nothing.stderr
 
 
 def test_an_interrupt_leaves_no_index(run: Run, notes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

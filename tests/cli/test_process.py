@@ -49,6 +49,23 @@ def test_a_reader_that_goes_away_ends_it_quietly(start, tokenizer, tmp_path, out
 
 
 @posix
+def test_a_long_text_is_written_whole_without_buffers_too(start, tokenizer, tmp_path, monkeypatch) -> None:
+    # One write to a pipe that is read in part, or of more than 2 GiB, takes a part and says so by its number alone.
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    text = b"low lower\n" * 30_000
+    (tmp_path / "long.txt").write_bytes(text)
+    whole = start("truncate", tokenizer, "long.txt", "--limit", "10000000")
+    assert whole.stdout is not None
+    assert whole.stdout.read() == text
+    assert whole.wait(60) == 0
+    gone = start("truncate", tokenizer, "long.txt", "--limit", "10000000")
+    assert gone.stdout is not None
+    assert gone.stdout.read(1)
+    gone.stdout.close()
+    assert gone.wait(60) == 141
+
+
+@posix
 def test_a_reader_that_goes_away_before_the_last_flush_is_no_noise(start, tokenizer, tmp_path) -> None:
     (tmp_path / "small.txt").write_text("low lower\n")
     for args in (

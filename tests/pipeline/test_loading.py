@@ -204,6 +204,10 @@ BROKEN = [
     (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize stands before another module"),
     (modules("Transformer", "Pooling"), {"pooling_mode_attention": True}, "the pooling pooling_mode_attention is not"),
     (modules("Transformer", "Pooling"), {"pooling_mode": "median"}, "the pooling median is not supported; cls, max"),
+    (modules("Transformer", "Pooling"), {"pooling_mode": 5}, "the pooling 5 is not supported"),
+    (modules("Transformer", "Pooling"), {"pooling_mode": []}, r"the pooling \[\] is not supported"),
+    (modules("Transformer", "Pooling"), {"pooling_mode": [{}]}, r"the pooling {} is not supported"),
+    (modules("Transformer", "Pooling"), {"word_embedding_dimension": 9}, "for vectors of 9, and .* of 16 give 16"),
     (modules("Transformer", "Pooling", "Dense"), POOLING, "2_Dense.*config.json"),
     ([modules("Transformer")[0] | {"path": "../else"}], POOLING, "leads out of the model's folder"),
     ({"0": 1}, POOLING, "an array is needed"),
@@ -230,6 +234,8 @@ def test_masks_are_filled_by_the_likeliest_tokens(tmp_path: Path) -> None:
     assert guesses[0].text == f"the {guesses[0].token} sat"
     assert len(model.fill_mask("[MASK] [MASK]")) == 2
     assert model.fill_mask("the ___ sat", mask="___", k=4) == [guesses]
+    with pytest.raises(OptionError, match="mask is empty"):
+        model.fill_mask("the [MASK]", mask="")
     with pytest.raises(OptionError, match=r"there is no \[MASK\] in the text"):
         model.fill_mask("the cat")
     with pytest.raises(OptionError, match="k is 0"):
@@ -248,6 +254,10 @@ def test_what_is_asked_of_the_inside_must_be_there(tmp_path: Path) -> None:
     assert np.array_equal(model.attention("the cat sat", layers=[1])[1], weights[1:])
     with pytest.raises(OptionError, match="there is no layer 2; this model has 0 to 1"):
         model.attention("the cat", layers=[2])
+    with pytest.raises(OptionError, match="layers is empty; name at least one"):
+        model.attention("the cat", layers=[])
+    with pytest.raises(TypeError, match="a layer is str"):
+        model.attention("the cat", layers=["1"])  # type: ignore[list-item]
     with pytest.raises(OptionError, match="the text has 32 tokens, and the model takes 20"):
         model.inside("a " * 30)
     with pytest.raises(OptionError, match="the word 'dog' is not in the text"):
@@ -270,3 +280,36 @@ def test_a_fingerprint_tells_folders_apart_by_what_they_hold(tmp_path: Path) -> 
     changed = write(tmp_path / "d", modules=modules("Transformer", "Pooling"), **{"1_Pooling__config": POOLING})
     assert pipeline.load(changed).fingerprint() != first.fingerprint()
     assert json.loads((changed / "config.json").read_text()) == BERT
+
+
+def dense(folder: Path, weight: np.ndarray, pooling: dict[str, Any]) -> Path:
+    chain = [*modules("Transformer", "Pooling"), modules("Dense")[0] | {"path": "projection"}]
+    write(folder, modules=chain, **{"1_Pooling__config": pooling, "projection__config": {}})
+    write_safetensors(folder / "projection" / "model.safetensors", {"linear.weight": weight})
+    return folder
+
+
+def test_a_dense_layer_fits_what_comes_in_and_is_of_the_fingerprint(tmp_path: Path) -> None:
+    weight = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
+    one, two = dense(tmp_path / "a", weight, POOLING), dense(tmp_path / "b", 2 * weight, POOLING)
+    assert pipeline.load(one).fingerprint() != pipeline.load(two).fingerprint()
+    unsaid = pipeline.load(dense(tmp_path / "c", weight, {"pooling_mode_cls_token": True}))
+    assert np.array_equal(unsaid.encode(["the cat"]), pipeline.load(one).encode(["the cat"]))
+    with pytest.raises(FormatError, match=r"its modules are for vectors of 8, and .* of 16 give 16"):
+        pipeline.load(dense(tmp_path / "d", weight[:, :8], {}))
+    with pytest.raises(FormatError, match=r"projection: linear.weight is of dtype I32; F32, F16"):
+        pipeline.load(dense(tmp_path / "e", weight.astype(np.int32), POOLING))
+
+
+def test_sizes_beyond_any_model_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="num_hidden_layers: 1000000000 is too many; 1024 are the most"):
+        pipeline.load(write(tmp_path / "a", BERT | {"num_hidden_layers": 10**9}, {"x": np.zeros(1)}))
+    with pytest.raises(FormatError, match="max_position_embeddings: 20 leaves no position behind pad_token_id"):
+        pipeline.load(write(tmp_path / "b", BERT | {"model_type": "roberta", "pad_token_id": 30}, {"x": np.zeros(1)}))
+
+
+def test_weights_that_8_bits_cannot_hold_are_named(tmp_path: Path) -> None:
+    tensors = tensors_of(BERT)
+    tensors["bert.encoder.layer.1.output.dense.weight"][0, 0] = np.nan
+    with pytest.raises(OptionError, match=r"must be finite, and those of feed_forward\.down hold NaN or infinity"):
+        pipeline.load(write(tmp_path, BERT, tensors), precision="int8")

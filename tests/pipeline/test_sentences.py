@@ -107,9 +107,13 @@ def test_what_a_call_may_ask_for_is_done() -> None:
     cut = model.encode(["One sentence."], truncate_dim=64)
     assert cut.shape == (1, 64)
     np.testing.assert_allclose(np.linalg.norm(cut, axis=1), 1, atol=1e-6)
+    # This model makes vectors of length 1 itself, before columns are cut.
+    whole = model.encode(["One sentence."], normalize=False)
+    np.testing.assert_allclose(model.encode(["One sentence."], normalize=False, truncate_dim=64), whole[:, :64])
     whole = model.encode(["query: One sentence."])
     np.testing.assert_allclose(model.encode(["One sentence."], prompt="query: "), whole, atol=1e-6)
     np.testing.assert_allclose(model.encode([b"query: One sentence."]), whole, atol=1e-6)
+    np.testing.assert_allclose(model.encode([b"One sentence."], prompt="query: "), whole, atol=1e-6)
     done: list[tuple[int, int]] = []
     model.encode(["a"] * 3, progress=lambda *numbers: done.append(numbers))
     assert done == [(3, 3)]
@@ -136,6 +140,15 @@ def test_options_that_cannot_work_are_refused() -> None:
         model.encode("One sentence.")
     with pytest.raises(TypeError, match="NoneType"):
         model.encode([None])
+    # Behind a prompt too, where bytes(5) would be five NULs.
+    for bad in (5, [97], None):
+        with pytest.raises(TypeError, match=f"text 1 is {type(bad).__name__}, not str or bytes"):
+            model.encode(["a", bad], prompt="query: ")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        model.encode([b"\xff"], prompt="query: ")
+    for options in ({"prompt": 5}, {"prompt_name": ["query"]}):
+        with pytest.raises(TypeError, match="it must be str"):
+            model.encode(["a"], **options)
     for options in ({"truncate_dim": 0}, {"truncate_dim": 385}, {"batch_tokens": 0}, {"threads": 0}):
         with pytest.raises(OptionError):
             model.encode(["a"], **options)

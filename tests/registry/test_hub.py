@@ -15,6 +15,7 @@ import pytest
 
 import tokkit
 from servers import Handler
+from tokkit.errors import DownloadError
 from tokkit.registry import hub
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -135,6 +136,16 @@ def test_a_pair_of_files_is_taken_where_there_is_no_tokenizer_json(
     tokkit.train(iter(["low lower lowest"]), vocab_size=260).save(tmp_path / "pair", format="gpt2")
     endpoint = serve(answers_for(tmp_path / "pair"))
     assert in_process(LOAD.format(", download=True"), tmp_path, HF_ENDPOINT=endpoint) == "[257]"
+
+
+@pytest.mark.parametrize("name", ["a--b/c", "org/" + "x" * 200])
+def test_a_name_that_no_model_can_have_is_an_error_of_ours(name: str) -> None:
+    pytest.importorskip("huggingface_hub")
+    from tokkit.registry import hub_models
+
+    for find in (hub.find, hub_models.find):
+        with pytest.raises(DownloadError, match=f"^{name}: "):
+            find(name)
 
 
 def test_a_hub_without_the_model_is_an_error(tmp_path: Path, serve: Callable[[Handler], str]) -> None:

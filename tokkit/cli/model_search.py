@@ -68,10 +68,12 @@ def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> Non
     Several words are one query; with "-" each line of stdin is one. The exit code is 1 where the index is empty.
     """
     from tokkit.cli.embedding import answers, show
+    from tokkit.cli.ending import note
 
-    found = False
-    for asked, hits in answers(index, " ".join(query), chosen):
-        show(asked, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
+    found, text = False, None
+    for text, hits in answers(index, " ".join(query), chosen):
+        show(text, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
         found = found or bool(hits)
     if not found:
+        note("stdin holds no query" if text is None else f"{click.format_filename(index)} holds no passages")
         raise click.exceptions.Exit(1)

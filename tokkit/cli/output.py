@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import json
 import os
 import secrets
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 
@@ -21,7 +23,28 @@ def stdout() -> BinaryIO:
     if sys.stdout is None:
         raise OSError("standard output is closed")
     sys.stdout.flush()
-    return sys.stdout.buffer
+    out: Any = sys.stdout.buffer
+    if isinstance(out, io.RawIOBase):
+        out = _Whole(out)
+    return cast("BinaryIO", out)
+
+
+class _Whole(io.RawIOBase):
+    """Standard output under PYTHONUNBUFFERED, whose own `write` may take a part of the data and say nothing."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+
+    def write(self, data: Any) -> int:
+        """Write all of the data; OSError where that cannot be."""
+        left = memoryview(data).cast("B")
+        total = len(left)
+        while len(left):
+            n = self._raw.write(left)
+            if n is None:
+                raise BlockingIOError(errno.EAGAIN, "standard output takes no more for now")
+            left = left[n:]
+        return total
 
 
 def say(text: str) -> None:

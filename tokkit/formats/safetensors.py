@@ -38,6 +38,8 @@ DTYPES = {
     "U64": "<u8", "I64": "<i8", "F64": "<f8", "C64": "<c8",
 }  # fmt: skip
 """The format's name → numpy's type; of what numpy has no type for (BF16, F8), the unsigned integer of its bits."""
+FLOATS = ("F32", "F16", "BF16", "F64")
+"""Types that `Tensor.float32` reads."""
 _NAMES = {np.dtype(numpys): name for name, numpys in DTYPES.items() if name != "BF16" and name[:2] != "F8"}
 
 
@@ -58,7 +60,7 @@ class Tensor(NamedTuple):
         """Return the values as float32, without a copy for F32; FormatError for what is no F16, BF16, F32 or F64."""
         if self.dtype == "BF16":
             return (self.data.astype(np.uint32) << 16).view(np.float32)
-        if self.dtype not in ("F16", "F32", "F64"):
+        if self.dtype not in FLOATS:
             raise FormatError(f"a tensor of {self.dtype}, where F16, BF16, F32 or F64 is needed")
         return self.data.astype(np.float32, copy=False)
 

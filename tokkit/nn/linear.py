@@ -44,7 +44,7 @@ class Linear:
     """
 
     def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, kind: str = "float32") -> None:
-        self._pack([weight], [bias], check_kind(kind))
+        self._pack([weight], [bias], check_kind(kind), [])
 
     @classmethod
     def of(cls, weights: Mapping[str, Any], names: Sequence[str], *, kind: str = "float32") -> Linear:
@@ -54,10 +54,12 @@ class Linear:
         if missing:
             raise ShapeError(f"the weights have no {missing[0]!r}")
         biases = [weights.get(f"{name}.bias") for name in names]
-        made._pack([weights[f"{name}.weight"] for name in names], biases, check_kind(kind))
+        made._pack([weights[f"{name}.weight"] for name in names], biases, check_kind(kind), names)
         return made
 
-    def _pack(self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], kind: str) -> None:
+    def _pack(
+        self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], kind: str, names: Sequence[str]
+    ) -> None:
         parts = [floats(weight, "weight") for weight in weights]
         for part in parts:
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
@@ -75,7 +77,8 @@ class Linear:
         if kind == "int8" and weight.shape[1] > 65536:
             raise OptionError(f"int8 weights have at most 65536 inputs, not {weight.shape[1]}: sums would overflow")
         if kind == "int8" and not np.isfinite(weight).all():
-            raise OptionError("int8 weights must be finite")
+            of = f"those of {', '.join(names)} hold" if names else "these hold"
+            raise OptionError(f"int8 weights must be finite, and {of} NaN or infinity")
         self.packed = PackedLinear(weight, joined, kind)
         self.shape: tuple[int, int] = self.packed.shape
         self.kind = kind

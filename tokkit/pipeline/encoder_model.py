@@ -137,7 +137,11 @@ class EncoderModel:
         Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
         """
         chosen = range(self.n_layers) if layers is None else layers
+        if not len(chosen):
+            raise OptionError("layers is empty; name at least one, or leave it out for all")
         for layer in chosen:
+            if isinstance(layer, bool) or not isinstance(layer, (int, np.integer)):
+                raise TypeError(f"a layer is {type(layer).__name__}; it is a number from 0 on")
             if not 0 <= layer < self.n_layers:
                 raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
         seen = self.inside(text, special=special)
@@ -165,6 +169,8 @@ class EncoderModel:
         text without masks, and for a model without the head for it.
         """
         name = self._mask
+        if mask == "":
+            raise OptionError("mask is empty; it is what stands for a mask in the text")
         if mask is not None and mask != name:
             text = text.replace(mask, name)
         seen = self.tokenizer(text, special="all", truncation=None, padding=None)

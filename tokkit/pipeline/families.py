@@ -27,6 +27,10 @@ OTHERS = r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classif
 """Tensors that may be in a file beside those of the layers: buffers, and heads of tasks."""
 
 
+MOST_LAYERS = 1024
+"""Layers of the deepest encoder: the names of all tensors are listed before the first is looked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """One way of naming things; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} the layer.
@@ -185,6 +189,8 @@ def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
         if config.get(key, allowed[0]) not in allowed:
             raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
     sizes: dict[str, Any] = {ours: _count(config, key) for ours, key in family.keys.items() if ours != "activation"}
+    if sizes["n_layers"] > MOST_LAYERS:
+        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MOST_LAYERS} are the most")
     key = family.keys["activation"]
     activation = typed(config.get(key, "gelu"), key, str)
     if activation not in ACTIVATIONS:
@@ -199,12 +205,17 @@ def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
         )
     except TokkitError as error:
         raise FormatError(f"the sizes do not go together: {error}") from None
-    return Plan(
+    plan = Plan(
         family=family, config=made, vocab_size=_count(config, "vocab_size"),
         positions=_count(config, "max_position_embeddings", 512),
         types=_count(config, "type_vocab_size", family.types, least=0) if family.types else 0,
         pad=_count(config, "pad_token_id", 1, least=0) if family.offset else 0,
     )  # fmt: skip
+    if plan.positions <= plan.first:
+        raise FormatError(
+            f"max_position_embeddings: {plan.positions} leaves no position behind pad_token_id, which is {plan.pad}"
+        )
+    return plan
 
 
 def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, least: int = 1) -> int:

@@ -57,6 +57,12 @@ def load(
     except FormatError as error:
         where = files.show(home / "config.json")
         raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+    width = plan.config.dim * len(chain.poolings)
+    if chain.columns not in (0, width):
+        raise FormatError(
+            f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
+            f"{plan.config.dim} give {width}"
+        )
     weights = Weights(read_model(home), plan, files.show(home))
     tokenizer = tokenizers.load(home)
     if tokenizer.n_ids > plan.vocab_size:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
 from tokkit.formats import files, strict_json
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.formats.safetensors import FLOATS, read_safetensors
 from tokkit.nn import Linear
 from tokkit.pipeline.pooling import POOLINGS
 
@@ -39,13 +39,14 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
 
 
 class Dense:
-    """A layer behind the pooling: activation(x Wᵀ + b)."""
+    """A layer behind the pooling, activation(x Wᵀ + b), for x of so many columns; 0 is for any number."""
 
     def __init__(self, folder: Path, columns: int) -> None:
         config = read_json(folder / "config.json")
-        name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-        if name not in DENSE_ACTIVATIONS:
-            raise FormatError(f"{folder}: the activation {name} is not supported; {', '.join(DENSE_ACTIVATIONS)} are")
+        activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+        if activation not in DENSE_ACTIVATIONS:
+            known = ", ".join(DENSE_ACTIVATIONS)
+            raise FormatError(f"{folder}: the activation {activation} is not supported; {known} are")
         if config.get("use_residual"):
             raise FormatError(f"{folder}: use_residual is not supported")
         if not (folder / "model.safetensors").exists():
@@ -53,14 +54,18 @@ class Dense:
         tensors = read_safetensors(folder / "model.safetensors")
         if "linear.weight" not in tensors:
             raise FormatError(f"{folder}: the tensor 'linear.weight' is missing")
+        for name in ("linear.weight", "linear.bias"):
+            if name in tensors and tensors[name].dtype not in FLOATS:
+                dtype = tensors[name].dtype
+                raise FormatError(f"{folder}: {name} is of dtype {dtype}; {', '.join(FLOATS)} are read")
         weight = tensors["linear.weight"].float32()
-        if weight.ndim != 2 or weight.shape[1] != columns:
+        if weight.ndim != 2 or (columns and weight.shape[1] != columns):
             raise FormatError(f"{folder}: linear.weight has shape {weight.shape}; vectors of {columns} come in")
         bias = tensors["linear.bias"].float32() if "linear.bias" in tensors else None
         if bias is not None and bias.shape != weight.shape[:1]:
             raise FormatError(f"{folder}: linear.bias has shape {bias.shape}, and linear.weight {weight.shape}")
-        self._linear, self._activation = Linear(weight, bias), DENSE_ACTIVATIONS[name]
-        self.columns = int(weight.shape[0])
+        self._linear, self._activation = Linear(weight, bias), DENSE_ACTIVATIONS[activation]
+        self.columns, self.inputs = int(weight.shape[0]), int(weight.shape[1])
 
     def __call__(self, x: Floats) -> Floats:
         """Return (n, columns) for x (n, …)."""
@@ -71,13 +76,17 @@ class Dense:
 class Modules:
     """What is done with hidden states: poolings joined, dense layers, then length 1; and what the model says of texts.
 
+    `columns`: width of the joined poolings by their configuration and the first dense layer, 0 where neither says.
     `most`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
+    `others`: the folders of the modules behind the transformer.
     """
 
     root: Path
     transformer: Path
     poolings: tuple[str, ...] = ("mean",)
     include_prompt: bool = True
+    columns: int = 0
+    others: tuple[Path, ...] = ()
     dense: tuple[Dense, ...] = ()
     normalize: bool = False
     most: int | None = None
@@ -115,10 +124,10 @@ def read(folder: Path) -> Modules:
             options["poolings"], options["include_prompt"], columns = _pooling(where / "config.json")
     dense: list[Dense] = []
     for where in (where for kind, where in found if kind == "Dense"):
-        dense.append(Dense(where, columns))
-        columns = dense[-1].columns
+        dense.append(Dense(where, dense[-1].columns if dense else columns))
     return Modules(
-        root=folder, transformer=transformer, dense=tuple(dense), **options, **_of_texts(transformer),
+        root=folder, transformer=transformer, dense=tuple(dense), columns=dense[0].inputs if dense else columns,
+        others=tuple(where for _, where in found[1:]), **options, **_of_texts(transformer),
         **_of_prompts(folder),
     )  # fmt: skip
 
@@ -136,10 +145,10 @@ def _pooling(path: Path) -> tuple[tuple[str, ...], bool, int]:
     if chosen is None:
         # In the order in which they are joined, which is not that of their names in the file.
         chosen = [mode for key, mode in FLAGS.items() if config.get(key)] or ["mean"]
-    modes = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+    modes = tuple(chosen) if isinstance(chosen, list) and chosen else (chosen,)
     unknown = [key for key in config if key.startswith("pooling_mode_") and key not in FLAGS and config[key]]
     for mode in (*modes, *unknown):
-        if mode not in POOLINGS:
+        if not isinstance(mode, str) or mode not in POOLINGS:
             raise FormatError(f"{files.show(path)}: the pooling {mode} is not supported; {', '.join(POOLINGS)} are")
     if type(columns) is not int or columns < 0:
         raise FormatError(f"{files.show(path)}: the embedding's dimension is {columns!r}; it must be a number")
@@ -165,7 +174,7 @@ def _of_prompts(folder: Path) -> dict[str, Any]:
     if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
         raise FormatError(f"{files.show(path)}: prompts must be an object of texts")
     default, similarity = config.get("default_prompt_name"), config.get("similarity_fn_name") or "cosine"
-    if default is not None and default not in prompts:
+    if default is not None and (not isinstance(default, str) or default not in prompts):
         raise FormatError(f"{files.show(path)}: default_prompt_name {default!r} is none of the prompts")
     if similarity not in SIMILARITIES:
         raise FormatError(f"{files.show(path)}: the similarity {similarity!r} is none of {', '.join(SIMILARITIES)}")

@@ -52,8 +52,10 @@ class SentenceEncoder(EncoderModel):
         # What makes vectors of the states decides too.
         root = self._modules.root
         more = [root / "modules.json", root / "config_sentence_transformers.json"]
-        more += sorted(root.glob("sentence_*_config.json"))
-        more += [path for kind in ("config.json", "*.safetensors") for path in sorted(root.glob(f"[0-9]*_*/{kind}"))]
+        for folder in dict.fromkeys((root, self.folder)):
+            more += sorted(folder.glob("sentence_*_config.json"))
+        others = dict.fromkeys(self._modules.others)
+        more += [path for kind in ("config.json", "*.safetensors") for at in others for path in sorted(at.glob(kind))]
         own = super()._identifying()
         return own + [path for path in more if path.is_file() and path not in own]
 
@@ -74,7 +76,8 @@ class SentenceEncoder(EncoderModel):
 
         Of each text the first `max_length` tokens are read; that one was cut is logged, once. Texts are packed one
         behind another, about `batch_tokens` tokens at a time, which changes no bit of the result beyond rounding.
-        `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case).
+        `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case, unless they are
+        cut behind it by `truncate_dim`).
         `prompt`, or the model's prompt of the name `prompt_name`, is put before each text; without either the model's
         default prompt, if it has one. `truncate_dim` keeps so many columns, before the length is made 1. `progress`
         is called with (texts done, of how many). `special` rules special tokens written out in a text; "all" is what
@@ -88,6 +91,9 @@ class SentenceEncoder(EncoderModel):
             raise OptionError(f"batch_tokens is {batch_tokens!r}; it is a number of at least 1")
         kept = self._kept(truncate_dim)
         texts = list(sentences)
+        for i, text in enumerate(texts):
+            if not isinstance(text, (str, bytes, bytearray, memoryview)):
+                raise TypeError(f"text {i} is {type(text).__name__}, not str or bytes")
         words = self._prompt(prompt, prompt_name)
         made = np.empty((len(texts), kept), dtype=np.float32)
         with nn.threads(nn.current_threads() if threads is None else threads):
@@ -97,7 +103,7 @@ class SentenceEncoder(EncoderModel):
                 if progress is not None:
                     progress(first + len(some), len(texts))
         if normalize or (self._modules.normalize and kept == self.dimension):
-            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), np.float32(1e-12))
+            _normalise(made)
         return made
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
@@ -129,6 +135,9 @@ class SentenceEncoder(EncoderModel):
         return truncate_dim
 
     def _prompt(self, prompt: str | None, name: str | None) -> str:
+        for given, what in ((prompt, "prompt"), (name, "prompt_name")):
+            if given is not None and not isinstance(given, str):
+                raise TypeError(f"{what} is {type(given).__name__}; it must be str")
         if prompt is not None:
             return prompt
         name = self._modules.default_prompt if name is None else name
@@ -141,7 +150,8 @@ class SentenceEncoder(EncoderModel):
 
     def _encode_some(self, texts: list[Text], out: Floats, prompt: str, special: Special, batch_tokens: int) -> None:
         if prompt:
-            texts = [prompt + (text if isinstance(text, str) else bytes(text).decode()) for text in texts]
+            front = prompt.encode("utf-8", "replace")
+            texts = [prompt + text if isinstance(text, str) else front + bytes(text) for text in texts]
         packed = self._packer(texts, special=special, threads=nn.current_threads())
         self._tell(packed.lengths)
         without = 0
@@ -160,6 +170,8 @@ class SentenceEncoder(EncoderModel):
             del x  # before the next batch's
             for layer in self._modules.dense:
                 vectors = layer(vectors)
+            if self._modules.normalize and out.shape[1] < self.dimension:
+                _normalise(vectors)  # its last module, before columns are cut
             out[first:end] = vectors[:, : out.shape[1]]
             first = end
             if b - a > LARGE_TOKENS:
@@ -173,3 +185,7 @@ class SentenceEncoder(EncoderModel):
                 "a text has %d tokens; the model reads %d of a text, and what follows is left out (said once)",
                 lengths.max(), self.max_length,
             )  # fmt: skip
+
+
+def _normalise(vectors: Floats) -> None:
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))

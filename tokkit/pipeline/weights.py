@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.safetensors import Tensor
+from tokkit.formats.safetensors import FLOATS, Tensor
 from tokkit.pipeline.families import Plan, names
 
-FLOATS = ("F32", "F16", "BF16", "F64")
 OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
 RELEASED_BYTES = 8 << 20
 """So much of the mapped files is read before their pages are given back: packed copies take their place."""

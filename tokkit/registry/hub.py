@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from typing import Any
 
 from tokkit.errors import DownloadError, TokkitError
 
@@ -48,11 +49,7 @@ def find(name: str, *, download: bool = False) -> str:
         ) from None
     repo, _, revision = name.partition("@")
 
-    def cached(file: str) -> str | None:
-        found = huggingface_hub.try_to_load_from_cache(repo, file, revision=revision or None)
-        return found if isinstance(found, str) else None
-
-    if (path := _first(cached)) is not None:
+    if (path := _first(lambda file: cached(huggingface_hub, repo, file, revision or None))) is not None:
         return path
     if download:
         refuse_offline(name)
@@ -60,6 +57,15 @@ def find(name: str, *, download: bool = False) -> str:
     raise DownloadError(
         f"{name} is neither a file nor in the hub's cache; tokkit fetch {name}, or download=True, gets it from the hub"
     )
+
+
+def cached(hub: Any, repo: str, file: str, revision: str | None) -> str | None:
+    """Return the path of a file in the cache of huggingface_hub; DownloadError for a name that no model can have."""
+    try:
+        found = hub.try_to_load_from_cache(repo, file, revision=revision)
+    except ValueError as error:
+        raise DownloadError(f"{repo}: {error}") from None
+    return found if isinstance(found, str) else None
 
 
 def _first(get: Callable[[str], str | None]) -> str | None:

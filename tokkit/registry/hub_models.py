@@ -18,6 +18,7 @@ def find(name: str, *, download: bool = False) -> str:
 
     DownloadError where it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
     """
+    from tokkit.registry import hub
     from tokkit.registry.download import refuse_offline
 
     try:
@@ -32,8 +33,8 @@ def find(name: str, *, download: bool = False) -> str:
         try:
             return str(huggingface_hub.snapshot_download(repo, revision=revision or None, allow_patterns=PATTERNS))
         except Exception as error:  # it has errors of its own, of requests, of httpx and of the system
-            raise DownloadError(f"{repo}: {str(error).strip().splitlines()[0] or type(error).__name__}") from None
-    found = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=revision or None)
-    if isinstance(found, str):
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise DownloadError(f"{repo}: {said[0]}") from None
+    if (found := hub.cached(huggingface_hub, repo, "config.json", revision or None)) is not None:
         return str(Path(found).parent)
     raise DownloadError(f"{name} is neither a folder nor in the hub's cache; load(name, download=True) gets it")

@@ -192,6 +192,30 @@ def test_two_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     assert set(SearchIndex.open(tmp_path / "index").sources) == {"poem.txt", "b"}
 
 
+def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(tmp_path / "index", {"poem.txt": POEM})
+    _, rows = rows_of(WordEncoder(), {"b": LETTER})
+    other = tmp_path / "index" / "vectors-2.safetensors"
+    names = os.listdir(tmp_path / "index")
+    other.write_bytes(b"of another")
+    monkeypatch.setattr(os, "listdir", lambda folder: names)  # as it was before the other began
+    with pytest.raises(OptionError, match="changed by another program meanwhile"):
+        made.with_rows({"b": "1"}, rows)
+    assert other.read_bytes() == b"of another"
+    monkeypatch.undo()
+    # Nor is one cleared away that another has begun since: its index would name a file that is gone.
+    later = tmp_path / "index" / "vectors-9.safetensors"
+    write = write_safetensors
+
+    def while_another_writes(*args: Any, **options: Any) -> None:
+        write(*args, **options)
+        later.write_bytes(b"of another")
+
+    monkeypatch.setattr(index, "write_safetensors", while_another_writes)
+    made.with_rows({"b": "1"}, rows)
+    assert sorted(os.listdir(tmp_path / "index")) == [INDEX, "vectors-3.safetensors", later.name]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
@@ -316,6 +340,9 @@ def test_a_graph_finds_what_exact_search_finds(tmp_path: Path) -> None:
     exact, near = made.nearest(query, 3), ann.nearest(made, query, 3)
     assert np.array_equal(exact.scores, near.scores)
     assert ann.nearest(made, query, 10**6).rows.shape == (2, len(made))
+    empty = make(tmp_path / "empty", {"blank": " "})
+    ann.build(empty, threads=1)
+    assert ann.nearest(empty, query, 3).rows.shape == (2, 0)
     # A graph goes with the vectors that it is of.
     _, rows = rows_of(WordEncoder(), {"new": LETTER})
     more = made.with_rows({"new": "1"}, rows)

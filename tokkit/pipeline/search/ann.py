@@ -73,9 +73,9 @@ def nearest(index: SearchIndex, queries: ArrayLike, k: int) -> Nearest:
     asked = np.ascontiguousarray(queries, dtype=np.float32)
     k = min(k, len(index))
     rows, scores = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))
-    for i, query in enumerate(asked):
+    for i, query in enumerate(asked[: len(asked) * bool(k)]):  # nothing is asked of an empty graph
         found = np.unique(_keys(graph, query, min(MORE * k, len(index))))
-        if len(found) < k or found[-1] >= len(index):
+        if len(found) < k or (found >= len(index)).any():
             raise FormatError(f"{files.show(place)}: a damaged graph, which does not reach {k} of the vectors")
         rows[i], scores[i] = best_of(index.rows.vectors, query, found, k)
     return Nearest(rows, scores)

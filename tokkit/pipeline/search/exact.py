@@ -44,8 +44,8 @@ def top_k(
     """Return the k rows of `vectors` (n, d) that have the greatest products with each of `queries` (q, d).
 
     Of vectors of length 1 the product is the cosine. Where fewer than k rows are there, all come; of equal scores the
-    lower row comes first. `norm` is the length of the longest row, where that is known. ShapeError for what does not
-    fit, OptionError for a k below 1 or queries that are not finite.
+    lower row comes first, and rows that hold NaN come last. `norm` is the length of the longest row, where that is
+    known. ShapeError for what does not fit, OptionError for a k below 1 or queries that are not finite.
 
     >>> found = top_k(np.eye(3, dtype=np.float32), [[0.1, 0.7, 0.2]], 2)
     >>> found.rows.tolist(), found.scores.round(2).tolist()
@@ -82,11 +82,11 @@ def top_k(
 
 
 def largest_norm(vectors: NDArray[np.float32]) -> float:
-    """Return the length of the longest row, 0 for none; rounded up, as a bound must be."""
+    """Return the length of the longest row without NaN, 0 for none; rounded up, as a bound must be."""
     squares = 0.0
     for first in range(0, len(vectors), ROWS):
         some = vectors[first : first + ROWS].astype(np.float64)
-        squares = max(squares, float(np.einsum("ij,ij->i", some, some).max()))
+        squares = max(squares, float(np.fmax.reduce(np.einsum("ij,ij->i", some, some), initial=0.0)))
     return float(np.sqrt(squares)) * (1 + 1e-9)
 
 
@@ -125,4 +125,6 @@ def _possible(scores: NDArray[np.float32], k: int, rounding: float) -> NDArray[n
     bound = float(least) - 2 * rounding
     if not np.isfinite(bound):  # products beyond float32, or a norm that is
         return np.arange(n)
-    return np.flatnonzero(scores >= np.nextafter(np.float32(bound), np.float32(-np.inf)))
+    found = np.flatnonzero(scores >= np.nextafter(np.float32(bound), np.float32(-np.inf)))
+    # A block whose top is NaN counted, and its rows may all be below.
+    return found if len(found) >= k else np.arange(n)

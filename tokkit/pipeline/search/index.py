@@ -29,7 +29,8 @@ from tokkit.pipeline.search.exact import Nearest, largest_norm, top_k
 INDEX = "index.json"
 KIND, VERSION = "tokkit search index", 1
 _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
-_OURS = re.compile(r"vectors-[0-9]{1,9}\.(?:safetensors|usearch)")
+_OURS = re.compile(r"vectors-([0-9]{1,9})\.(?:safetensors|usearch)")
+MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
 """What stands beside `vectors` and `text`, one entry a row; spans have two."""
 
@@ -210,30 +211,38 @@ def _write(
     new = not folder.exists()
     folder.mkdir(exist_ok=True)
     numbers = [int(found[1]) for name in os.listdir(folder) if (found := _DATA.fullmatch(name))]
-    data = folder / f"vectors-{(max(numbers) + 1) % 10**9 if numbers else 1}.safetensors"
+    number = (max(numbers) + 1) % 10**9 if numbers else 1
+    data = folder / f"vectors-{number}.safetensors"
     value = {
         "format": KIND, "version": VERSION, "data": data.name, "rows": sum(len(part.vectors) for part in parts),
         "largest_norm": norm, "model": about.model, "model_fingerprint": about.model_fingerprint,
         "tokenizer_fingerprint": about.tokenizer_fingerprint, "dimension": about.dimension, "tokens": about.tokens,
         "overlap": about.overlap, "sources": [{"path": path, "sha256": sha} for path, sha in sources.items()],
     }  # fmt: skip
+    written = False
     try:
         columns = {name: [getattr(part, name) for part in parts] for name in Rows._fields}
         before = itertools.accumulate((len(part.text) for part in parts), initial=0)
         columns["text_ends"] = [part.text_ends + start for part, start in zip(parts, before, strict=False)]
-        write_safetensors(data, columns, overwrite=False)
+        try:
+            write_safetensors(data, columns, overwrite=False)
+        except FileExistsError:  # another that writes took the number between: its file stays
+            raise OptionError(f"{files.show(folder)} {MEANWHILE}") from None
+        written = True
         if stamp != (files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""):
-            raise OptionError(f"{files.show(folder)} has been changed by another program meanwhile; try again")
+            raise OptionError(f"{files.show(folder)} {MEANWHILE}")
         files.write_atomically(folder / INDEX, json.dumps(value, indent=1).encode() + b"\n")
     except BaseException:
-        with contextlib.suppress(OSError):
-            data.unlink()
+        if written:
+            with contextlib.suppress(OSError):
+                data.unlink()
         if new:
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     for name in os.listdir(folder):
-        if _OURS.fullmatch(name) and name != data.name:
+        # A higher number is another's that writes now, and has seen this one.
+        if (found := _OURS.fullmatch(name)) and int(found[1]) < number:
             # Elsewhere it may still be read; the next change tries again.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
