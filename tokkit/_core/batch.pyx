@@ -41,7 +41,8 @@ cdef extern from "parts.h" nogil:
 tk_isa_use(chosen_isa())
 
 cdef enum:
-    PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond and more
+    PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond
+    WIDE_UNITS = 1 << 15    # the same of text that takes more than a byte a character, and more time
     REACH = 1 << 12         # how far behind the place wanted a split point is looked for
     SLICE_BYTES = 1 << 22   # how much a thread encodes between two looks at signals: under 0.2 s
     UNCHECKED = -1          # a width: bytes that should be UTF-8
@@ -84,7 +85,7 @@ cdef class Batch:
     cdef size_t segments_capacity
     cdef tk_parts parts
     cdef readonly size_t units    # of all texts
-    cdef size_t units_of_part     # of the last part
+    cdef size_t units_of_part     # of the last part; those of wide text count more
     cdef size_t failed            # the first part that could not be encoded, their number for none; and why
     cdef int status
     cdef object error
@@ -112,7 +113,7 @@ cdef class Batch:
         # A text becomes a segment, or several.
         cdef TextView view
         cdef tk_document document
-        cdef size_t start = 0, at = PART_UNITS, end
+        cdef size_t start = 0, at, end, some = PART_UNITS
         text = self.owners[number]
         if isinstance(text, str):
             view_text(text, &view)
@@ -126,12 +127,15 @@ cdef class Batch:
         see(&view, self.matcher, &document)
         if not isinstance(text, str):
             view.width = UNCHECKED
+        elif view.width > 1:
+            some = WIDE_UNITS
+        at = some
         while cuts and at + REACH < view.length:
             end = tk_split_point(&document, at, at + REACH)
             if end < at + REACH:
                 self.append(&view, start, end)
                 start = at = end
-            at += PART_UNITS
+            at += some
         self.append(&view, start, view.length)
 
     cdef int append(self, TextView *view, size_t start, size_t end) except -1:
@@ -150,7 +154,7 @@ cdef class Batch:
                 raise MemoryError
             self.units_of_part = 0
         self.n_segments += 1
-        self.units_of_part += end - start
+        self.units_of_part += (end - start) * (PART_UNITS // WIDE_UNITS if view.width > 1 else 1)
         self.units += end - start
         self.parts.list[self.parts.n - 1].end = self.n_segments
         return 0
