@@ -34,6 +34,17 @@ def is_name(path: object) -> bool:
     return not os.path.lexists(path) and not os.path.isdir(path.split("/")[0])
 
 
+def library(name: str, kind: str) -> Any:
+    """Return huggingface_hub; DownloadError that says what it is for where it is not installed."""
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise DownloadError(
+            f"{name} is no {kind} here; to look for it on the hub, install huggingface_hub: pip install 'tokkit[hub]'"
+        ) from None
+    return huggingface_hub
+
+
 def find(name: str, *, download: bool = False) -> str:
     """Return the path of the file of a hub's tokenizer: that in the cache; `download` asks the hub if there is none.
 
@@ -41,12 +52,7 @@ def find(name: str, *, download: bool = False) -> str:
     """
     from tokkit.registry.download import refuse_offline
 
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise DownloadError(
-            f"{name} is no file here; to look for it on the hub, install huggingface_hub: pip install 'tokkit[hub]'"
-        ) from None
+    huggingface_hub = library(name, "file")
     repo, _, revision = name.partition("@")
 
     if (path := _first(lambda file: cached(huggingface_hub, repo, file, revision or None))) is not None:

@@ -21,12 +21,7 @@ def find(name: str, *, download: bool = False) -> str:
     from tokkit.registry import hub
     from tokkit.registry.download import refuse_offline
 
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise DownloadError(
-            f"{name} is no folder here; to look for it on the hub, install huggingface_hub: pip install 'tokkit[hub]'"
-        ) from None
+    huggingface_hub = hub.library(name, "folder")
     repo, _, revision = name.partition("@")
     if download:
         refuse_offline(name)
