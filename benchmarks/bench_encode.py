@@ -1,8 +1,9 @@
 """Vocabularies and corpora in, tables of encoding speed out: tokkit beside its rivals in one run, ids checked first.
 
-Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads), file
-(a text file to a file of ids, beside the same in memory), long (a megabyte of one character against normal text),
-stages (cycles a byte of tokkit's own, per tier and instruction set). Exit status 1 if tokkit's ids are wrong anywhere.
+Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads),
+threads (two of ours beside one, and beside two processes), file (a text file to a file of ids, beside the same in
+memory), long (a megabyte of one character against normal text), stages (cycles a byte of tokkit's own, per tier and
+instruction set). Exit status 1 if tokkit's ids are wrong anywhere.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from benchmarks import (
     encode_latency,
     encode_long,
     encode_stages,
+    encode_threads,
     encode_throughput,
     harness,
     rivals,
 )
 from benchmarks.encode_throughput import Makers
 
-PARTS = ("throughput", "latency", "batch", "file", "long", "stages")
+PARTS = ("throughput", "latency", "batch", "threads", "file", "long", "stages")
 CORPORA = ("english-technical", "code", "de", "fr", "zh", "ja", "ko")
 
 
@@ -95,6 +97,10 @@ def measure(args: Any, path: Path, makers: Makers, texts: list[corpora.Corpus]) 
     if "batch" in args.parts:
         job_of_batch = {**job, "contenders": [*makers], "mb": args.mb, "size": size, "passes": args.passes}
         fine &= encode_batch.run(job_of_batch, threads=args.threads)
+    if "threads" in args.parts and "tokkit" in makers:
+        for text in texts:
+            job_of_threads = {"path": str(path), "corpus": text.name, "mb": args.mb, "size": size}
+            fine &= encode_threads.run({**job_of_threads, "runs": rounds * args.passes})
     if "file" in args.parts and "tokkit" in makers:
         fine &= encode_file.run({**job, "mb": args.mb, "passes": args.passes}, threads=args.threads)
     if "long" in args.parts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import functools
 import os
 import threading
@@ -54,31 +56,39 @@ def thread_count(threads: int | None) -> int:
 
 
 def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
-    """Run `work` in this thread and `threads - 1` others until all have returned; on an error, `stop` makes them."""
+    """Run `work` in this thread and `threads - 1` others until all have returned; on an error, `stop` makes them.
+
+    Nobody waits for the others to begin, which takes a quarter of a millisecond: this thread is in `work` first, so
+    that what is its own (a worker, its cache) is its own the next time.
+    """
     errors: list[BaseException] = []
 
-    def run() -> None:
+    def run(ended: threading.Event) -> None:
         try:
             work()
         except BaseException as error:
             errors.append(error)
             stop()
+        finally:
+            ended.set()
 
-    others: list[threading.Thread] = []
+    others: list[threading.Event] = []
     try:
         for _ in range(threads - 1):
-            thread = threading.Thread(target=run)
-            thread.start()
-            others.append(thread)
+            ended = threading.Event()
+            _thread.start_new_thread(run, (ended,))
+            others.append(ended)
         work()
-        for thread in others:
-            thread.join()
+        for ended in others:
+            ended.wait()
     except BaseException:
         stop()
         raise
     finally:
-        for thread in others:
-            thread.join()
+        while not all(ended.is_set() for ended in others):
+            with contextlib.suppress(KeyboardInterrupt):  # they have been told to stop, and use what is freed next
+                for ended in others:
+                    ended.wait()
     if errors:
         raise errors[0]
 
