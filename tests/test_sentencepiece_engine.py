@@ -296,3 +296,18 @@ def test_long_units_are_remembered_with_the_ids_of_their_parts(shared: Path) -> 
     wanted = theirs.encode(text)
     for _ in range(3):
         assert ours.encode(text) == small.encode(text) == wanted
+
+
+@pytest.mark.parametrize("longest", [12, 28])
+def test_words_seen_before_are_found_again(shared: Path, longest: int) -> None:
+    """Each has its place as long as there is room: none is thrown out by another that it shares a line with."""
+    ours = encoder_of(read_model((shared / "vocabs" / MODELS["mistral"]).read_bytes()))
+    rng = random.Random(4)
+    n_words = 60_000 if longest < 16 else 12_000
+    words = ("".join(rng.choices("aeinstx", k=rng.randint(longest - 4, longest))) for _ in range(n_words))
+    text = " the of and to ".join(words)  # the cache rests where most words are new
+    for _ in range(2):
+        ours.encode_array(text)
+    seen = ours.cache_info()["misses"]
+    ours.encode_array(text)
+    assert ours.cache_info()["misses"] - seen < n_words // 40

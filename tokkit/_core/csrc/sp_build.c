@@ -274,5 +274,6 @@ void tk_sp_free(tk_sp *m) {
     free(m->ranks);
     free(m->unused);
     free(m->lengths);
+    free(m->plain_ascii);
     memset(m, 0, sizeof *m);
 }

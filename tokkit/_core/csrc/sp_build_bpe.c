@@ -203,5 +203,6 @@ int tk_sp_build_bpe(tk_sp *m, const tk_sp_source *s, tk_sp_forms *f) {
     if (status == TK_OK) status = set_numbers(m, s, f);
     if (status == TK_OK) status = set_unused(m, s, f);
     if (status == TK_OK) status = set_pairs(m, f);
-    return status == TK_OK ? set_frozen(m, s, f) : status;
+    if (status == TK_OK) status = set_frozen(m, s, f);
+    return status == TK_OK ? tk_sp_set_ascii(m) : status;
 }

@@ -6,11 +6,11 @@
 int tk_sp_cache_init(tk_sp_cache *cache, size_t units);
 void tk_sp_cache_free(tk_sp_cache *cache);
 
-/* Twice as many entries, once half of them are taken: few units stay where they are fast to reach, and cost no
-   pages that nothing is in. Lines of keys are others then. */
+/* Twice as many entries, once half of them are taken: few units stay where they are fast to reach, and touch few of the
+   pages that there are. Lines of keys are others then. */
 void tk_sp_cache_grow(tk_sp_cache *cache);
 TK_INLINE int tk_sp_cache_is_full(const tk_sp_cache *cache) {
-    return cache->n > cache->mask && 2 * (cache->mask + 1) < cache->most;
+    return cache->n > cache->mask && cache->mask + 1 < cache->lines;
 }
 
 typedef struct {
@@ -49,7 +49,7 @@ TK_INLINE tk_sp_key tk_sp_key_of(const tk_sp_cache *cache, const uint8_t *p, siz
 tk_sp_long_key tk_sp_long_key_of(const tk_sp_cache *cache, const uint8_t *p, size_t n);
 
 /* The entry of a key, NULL for none; and what to put into one. TK_OK or TK_NO_MEMORY. */
-const tk_sp_entry *tk_sp_cache_find(const tk_sp_cache *cache, const tk_sp_key *key);
+const tk_sp_entry *tk_sp_cache_find(tk_sp_cache *cache, const tk_sp_key *key);
 const tk_sp_long_entry *tk_sp_cache_find_long(const tk_sp_cache *cache, const tk_sp_long_key *key);
 int tk_sp_cache_learn(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit);
 int tk_sp_cache_learn_long(tk_sp_cache *cache, const tk_sp_long_key *key, const tk_sp_unit *unit);

@@ -46,6 +46,14 @@ typedef struct {
     size_t mask;
 } tk_sp_pairs;
 
+enum { TK_SP_ASCII = 128 };
+
+/* Of ASCII: whether no user-defined piece begins with a character; its number; what two become. */
+typedef struct {
+    uint8_t alone[TK_SP_ASCII];
+    uint32_t numbers[TK_SP_ASCII], pairs[TK_SP_ASCII][TK_SP_ASCII];
+} tk_sp_ascii;
+
 typedef struct {
     int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
@@ -77,6 +85,7 @@ typedef struct {
     uint64_t steps;       /* bytes that were looked at to list the pairs */
     uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
+    tk_sp_ascii *plain_ascii;
 } tk_sp;
 
 enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 18 };
@@ -102,7 +111,7 @@ typedef struct {
     tk_sp_entry *entries; /* two in a line of 64 bytes */
     tk_sp_long_entry *long_entries;
     size_t mask, long_mask; /* of lines; of entries */
-    size_t most;            /* entries that there may be: it begins with fewer */
+    size_t lines;           /* that there is memory for: it begins with fewer */
     uint32_t *spilt;
     size_t n_spilt, spilt_capacity;
     size_t n, n_long;
@@ -209,6 +218,9 @@ enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
+
+/* Fill m->plain_ascii: the last step of building. */
+int tk_sp_set_ascii(tk_sp *m);
 
 /* The numbers of the two symbols that the last merge of p[0:n] joins, TK_NO_ID where it does not become one; 0 if that
    would take long to say. */

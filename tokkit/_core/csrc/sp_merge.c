@@ -86,30 +86,43 @@ TK_INLINE void move_down(uint32_t *items, size_t k, size_t n) {
     }
 }
 
-/* What is left stands together: symbols by their places in `symbols`, and what each becomes with the next. Returns how
-   many there are; those have become their tokens. */
-static size_t merge_few(const tk_sp *m, symbol *symbols, size_t count) {
-    uint32_t pairs[FEW + SPARE], ids[FEW + SPARE], at[FEW + SPARE];
-    size_t n = count;
-    for (size_t i = 0; i < n; i++) at[i] = (uint32_t)i, ids[i] = symbols[i].id;
-    for (size_t i = 0; i + 1 < n; i++) pairs[i] = look_up(&m->last_pairs, ids[i], ids[i + 1]);
+/* A few symbols: their numbers, their places, and what each becomes with the next. */
+typedef struct {
+    uint32_t ids[FEW + SPARE], at[FEW + SPARE], pairs[FEW + SPARE];
+} symbols_few;
+
+/* Returns how many of n are left; they stand together. */
+static size_t merge_few(const tk_sp *m, symbols_few *few, size_t n) {
+    uint32_t *ids = few->ids, *pairs = few->pairs;
     while (n > 1) {
         uint32_t least = pairs[0];
         size_t k = 0;
         for (size_t i = 1; i + 1 < n; i++) k = pairs[i] < least ? i : k, least = pairs[i] < least ? pairs[i] : least;
         if (least == NO_SYMBOL) break;
         if (least >= m->first_equal) k = leftmost(m, pairs, n - 1, least), least = pairs[k];
-        symbols[at[k]].token = ids[k] = least;
+        ids[k] = least;
         n--;
-        move_down(at, k + 1, n);
+        move_down(few->at, k + 1, n);
         move_down(ids, k + 1, n);
         move_down(pairs, k + 1, n);
         if (k + 1 < n) pairs[k] = look_up(&m->last_pairs, least, ids[k + 1]);
         if (k) pairs[k - 1] = look_up(&m->last_pairs, ids[k - 1], least);
     }
+    return n;
+}
+
+/* What is left of the symbols stands together as well, and has become its tokens. */
+static size_t merge_symbols(const tk_sp *m, symbol *symbols, size_t count) {
+    symbols_few few;
+    size_t n = count;
+    for (size_t i = 0; i < n; i++) few.at[i] = (uint32_t)i, few.ids[i] = symbols[i].id;
+    for (size_t i = 0; i + 1 < n; i++) few.pairs[i] = look_up(&m->last_pairs, few.ids[i], few.ids[i + 1]);
+    n = merge_few(m, &few, n);
     for (size_t i = 0; i < n; i++) {
-        symbols[at[i]].end = symbols[i + 1 < n ? at[i + 1] - 1 : (uint32_t)count - 1].end;
-        symbols[i] = symbols[at[i]]; /* i <= at[i], and those before it are done */
+        symbol *s = symbols + few.at[i];
+        if (few.ids[i] != NO_SYMBOL) s->token = few.ids[i];
+        s->end = symbols[i + 1 < n ? few.at[i + 1] - 1 : (uint32_t)count - 1].end;
+        symbols[i] = *s; /* i <= at[i], and those before it are done */
     }
     return n;
 }
@@ -229,10 +242,56 @@ static int add_split(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, uint32_
     return status;
 }
 
+static int add_merged(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, uint32_t token, size_t start, size_t end) {
+    uint32_t id = token != NO_SYMBOL ? m->tokens[token] : TK_NO_ID;
+    if (TK_UNLIKELY(id >= m->n_ids || w->n_tokens == w->tokens_capacity)) return add_symbol(m, w, p, token, start, end);
+    w->tokens[w->n_tokens++] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
+    return TK_OK;
+}
+
+/* n bytes, FEW at most, that are ASCII in which no user-defined piece begins: their numbers and pairs stand in tables.
+   *plain gets whether they are; if not nothing is done. */
+static int merge_ascii(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, int *plain) {
+    symbols_few few;
+    const tk_sp_ascii *ascii = m->plain_ascii;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] >= TK_SP_ASCII || !ascii->alone[p[i]]) return *plain = 0, TK_OK;
+        few.at[i] = (uint32_t)i;
+        few.ids[i] = ascii->numbers[p[i]];
+    }
+    *plain = 1;
+    for (size_t i = 0; i + 1 < n; i++) few.pairs[i] = ascii->pairs[p[i]][p[i + 1]];
+    size_t count = merge_few(m, &few, n);
+    int status = tk_reserve(&w->tokens, &w->tokens_capacity, count, sizeof *w->tokens);
+    for (size_t i = 0; i < count && status == TK_OK; i++)
+        status = add_merged(m, w, p, few.ids[i], few.at[i], i + 1 < count ? few.at[i + 1] : n);
+    return status;
+}
+
+int tk_sp_set_ascii(tk_sp *m) {
+    tk_sp_ascii *ascii = m->plain_ascii = tk_calloc(1, sizeof *ascii);
+    if (!ascii) return TK_NO_MEMORY;
+    for (unsigned c = 0; c < TK_SP_ASCII; c++) {
+        uint8_t byte = (uint8_t)c;
+        uint32_t id = tk_trie_find(&m->trie, &byte, 1);
+        ascii->alone[c] = !m->frozen.root || !tk_trie_step(&m->frozen, m->frozen.root, byte);
+        ascii->numbers[c] = id == TK_NO_ID ? NO_SYMBOL : m->numbers[id];
+    }
+    for (unsigned c = 0; c < TK_SP_ASCII; c++)
+        for (unsigned d = 0; d < TK_SP_ASCII; d++)
+            ascii->pairs[c][d] = look_up(&m->last_pairs, ascii->numbers[c], ascii->numbers[d]);
+    return TK_OK;
+}
+
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random) {
+    int status, plain, last_alone = !m->unused && dropout <= 0;
     w->n_tokens = 0;
     if (n >= NO_SYMBOL) return TK_TOO_LARGE;
-    int status = tk_reserve(&w->symbols, &w->symbols_capacity, n + 1, sizeof(symbol));
+    if (n <= FEW && last_alone) {
+        status = merge_ascii(m, w, p, n, &plain);
+        if (plain) return status;
+    }
+    status = tk_reserve(&w->symbols, &w->symbols_capacity, n + 1, sizeof(symbol));
     if (m->unused && status == TK_OK) {
         status = tk_reserve(&w->parts, &w->parts_capacity, 2 * m->n_symbols, sizeof *w->parts);
         if (status == TK_OK) memset(w->parts, 0xFF, 2 * m->n_symbols * sizeof *w->parts);
@@ -240,16 +299,11 @@ int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, do
     if (status != TK_OK) return status;
     size_t count = read_symbols(m, p, n, w->symbols);
     const symbol *symbols = w->symbols;
-    if (count <= FEW && !m->unused && dropout <= 0) {
-        count = merge_few(m, w->symbols, count);
+    if (count <= FEW && last_alone) {
+        count = merge_symbols(m, w->symbols, count);
         status = tk_reserve(&w->tokens, &w->tokens_capacity, count, sizeof *w->tokens);
-        for (size_t i = 0; i < count && status == TK_OK; i++) {
-            const symbol *s = symbols + i;
-            uint32_t id = s->token != NO_SYMBOL ? m->tokens[s->token] : TK_NO_ID;
-            if (TK_LIKELY(id < m->n_ids && w->n_tokens < w->tokens_capacity))
-                w->tokens[w->n_tokens++] = (tk_sp_token){id, s->start, s->end};
-            else status = add_symbol(m, w, p, s->token, s->start, s->end);
-        }
+        for (size_t i = 0; i < count && status == TK_OK; i++)
+            status = add_merged(m, w, p, symbols[i].token, symbols[i].start, symbols[i].end);
         return status;
     }
     if (dropout < 1) status = merge_many(m, w, count, dropout, random);
