@@ -90,4 +90,12 @@ static inline uint64_t tk_hash_bytes(const uint8_t *p, size_t n) {
     return h ^ (h >> 32);
 }
 
+/* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
+TK_INLINE size_t tk_unforeseen(size_t number) {
+#if defined(__GNUC__)
+    __asm__("" : "+r"(number));
+#endif
+    return number;
+}
+
 #endif

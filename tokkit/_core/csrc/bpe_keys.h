@@ -91,14 +91,6 @@ TK_INLINE size_t tk_emit_word(uint32_t *out, const tk_cache *cache, const tk_wor
     return TK_LIKELY(count != TK_MANY_IDS) ? count : tk_emit_many(out, cache, word);
 }
 
-/* A number that the compiler must not turn into a branch: which of two entries it is cannot be foreseen. */
-TK_INLINE size_t tk_unforeseen(size_t number) {
-#if defined(__GNUC__)
-    __asm__("" : "+r"(number));
-#endif
-    return number;
-}
-
 /* The entry of a key in its first line, or NULL. The lower halves choose between the two entries there, so that only
    the branch, which is foreseen, has to wait for the rest. Of two words that begin with the same eight bytes and stand
    in one line the second is overlooked: tk_cache_find sees it. */

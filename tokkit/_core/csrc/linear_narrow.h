@@ -18,10 +18,7 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
     vf acc[TILE_ROWS][TILE_VECS];
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; v++) at[v] = pairs_of(p->l, column + (size_t)v * VL);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+    tile_clear(rows, vecs, acc);
     const uint16_t *next = at[0] + n * 2 * TK_PANEL + line * 32;
     for (size_t i = 0; i < n; i++) {
         vi b[TILE_VECS];
@@ -40,10 +37,7 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
             for (int v = 0; v < vecs; v++) acc[r][v] = v_dot2(acc[r][v], two, b[v]);
         }
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
+    tile_store(rows, vecs, acc, out);
 }
 #else
 /* out = x Wᵀ, W of bf16 and widened, for `rows` rows of x and `vecs` vectors of columns from `column` on. */
@@ -54,10 +48,7 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
     vf acc[TILE_ROWS][TILE_VECS];
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; v++) at[v] = pairs_of(p->l, column + (size_t)v * VL);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+    tile_clear(rows, vecs, acc);
     for (size_t i = 0; i < p->l->k; i += 2)
 #pragma GCC unroll 2
         for (int odd = 0; odd < 2; odd++) {
@@ -75,10 +66,7 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
                 for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
             }
         }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
+    tile_store(rows, vecs, acc, out);
 }
 
 /* The same by whole numbers, a pair of vectors: see vi_dot4. */

@@ -14,6 +14,20 @@ enum { AHEAD = 64 };
 /* What a tile prefetches of the next panel, whose two lines one step reads: nothing, all, or one of its halves. */
 enum { NOTHING, ALL, FIRST_HALF, SECOND_HALF };
 
+/* The sums of a tile: none yet; as they are at last. */
+TK_INLINE void tile_clear(const int rows, const int vecs, vf (*acc)[TILE_VECS]) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+}
+TK_INLINE void tile_store(const int rows, const int vecs, vf (*acc)[TILE_VECS], float *out) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
+}
+
 /* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. `lines`: how many lines of the next
    panel a step prefetches, from the line `line` on. */
 TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
@@ -28,10 +42,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
         size_t c = column + (size_t)v * VL, start = c / TK_PANEL * k * TK_PANEL + c % TK_PANEL;
         at[v] = (const float *)p->l->weights + start;
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) acc[r][v] = v_set1(0);
+    tile_clear(rows, vecs, acc);
     const float *next = at[0] + k * TK_PANEL + line * 16;
     for (size_t i = 0; i < k; i++) {
         vf b[TILE_VECS];
@@ -54,10 +65,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
             for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
         }
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
+    tile_store(rows, vecs, acc, out);
 }
 
 #include "linear_narrow.h"

@@ -28,10 +28,14 @@ static const uint8_t TK_SP_MASKS[64] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
+#define TK_SP_ADD UINT64_C(0x2545F4914F6CDD1D)
+#define TK_SP_MIX_LOW UINT64_C(0x9E3779B97F4A7C15)
+#define TK_SP_MIX_HIGH UINT64_C(0xD6E8FEB86659FD93)
+#define TK_SP_MIX UINT64_C(0xBF58476D1CE4E5B9)
+
 TK_INLINE size_t tk_sp_line_of(const tk_sp_cache *cache, uint64_t low, uint64_t high) {
-    uint64_t hash = (low ^ UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15) ^
-                    high * UINT64_C(0xD6E8FEB86659FD93);
-    return (size_t)(((hash ^ hash >> 32) * UINT64_C(0xBF58476D1CE4E5B9)) >> 32) & cache->mask;
+    uint64_t hash = (low ^ TK_SP_ADD) * TK_SP_MIX_LOW ^ high * TK_SP_MIX_HIGH;
+    return (size_t)(((hash ^ hash >> 32) * TK_SP_MIX) >> 32) & cache->mask;
 }
 
 /* The key of n bytes; of more than TK_SP_SHORT, one that no entry has. 16 may be read from p on. */

@@ -2,9 +2,7 @@
 #include <math.h>
 
 #include "isa.h"
-#include "sp_cache.h"
-
-enum { BATCH = 64 };
+#include "sp_keys.h"
 
 /* Of so many units that were looked up, if so many missed, so many are encoded without: where nothing comes again
    the look-up and what it displaces cost more than they save. */
@@ -20,7 +18,7 @@ static void settle(const tk_sp *m, tk_sp_scratch *w) {
 }
 
 static int room_for(tk_sp_scratch *w, size_t more) {
-    size_t need = w->n_ids + more + 4 * BATCH;
+    size_t need = w->n_ids + more + 4 * TK_SP_BATCH;
     if (TK_LIKELY(need <= w->ids_capacity)) return TK_OK;
     return tk_reserve(&w->ids, &w->ids_capacity, need, sizeof *w->ids);
 }
@@ -169,25 +167,23 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
 /* Units first up to last of `starts`, which has one more. What is counted stays in registers: through memory each unit
    would wait for the one before it. */
 TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size_t last, int bpe) {
-    tk_sp_key keys[BATCH];
+    tk_sp_keys keys;
     int status = room_for(w, 0);
     if (status != TK_OK) return status;
-    for (size_t k = first; k < last; k++) {
-        tk_sp_key key = tk_sp_key_of(&w->cache, w->text + w->starts[k], w->starts[k + 1] - w->starts[k]);
-        TK_PREFETCH(w->cache.entries + 2 * key.line);
-        keys[k - first] = key;
-    }
+    tk_sp_make_keys(&w->cache, w->text, w->starts + first, last - first, &keys);
     const tk_sp_entry *entries = w->cache.entries; /* they stay where they are while units are learnt */
     uint32_t *out = w->ids + w->n_ids, amount = w->amount;
     for (size_t k = first; k < last; k++) {
-        const tk_sp_key *key = keys + (k - first);
-        const tk_sp_entry *e = entries + 2 * key->line;
-        e += ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
-        int other = ((e->low ^ key->low) | (e->high ^ key->high)) != 0;
+        const uint64_t *words = keys.words + 2 * (k - first);
+        const tk_sp_entry *e = entries + 2 * keys.lines[k - first];
+        /* The lower halves choose, so that only the branch, which is foreseen, has to wait for the rest. */
+        e += tk_unforeseen(e->low != words[0]);
+        int other = ((e->low ^ words[0]) | (e->high ^ words[1])) != 0;
         if (TK_UNLIKELY(other || (!bpe && amount >> 4 >= e->meta >> 16))) {
+            tk_sp_key key = {words[0], words[1], keys.lines[k - first]};
             w->n_ids = (size_t)(out - w->ids);
             w->amount = amount;
-            if ((status = encode_unit(m, w, key, w->starts[k], w->starts[k + 1])) != TK_OK) return status;
+            if ((status = encode_unit(m, w, &key, w->starts[k], w->starts[k + 1])) != TK_OK) return status;
             out = w->ids + w->n_ids;
             amount = w->amount;
             continue;
@@ -224,7 +220,7 @@ static int encode_units(const tk_sp *m, tk_sp_scratch *w, size_t last) {
             continue;
         }
         if (TK_UNLIKELY(tk_sp_cache_is_full(&w->cache))) tk_sp_cache_grow(&w->cache);
-        size_t next = k + BATCH < last ? k + BATCH : last;
+        size_t next = k + TK_SP_BATCH < last ? k + TK_SP_BATCH : last;
         status = m->bpe ? look_up_units(m, w, k, next, 1) : look_up_units(m, w, k, next, 0);
         w->looked += next - k;
         k = next;

@@ -1,8 +1,9 @@
 /* Text in, the buffer filled and cut out: the loops, for whichever instruction set includes this.
 
    Before it, a file defines read_text and read_cuts (the masks of 64 bytes; read_text stores the bytes too, white space
-   as spaces), squeeze (stores those of 64 bytes that a mask says, and returns their number; 0 where it cannot), and
-   write_bits (appends the places of a mask's bits to `out`). See sp_engine.h for the rules. */
+   as spaces), squeeze (stores those of 64 bytes that a mask says, and returns their number; 0 where it cannot),
+   write_bits (appends the places of a mask's bits to `out`), and joined_together (which of the characters that begin in
+   64 bytes may stand in a piece with the one before them; 0 where it does not say). See sp_engine.h for the rules. */
 #ifndef TK_SP_FRONT_H
 #define TK_SP_FRONT_H
 #include "sp_engine.h"
@@ -114,6 +115,13 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_
 static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
 static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
 
+/* Half of the hash of the character before p. */
+TK_INLINE uint32_t left_of(const tk_sp_scratch *w, const uint8_t *p) {
+    unsigned back = 1;
+    while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
+    return tk_sp_bigram_left(tk_sp_packed(p - back, back));
+}
+
 /* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
    right is the next one's left, and half of the hash is known. Behind the end of the buffer there are zeros. */
 TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
@@ -124,11 +132,7 @@ TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
     for (; test; test &= test - 1) {
         ptrdiff_t at = tk_lowest_bit(test);
         const uint8_t *p = text + at;
-        if (TK_UNLIKELY(at != end)) {
-            unsigned back = 1;
-            while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
-            left = tk_sp_bigram_left(tk_sp_packed(p - back, back));
-        }
+        if (TK_UNLIKELY(at != end)) left = left_of(w, p);
         unsigned length = LENGTHS[*p >> 4];
         memcpy(&bytes, p, sizeof bytes);
         bytes &= PACKED[length];
@@ -154,7 +158,9 @@ TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
         if (!m->plain) test |= (masks.space | open) & ~masks.rest;
         test &= ~cuts & ~(masks.space & open) & mask;
         if (!w->scanned) test &= ~UINT64_C(1), cuts &= ~UINT64_C(1);
-        if (test) cuts |= safe(m, w, test);
+        uint64_t joined, starts = ~masks.rest & mask;
+        if (test && joined_together(m, w, test, starts, &joined)) cuts |= test & ~joined;
+        else if (test) cuts |= safe(m, w, test);
         w->n_starts += write_bits(cuts & mask, (uint32_t)w->scanned, w->starts + w->n_starts);
     }
     w->scanned = w->n;
