@@ -42,7 +42,7 @@ typedef struct {
 } tk_bert_entry;
 
 typedef struct {
-    tk_bert_entry *entries; /* two in a line: a word stands in one line, or not at all */
+    tk_bert_entry *entries; /* two in a line: a word stands in its own or in the one beside it */
     size_t mask, n;         /* of lines; words there */
     unsigned shift;         /* of a key's hash to a line's number: the upper bits tell words apart */
     unsigned turn;

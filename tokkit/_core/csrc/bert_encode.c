@@ -109,13 +109,36 @@ TK_INLINE tk_bert_entry *line_of(const tk_bert_cache *cache, const tk_key *key) 
     return cache->entries + 2 * (key->hash >> 1 >> cache->shift);
 }
 
+/* The line beside it: who finds both entries of his own taken may have one there. */
+TK_INLINE tk_bert_entry *line_beside(const tk_bert_cache *cache, const tk_bert_entry *line) {
+    return cache->entries + ((size_t)(line - cache->entries) ^ 2);
+}
+
+TK_INLINE int is_full(const tk_bert_entry *line) { return line->high && line[1].high; }
+
 static void learn(tk_bert_cache *cache, const tk_key *key, const tk_sub *subs, size_t count) {
     if (cache->mask == 0) return;
-    tk_bert_entry *e = line_of(cache, key);
+    tk_bert_entry *e = line_of(cache, key), *beside = line_beside(cache, e);
+    if (is_full(e) && !is_full(beside)) e = beside;
     if (e->high && (!e[1].high || cache->turn++ & 1)) e++;
     cache->n += !e->high;
     *e = (tk_bert_entry){.low = key->low, .high = key->high, .count = (uint8_t)count};
     for (size_t k = 0; k < count; k++) e->ids[k] = subs[k].id, e->ends[k] = (uint8_t)subs[k].end;
+}
+
+/* The entry of a key that its own line has not: it moves there, so that what comes again and again is found at once. */
+static TK_NOINLINE const tk_bert_entry *find_beside(tk_bert_cache *cache, tk_bert_entry *own, const tk_key *key) {
+    if (!is_full(own) || cache->mask == 0) return NULL;
+    tk_bert_entry *e = line_beside(cache, own);
+    for (int i = 0; i < 2; i++, e++) {
+        if (e->low != key->low || e->high != key->high) continue;
+        own += cache->turn++ & 1;
+        tk_bert_entry found = *e;
+        *e = *own;
+        *own = found;
+        return own;
+    }
+    return NULL;
 }
 
 /* A piece in the stretch: its key is of the cache of words, or, for what is longer, of the model's of units. */
@@ -169,11 +192,12 @@ static TK_NOINLINE int look_further(const tk_bert *m, tk_bert_worker *w, piece_k
     return TK_OK;
 }
 
-TK_INLINE const tk_bert_entry *find(const tk_bert_worker *w, const piece_key *key, size_t n) {
+TK_INLINE const tk_bert_entry *find(tk_bert_worker *w, const piece_key *key, size_t n) {
     if (TK_UNLIKELY(is_long(n))) return NULL;
-    const tk_bert_entry *e = line_of(&w->cache, &key->word);
+    tk_bert_entry *line = line_of(&w->cache, &key->word), *e = line;
     e += ((e->low ^ key->word.low) | (e->high ^ key->word.high)) != 0;
-    return TK_LIKELY(((e->low ^ key->word.low) | (e->high ^ key->word.high)) == 0) ? e : NULL;
+    if (TK_LIKELY(((e->low ^ key->word.low) | (e->high ^ key->word.high)) == 0)) return e;
+    return find_beside(&w->cache, line, &key->word);
 }
 
 TK_INLINE int emit(const tk_bert *m, tk_bert_worker *w, int aligned) {

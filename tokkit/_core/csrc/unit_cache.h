@@ -1,7 +1,8 @@
 /* The bytes of a unit in, its tokens out: an exact cache of bounded size, keyed by all bytes, owned by one thread.
 
-   An entry is one cache line: up to 31 bytes and their number, up to 8 tokens. It may stand in one of two
-   neighbouring lines; a new one takes the place of one of them by turns. One of more tokens takes both. */
+   An entry is one cache line: up to 31 bytes and their number, up to 8 tokens. It stands in one of two neighbouring
+   lines, or of the two beside them; where all are taken, a new one takes the place of one of the first two by turns.
+   One of more tokens takes both. */
 #ifndef TK_UNIT_CACHE_H
 #define TK_UNIT_CACHE_H
 #include "base.h"
@@ -70,10 +71,22 @@ TK_INLINE int tk_unit_is(const tk_unit *unit, const tk_unit_key *key) {
             (unit->key[3] ^ key->words[3])) == 0;
 }
 
+/* The two lines beside those of a slot: who finds his own taken may have one of them. */
+TK_INLINE tk_unit *tk_unit_beside(const tk_unit_cache *cache, size_t slot) {
+    return cache->units + ((slot ^ 2) & cache->mask);
+}
+
+TK_INLINE int tk_unit_pair_is_full(const tk_unit *even) { return even->key[3] && even[1].key[3]; }
+
 TK_INLINE const tk_unit *tk_unit_find(tk_unit_cache *cache, const tk_unit_key *key) {
     const tk_unit *unit = cache->units + key->slot;
     if (TK_LIKELY(tk_unit_is(unit, key))) return unit;
     if (tk_unit_is(unit + 1, key)) return unit + 1;
+    if (tk_unit_pair_is_full(unit)) {
+        unit = tk_unit_beside(cache, key->slot);
+        if (tk_unit_is(unit, key)) return unit;
+        if (tk_unit_is(unit + 1, key)) return unit + 1;
+    }
     cache->misses++;
     return NULL;
 }
@@ -113,8 +126,9 @@ static inline void tk_unit_forget(tk_unit_cache *cache, tk_unit *even) {
 
 static inline void tk_unit_learn(tk_unit_cache *cache, const tk_unit_key *key, const tk_sub *subs, size_t count) {
     uint32_t tokens[TK_UNIT_TOKENS];
-    tk_unit *unit = cache->units + key->slot;
+    tk_unit *unit = cache->units + key->slot, *beside = tk_unit_beside(cache, key->slot);
     if (!tk_unit_pack(tokens, subs, count)) return;
+    if (tk_unit_pair_is_full(unit) && !tk_unit_pair_is_full(beside)) unit = beside;
     if (count > TK_UNIT_LINE || tk_unit_is_long(unit)) tk_unit_forget(cache, unit);
     if (unit->key[3] && (!unit[1].key[3] || cache->turn++ & 1)) unit++;
     cache->n += !unit->key[3];
