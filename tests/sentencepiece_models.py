@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tokkit.corpus import bundled
 from tokkit.formats.sentencepiece import read_model, write_model
@@ -57,8 +58,7 @@ def strings(seed: int, n: int) -> Iterator[str]:
 @cache
 def trained(kind: str, trap: str) -> bytes:
     """Return a .model that sentencepiece trains on the bundled corpus and some Japanese, the same each time."""
-    import sentencepiece
-
+    sentencepiece = pytest.importorskip("sentencepiece")
     texts = [path.read_text(encoding="utf-8") for path in bundled.paths()]
     lines = [line for text in texts for line in text.splitlines()[:700]]
     if trap == "kept spaces":

@@ -19,6 +19,7 @@ TABLE = """
 3 continuing costs registry subwords sentencepiece_engine segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition length_rules sentencepiece_model added_tokens encoding columns alignment matching vocab errors version lazy
+1 threads
 0 _core
 """
 LEVELS = {name: int(line[0]) for line in TABLE.split("\n") if line for name in line[2:].split()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.engine import CHARACTERS_A_THREAD, together
+from tokkit.threads import CHARACTERS_A_THREAD, together
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text

@@ -11,12 +11,13 @@ from tokkit._core.bert_batch import BertBatch
 from tokkit._core.special import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit.definition import AddedToken, Definition
-from tokkit.engine import CHARACTERS_A_THREAD, Special, may_overlap, together
+from tokkit.engine import Special, may_overlap
 from tokkit.errors import OptionError
 from tokkit.interpreter import Interpreter
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.pretokenizers.bert import Bert as BertPretokenizer
+from tokkit.threads import CHARACTERS_A_THREAD, together
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import functools
-import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +19,7 @@ from tokkit.errors import OptionError, SpecialTokenError
 from tokkit.models import bpe
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.threads import CHARACTERS_A_THREAD, together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,61 +33,6 @@ AnyEngine: TypeAlias = "Engine | Interpreter | SentencePieceEngine"
 Special = str | Collection[str]
 
 _LASTING = (str, bytes)  # what nobody changes while threads read it
-CHARACTERS_A_THREAD = 1 << 20
-"""Text for each thread beyond the first: with less, setting up its cache costs more than it gains (bench_encode,
-batch); a tokenizer that has the cache already gains from half of this on."""
-
-
-def thread_count(threads: int | None) -> int:
-    """Return how many threads to use: `threads`, else TOKKIT_NUM_THREADS, else the CPUs this process may use."""
-    if threads is None:
-        setting = os.environ.get("TOKKIT_NUM_THREADS", "")
-        if not setting:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not setting.isdigit() or int(setting) < 1:
-            raise OptionError(f"TOKKIT_NUM_THREADS is {setting!r}; it must be a number of at least 1")
-        return int(setting)
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise OptionError(f"threads is {threads!r}; it must be an int of at least 1, or None for all CPUs")
-    return threads
-
-
-def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
-    """Run `work` in this thread and `threads - 1` others until all have returned; on an error, `stop` makes them.
-
-    Nobody waits for the others to begin, which takes a quarter of a millisecond: this thread is in `work` first, so
-    that what is its own (a worker, its cache) is its own the next time.
-    """
-    errors: list[BaseException] = []
-
-    def run(ended: threading.Event) -> None:
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-            stop()
-        finally:
-            ended.set()
-
-    others: list[threading.Event] = []
-    try:
-        for _ in range(threads - 1):
-            ended = threading.Event()
-            _thread.start_new_thread(run, (ended,))
-            others.append(ended)
-        work()
-        for ended in others:
-            ended.wait()
-    except BaseException:
-        stop()
-        raise
-    finally:
-        while not all(ended.is_set() for ended in others):
-            with contextlib.suppress(KeyboardInterrupt):  # they have been told to stop, and use what is freed next
-                for ended in others:
-                    ended.wait()
-    if errors:
-        raise errors[0]
 
 
 def engine_of(definition: Definition) -> AnyEngine:

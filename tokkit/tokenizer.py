@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tokkit import formats
 from tokkit.decoding import Stream, decoding_of
 from tokkit.definition import Definition
-from tokkit.engine import Engine, Special, engine_of, thread_count
+from tokkit.engine import Engine, Special, engine_of
+from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:

@@ -258,6 +258,7 @@ cdef class Batch:
                 return None
             self.failed = number
             self.status = status
+            self.error = None
             if status != NOT_UTF8:
                 return None
             for i in range(1, k + 1):
@@ -277,7 +278,10 @@ cdef class Batch:
         for k in range(self.parts.list[0].end):
             units += self.segments[k].length
         expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
-        self.out = self.encoder.pool.take(<size_t> (expected * SPARE) + 1)
+        try:
+            self.out = self.encoder.pool.take(<size_t> (expected * SPARE) + 1)
+        except MemoryError:  # the first part may have been an unlike one: `result` asks for what it takes
+            return None
         tk_parts_make_room(&self.parts, self.out.capacity)
 
     def stop(self):

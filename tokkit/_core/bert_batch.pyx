@@ -90,7 +90,7 @@ cdef class BertBatch:
     def run(self):
         """Encode parts until none is left; their ids stay with the worker."""
         cdef Worker worker = self.encoder.take_worker()
-        cdef bint watches = threading.current_thread() is threading.main_thread()
+        cdef bint watches = threading.get_ident() == threading.main_thread().ident
         cdef size_t number = 0
         with self.lock:
             number = len(self.workers)

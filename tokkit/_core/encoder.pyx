@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
 from tokkit._core.linear cimport PackedLinear, tk_isa_of_floats, tk_linear
-from tokkit._core.linear import ACTIVATIONS
+from tokkit._core.linear import ACTIVATIONS, FUSED
 from tokkit._core.text cimport chosen_isa, isa_number
 
 cdef extern from "encoder.h" nogil:
@@ -71,6 +71,8 @@ cdef class PackedEncoder:
             )
         self.encoder.layers = self.layers
         self.encoder.n_layers, self.encoder.heads, self.encoder.dim = n, heads, dim
+        if activation not in FUSED:
+            raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
         self.encoder.activation = ACTIVATIONS.index(activation)
         self.encoder.eps = eps
         self.encoder.scale = (<double> (dim // heads)) ** -0.5

@@ -39,8 +39,8 @@ def facts() -> dict[str, Any]:
 
     from tokkit._core import build, text
     from tokkit.cli.machine import cpu_name
-    from tokkit.engine import thread_count
     from tokkit.registry.places import user_cache
+    from tokkit.threads import thread_count
     from tokkit.version import __version__
 
     return {

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from tokkit import registry
 from tokkit._core.special import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engine import thread_count
 from tokkit.errors import OptionError, TokkitError
 from tokkit.pretokenizers import patterns
+from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab
 

@@ -12,8 +12,9 @@ from tokkit._core.blocks import block_end
 from tokkit._core.special import SpecialMatcher
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
-from tokkit.engine import CHARACTERS_A_THREAD, AnyEngine, Special, together
+from tokkit.engine import AnyEngine, Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
+from tokkit.threads import CHARACTERS_A_THREAD, together
 
 BLOCK_BYTES = 1 << 20
 """What a thread reads and encodes at once: it stays in the second-level cache, and its ids soon find their way out

@@ -9,8 +9,8 @@ from typing import Any, Unpack, overload
 
 from tokkit._core.bpe_train import WordCounts
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
-from tokkit.engine import thread_count
 from tokkit.errors import CorpusError, OptionError
+from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
 from tokkit.trainers.options import Options, Step, Training, integer

@@ -23,6 +23,8 @@ void tk_dots_run(const tk_dot_work *w, int isa, int threads) {
 #if TK_X86
     if (isa == TK_ISA_AVX2) job.run = tk_dots_avx2;
     if (isa == TK_ISA_AVX512) job.run = tk_dots_avx512;
+#else
+    (void)isa;
 #endif
     if (!w->n || !w->n_queries) return;
     size_t parts = (w->n + job.each - 1) / job.each;

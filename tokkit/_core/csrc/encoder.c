@@ -1,5 +1,8 @@
 /* Chunks of packed sequences through all layers: see encoder.h. */
 #include "encoder.h"
+
+#include <stdatomic.h>
+
 #include "crew.h"
 #include "rows.h"
 
@@ -18,7 +21,8 @@ typedef struct {
     float *x, *states, *room;
     const tk_chunk *chunks;
     size_t n_chunks, rows, wide_step, dim_step, room_each, next;
-    int isa, inside, failed; /* inside: threads of one chunk's products */
+    int isa, inside; /* inside: threads of one chunk's products */
+    _Atomic(int) failed;
 } tk_encoder_job;
 
 /* Rows a multiple of 512 bytes apart would share their places in the cache. */
@@ -78,7 +82,8 @@ static int through(const tk_encoder_job *job, const tk_chunk *chunk, float *room
 static void work(void *of, int worker) {
     tk_encoder_job *job = of;
     for (size_t i; (i = tk_crew_next(&job->next)) < job->n_chunks;)
-        if (through(job, &job->chunks[i], job->room + job->room_each * (size_t)worker)) job->failed = 1;
+        if (through(job, &job->chunks[i], job->room + job->room_each * (size_t)worker))
+            atomic_store_explicit(&job->failed, 1, memory_order_relaxed);
 }
 
 /* Cuts sequences into chunks of at most `most` rows, or of one sequence; returns the rows of the greatest. */

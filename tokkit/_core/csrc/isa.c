@@ -12,7 +12,8 @@ int tk_isa_supported(int isa) {
     if (isa == TK_ISA_AVX2) return bits && __builtin_cpu_supports("avx2");
     if (isa == TK_ISA_AVX512)
         return bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi2");
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vbmi2");
 #endif
     if (isa == TK_ISA_NEON) return TK_NEON; /* every such CPU has it */
     return isa == TK_ISA_SCALAR;
@@ -21,8 +22,7 @@ int tk_isa_supported(int isa) {
 int tk_isa_of_floats(int isa) {
 #if TK_X86
     __builtin_cpu_init();
-    if (isa == TK_ISA_AVX512 && !(__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                                  __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma")))
+    if (isa == TK_ISA_AVX512 && !(__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma")))
         isa = TK_ISA_AVX2;
     if (isa == TK_ISA_AVX2 && !__builtin_cpu_supports("fma")) isa = TK_ISA_SCALAR;
 #endif

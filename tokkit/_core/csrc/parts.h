@@ -37,7 +37,12 @@ static inline size_t tk_parts_claim(tk_parts *parts) {
     return number < parts->n ? number : parts->n;
 }
 
-static inline void tk_parts_end(tk_parts *parts, int why) { atomic_store(&parts->end, why); }
+/* Who is told to leave is not told to finish afterwards. */
+static inline void tk_parts_end(tk_parts *parts, int why) {
+    int goes_on = TK_GOES_ON;
+    if (why == TK_LEAVE) atomic_store(&parts->end, why);
+    else atomic_compare_exchange_strong(&parts->end, &goes_on, why);
+}
 
 static inline int tk_parts_dropped(tk_parts *parts) {
     return atomic_load_explicit(&parts->end, memory_order_relaxed) == TK_LEAVE;

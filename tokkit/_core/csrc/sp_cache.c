@@ -90,7 +90,8 @@ void tk_sp_cache_grow(tk_sp_cache *cache) {
         *place_for(cache, line) = *e;
         memset(e, 0, sizeof *e);
     }
-    /* Room has come up in lines whose keys are beside them, where nobody looks for them then. */
+    /* Room has come up in lines whose keys are beside them, where nobody looks for them then. Each that moves leaves
+       some itself: the few that this concerns are learnt anew. */
     for (e = cache->entries; e < cache->entries + 2 * n; e++) {
         own = cache->entries + 2 * own_line(cache, e);
         if (!e->high || (own->high && own[1].high)) continue;

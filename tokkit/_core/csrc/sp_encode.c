@@ -171,7 +171,7 @@ TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size
     int status = room_for(w, 0);
     if (status != TK_OK) return status;
     tk_sp_make_keys(&w->cache, w->text, w->starts + first, last - first, &keys);
-    const tk_sp_entry *entries = w->cache.entries; /* they stay where they are while units are learnt */
+    const tk_sp_entry *entries = w->cache.entries; /* the table stays where it is while units are learnt */
     uint32_t *out = w->ids + w->n_ids, amount = w->amount;
     for (size_t k = first; k < last; k++) {
         const uint64_t *words = keys.words + 2 * (k - first);

@@ -57,7 +57,8 @@ TK_INLINE size_t write_bits(uint64_t mask, uint32_t from, uint32_t *out) {
     return n;
 }
 
-TK_INLINE int joined_together(const tk_sp *m, const tk_sp_scratch *w, uint64_t test, uint64_t starts, uint64_t *joined) {
+TK_INLINE int joined_together(const tk_sp *m, const tk_sp_scratch *w, uint64_t test, uint64_t starts,
+                              uint64_t *joined) {
     (void)m, (void)w, (void)test, (void)starts, (void)joined;
     return 0;
 }

@@ -62,20 +62,21 @@ TK_INLINE size_t write_bits(uint64_t mask, uint32_t from, uint32_t *out) {
     return count;
 }
 
-enum { MANY = 6 }; /* boundaries, for which it pays */
+enum { WORTH_IT = 6 }; /* boundaries */
 
 TK_INLINE uint32_t left_of(const tk_sp_scratch *w, const uint8_t *p);
 
 /* Characters stand in lanes of four bytes, so that pairs of neighbours are looked up sixteen at a time. */
-TK_INLINE int joined_together(const tk_sp *m, const tk_sp_scratch *w, uint64_t test, uint64_t starts, uint64_t *joined) {
-    if (_mm_popcnt_u64(test) < MANY) return 0;
+TK_INLINE int joined_together(const tk_sp *m, const tk_sp_scratch *w, uint64_t test, uint64_t starts,
+                              uint64_t *joined) {
+    if (_mm_popcnt_u64(test) < WORTH_IT) return 0;
     const uint8_t *p = w->text + w->scanned;
     __m512i bytes = _mm512_loadu_si512(p);
     uint64_t two = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xC0));
     uint64_t three = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xE0));
     uint64_t four = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xF0));
     uint64_t rest = _mm512_cmplt_epi8_mask(bytes, _mm512_set1_epi8(-64)), first = _blsi_u64(starts);
-    uint64_t last = UINT64_MAX >> __builtin_clzll(starts); /* how long the last character is its first byte says alone */
+    uint64_t last = UINT64_MAX >> __builtin_clzll(starts); /* the last one's length its first byte says alone */
     if (((rest ^ (two << 1 | three << 2 | four << 3)) & last & ~(first - 1)) != 0) return 0; /* not UTF-8 */
     __m512i parts[4] = {bytes, _mm512_maskz_loadu_epi8(two, p + 1), _mm512_maskz_loadu_epi8(three, p + 2),
                         _mm512_maskz_loadu_epi8(four, p + 3)};

@@ -4,7 +4,8 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2"))), \
+                             apply_to = function)
 #else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2")
 #endif
@@ -21,7 +22,7 @@ TK_INLINE __m512i four(const uint8_t *text, const uint32_t *a) {
 }
 
 /* The lowest bits that are set, as many as each lane says; 64 and more are all. */
-TK_INLINE __m512i lowest(__m512i bits) {
+TK_INLINE __m512i low_bits(__m512i bits) {
     const __m512i one = _mm512_set1_epi64(1);
     return _mm512_sub_epi64(_mm512_sllv_epi64(one, bits), one);
 }
@@ -39,8 +40,8 @@ size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, con
         __m256i begin = _mm256_loadu_si256((const __m256i *)s), end = _mm256_loadu_si256((const __m256i *)(s + 1));
         __m512i length = _mm512_cvtepu32_epi64(_mm256_min_epu32(_mm256_sub_epi32(end, begin), _mm256_set1_epi32(16)));
         __m512i even = four(text, s), odd = four(text, s + 1), bits = _mm512_slli_epi64(length, 3);
-        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), lowest(bits));
-        __m512i more = lowest(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
+        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), low_bits(bits));
+        __m512i more = low_bits(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
         __m512i high = _mm512_and_si512(_mm512_unpackhi_epi64(even, odd), more);
         /* 16 is marked by a bit more: four times itself */
         __m512i marked = _mm512_or_si512(length, _mm512_slli_epi64(_mm512_and_si512(length, _mm512_set1_epi64(16)), 2));
