@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,6 +60,26 @@ def pytest_report_header() -> str:
     spec = importlib.util.find_spec("tokkit")
     data = str(SHARED) if SHARED.is_dir() else f"absent ({SHARED}); tests that need it skip"
     return f"tokkit: {spec.origin if spec else 'not installed: run pip install .'}\nshared data: {data}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tell pytest-run-parallel, where it is used, which tests its threads cannot share.
+
+    Those with what is made once for all threads of a test (fixtures of its own, iterators as parameters), and those of
+    what there is one of in a process: streams and the folder (tests/cli), the environment, memory that is measured.
+    """
+    if not (item.config.pluginmanager.hasplugin("run-parallel") and isinstance(item, pytest.Function)):
+        return
+    fixtures = [made for given in item._fixtureinfo.name2fixturedefs.values() for made in given]
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    if (
+        "cli" in item.path.parts
+        or any(fixture.scope == "function" for fixture in fixtures)
+        or any(isinstance(value, Iterator) for value in parameters)
+        or any(word in item.path.read_text(encoding="utf-8") for word in ("tracemalloc", "MonkeyPatch.context"))
+    ):
+        item.add_marker("thread_unsafe")
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ def test_counts_are_refused_while_a_text_is_counted(call: Callable[[WordCounts],
     "call", [WordCounts.items, WordCounts.__len__, lambda counts: counts.add_word(b"x")], ids=["items", "len", "add"]
 )
 def test_counts_are_refused_while_a_training_takes_them(call: Callable[[WordCounts], object]) -> None:
-    for _ in range(20):  # what takes the words is quick
+    for _ in range(200):  # what takes the words is quick
         counts = many_words()
         if refused(lambda counts=counts: BPETrainer(counts, BYTES, 300, 0, 9), lambda counts=counts: call(counts)):
             break

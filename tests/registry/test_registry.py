@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,8 @@ def test_an_encoding_is_what_tiktoken_has_under_its_name(
 
 def test_the_table_of_models_is_that_of_tiktoken() -> None:
     theirs = pytest.importorskip("tiktoken.model")
+    if tuple(map(int, version("tiktoken").split(".")[:2])) < (0, 14):
+        pytest.skip("our table is that of tiktoken 0.14")
     assert theirs.MODEL_TO_ENCODING == models.MODELS
     assert list(theirs.MODEL_PREFIX_TO_ENCODING.items()) == list(models.BEGINNINGS.items())
     names = [*models.MODELS, *(start + "x" for start in models.BEGINNINGS), "gpt-5.1", "gpt-4-FAKE", "ft:gpt-4o-x"]
