@@ -45,6 +45,25 @@ def test_norms_with_residuals_are_those_of_the_formulas(isa: str, m: int) -> Non
 
 
 @pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize(("m", "shift"), [(384, 0), (384, 1), (4096, 4), (4097, 0), (1003, 0), (1004, 0)])
+def test_norms_of_many_rows_are_those_of_a_few(isa: str, m: int, shift: int) -> None:
+    """More floats than caches hold are written past them, where the rows begin at multiples of 16 bytes."""
+    n = (1 << 20) // m + 1
+    x, weight, memory = draw(n, m), draw(m), np.zeros(n * m + 64, dtype=np.float32)
+    start = -memory.ctypes.data // 4 % 16 + shift
+    y = memory[start : start + n * m].reshape(n, m)
+    few = np.empty((64, m), dtype=np.float32)
+    for residual in (None, x[::-1]):
+        rows.norm(x, y, weight, residual=residual, isa=isa, threads=2)
+        for first in (0, n // 2, n - 64):
+            part = slice(first, first + 64)
+            rows.norm(x[part], few, weight, residual=None if residual is None else residual[part], isa=isa)
+            np.testing.assert_array_equal(y[part], few)
+    assert not memory[:start].any()
+    assert not memory[start + n * m :].any()
+
+
+@pytest.mark.parametrize("isa", isas())
 @pytest.mark.parametrize("name", rows.ACTIVATIONS)
 def test_activations_are_those_of_the_formulas(isa: str, name: str) -> None:
     x = np.linspace(-30, 30, 60011, dtype=np.float32)[None]

@@ -22,6 +22,12 @@ typedef __m256i vi;
 
 TK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 TK_INLINE void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+/* A store past the caches, to a multiple of 16 bytes; v_streamed ends some of them. */
+TK_INLINE void v_stream(float *p, vf v) {
+    _mm_stream_ps(p, _mm256_castps256_ps128(v));
+    _mm_stream_ps(p + 4, _mm256_extractf128_ps(v, 1));
+}
+TK_INLINE void v_streamed(void) { _mm_sfence(); }
 TK_INLINE __m256i v_first(size_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }

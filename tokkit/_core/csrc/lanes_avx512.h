@@ -23,6 +23,14 @@ typedef __m512i vi;
 
 TK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 TK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+/* A store past the caches, to a multiple of 16 bytes; v_streamed ends some of them. */
+TK_INLINE void v_stream(float *p, vf v) {
+    _mm_stream_ps(p, _mm512_castps512_ps128(v));
+    _mm_stream_ps(p + 4, _mm512_extractf32x4_ps(v, 1));
+    _mm_stream_ps(p + 8, _mm512_extractf32x4_ps(v, 2));
+    _mm_stream_ps(p + 12, _mm512_extractf32x4_ps(v, 3));
+}
+TK_INLINE void v_streamed(void) { _mm_sfence(); }
 TK_INLINE __mmask16 v_first(size_t n) { return (__mmask16)((1u << n) - 1); }
 TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
 TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm512_mask_storeu_ps(p, v_first(n), v); }

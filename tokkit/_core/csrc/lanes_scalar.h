@@ -34,6 +34,8 @@ TK_INLINE vf v_load(const float *p) {
     return v;
 }
 TK_INLINE void v_store(float *p, vf v) { memcpy(p, &v, sizeof v); }
+TK_INLINE void v_stream(float *p, vf v) { v_store(p, v); }
+TK_INLINE void v_streamed(void) {}
 TK_INLINE vf v_set1(float x) {
     vf v = {0};
     EACH LANE(v)[i] = x;

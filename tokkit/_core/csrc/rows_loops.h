@@ -48,12 +48,22 @@ TK_INLINE void softmax(const tk_row_work *w, size_t from, size_t to, const int l
 static void rows_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 0); }
 static void rows_log_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 1); }
 
+/* Rows that no cache of a core holds go past it: to read what is to be written over costs a fourth of the time. */
+enum { STREAM_FLOATS = 1 << 20, STREAM_COLUMNS = 4096 };
+
+TK_INLINE int goes_past(const tk_row_work *w) {
+    return w->n * w->m >= STREAM_FLOATS && w->m <= STREAM_COLUMNS && !((uintptr_t)w->y & 15) && w->y_step % 4 == 0;
+}
+
 TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
     const vf one = v_set1(1), zero = v_set1(0);
+    const int stream = goes_past(w);
+    float row[STREAM_COLUMNS];
     for (size_t r = from; r < to; r++) {
         const float *x = w->x + (ptrdiff_t)r * w->x_step;
         const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
-        float *y = w->y + (ptrdiff_t)r * w->y_step, *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : y;
+        float *y = w->y + (ptrdiff_t)r * w->y_step;
+        float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : stream ? row : y;
         /* Two sums that take turns: one would wait for itself. */
         vf sum = zero, turn = zero, square = zero, mean = zero;
         if (other) {
@@ -78,9 +88,12 @@ TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int
         vf by = v_set1(1 / sqrtf(v_sum(v_add(square, turn)) / (float)w->m + w->eps));
         FOR_VECTORS(w->m, {
             vf v = v_mul(v_sub(LOAD(x), mean), by);
-            STORE(y, v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero));
+            v = v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero);
+            if (stream && some == VL) v_stream(y + i, v);
+            else STORE(y, v);
         })
     }
+    if (stream) v_streamed();
 }
 static void rows_layer_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 1); }
 static void rows_rms_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 0); }
