@@ -55,43 +55,77 @@ TK_INLINE int goes_past(const tk_row_work *w) {
     return w->n * w->m >= STREAM_FLOATS && w->m <= STREAM_COLUMNS && !((uintptr_t)w->y & 15) && w->y_step % 4 == 0;
 }
 
+/* A row on its way through a norm. */
+typedef struct {
+    const float *x; /* what is left to norm: the row itself, or its sum with another */
+    float *y;
+    vf sum, mean, by;
+} normed;
+
+/* Sum up a row of x + other, which goes to w->sum, or to `room`. */
+TK_INLINE normed begin_norm(const tk_row_work *w, size_t r, const int centred, float *room) {
+    const float *x = w->x + (ptrdiff_t)r * w->x_step;
+    const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
+    float *y = w->y + (ptrdiff_t)r * w->y_step;
+    float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : room ? room : y;
+    /* Two sums that take turns: one would wait for itself. */
+    vf sum = v_set1(0), turn = sum;
+    if (other) {
+        FOR_VECTORS(w->m, {
+            vf v = v_add(LOAD(x), LOAD(other)), next = v_add(turn, v);
+            turn = sum, sum = next;
+            STORE(sums, v);
+        })
+        x = sums;
+    } else if (centred) {
+        FOR_VECTORS(w->m, {
+            vf next = v_add(turn, LOAD(x));
+            turn = sum, sum = next;
+        })
+    }
+    return (normed){x, y, v_add(sum, turn), v_set1(0), v_set1(0)};
+}
+
+TK_INLINE void scale_norm(const tk_row_work *w, normed *n, const int centred) {
+    const float *x = n->x;
+    vf square = v_set1(0), turn = square, mean = centred ? v_set1(v_sum(n->sum) / (float)w->m) : square;
+    FOR_VECTORS(w->m, {
+        vf v = ONLY(v_sub(LOAD(x), mean), 0), next = v_fma(v, v, turn);
+        turn = square, square = next;
+    })
+    n->mean = mean;
+    n->by = v_set1(1 / sqrtf(v_sum(v_add(square, turn)) / (float)w->m + w->eps));
+}
+
+TK_INLINE void end_norm(const tk_row_work *w, const normed *n, const int stream) {
+    const vf one = v_set1(1), zero = v_set1(0), mean = n->mean, by = n->by;
+    const float *x = n->x;
+    float *y = n->y;
+    FOR_VECTORS(w->m, {
+        vf v = v_mul(v_sub(LOAD(x), mean), by);
+        v = v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero);
+        if (stream && some == VL) v_stream(y + i, v);
+        else STORE(y, v);
+    })
+}
+
+/* Two rows by turns: while the numbers of one come together the other's are read. */
 TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
-    const vf one = v_set1(1), zero = v_set1(0);
     const int stream = goes_past(w);
-    float row[STREAM_COLUMNS];
-    for (size_t r = from; r < to; r++) {
-        const float *x = w->x + (ptrdiff_t)r * w->x_step;
-        const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
-        float *y = w->y + (ptrdiff_t)r * w->y_step;
-        float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : stream ? row : y;
-        /* Two sums that take turns: one would wait for itself. */
-        vf sum = zero, turn = zero, square = zero, mean = zero;
-        if (other) {
-            FOR_VECTORS(w->m, {
-                vf v = v_add(LOAD(x), LOAD(other)), next = v_add(turn, v);
-                turn = sum, sum = next;
-                STORE(sums, v);
-            })
-            x = sums;
-        } else if (centred) {
-            FOR_VECTORS(w->m, {
-                vf next = v_add(turn, LOAD(x));
-                turn = sum, sum = next;
-            })
-        }
-        if (centred) mean = v_set1(v_sum(v_add(sum, turn)) / (float)w->m);
-        turn = zero;
-        FOR_VECTORS(w->m, {
-            vf v = ONLY(v_sub(LOAD(x), mean), 0), next = v_fma(v, v, turn);
-            turn = square, square = next;
-        })
-        vf by = v_set1(1 / sqrtf(v_sum(v_add(square, turn)) / (float)w->m + w->eps));
-        FOR_VECTORS(w->m, {
-            vf v = v_mul(v_sub(LOAD(x), mean), by);
-            v = v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero);
-            if (stream && some == VL) v_stream(y + i, v);
-            else STORE(y, v);
-        })
+    float room[2][STREAM_COLUMNS];
+    size_t r = from;
+    for (; r + 2 <= to; r += 2) {
+        normed a = begin_norm(w, r, centred, stream ? room[0] : NULL);
+        normed b = begin_norm(w, r + 1, centred, stream ? room[1] : NULL);
+        scale_norm(w, &a, centred);
+        scale_norm(w, &b, centred);
+        end_norm(w, &a, stream);
+        end_norm(w, &b, stream);
+    }
+    if (r < to) {
+        normed a = begin_norm(w, r, centred, stream ? room[0] : NULL);
+        scale_norm(w, &a, centred);
+        end_norm(w, &a, stream);
     }
     if (stream) v_streamed();
 }
