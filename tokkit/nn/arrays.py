@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import OptionError, ShapeError
+from tokkit.threads import thread_count
 
 Floats = NDArray[np.float32]
 """What is computed with: float32, in any layout."""
@@ -41,15 +41,7 @@ def threads(n: int) -> Iterator[None]:
 
 def current_threads() -> int:
     """Return how many threads a call may use now."""
-    chosen = _THREADS.get()
-    if chosen is not None:
-        return chosen
-    setting = os.environ.get("TOKKIT_NUM_THREADS", "")
-    if not setting:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not setting.isdigit() or int(setting) < 1:
-        raise OptionError(f"TOKKIT_NUM_THREADS is {setting!r}; it must be a number of at least 1")
-    return int(setting)
+    return thread_count(_THREADS.get())
 
 
 def floats(array: ArrayLike, name: str) -> Floats:

@@ -10,21 +10,7 @@
 #endif
 
 #include "bpe_keys.h"
-
-/* The 16 bytes at each of four places. */
-TK_INLINE __m512i four(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d) {
-    __m256i first = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a));
-    __m256i second = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)c));
-    first = _mm256_inserti128_si256(first, _mm_loadu_si128((const __m128i *)b), 1);
-    second = _mm256_inserti128_si256(second, _mm_loadu_si128((const __m128i *)d), 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
-}
-
-/* The lowest bits that are set, as many as each lane says; 64 and more are all. */
-TK_INLINE __m512i lowest(__m512i bits) {
-    const __m512i one = _mm512_set1_epi64(1);
-    return _mm512_sub_epi64(_mm512_sllv_epi64(one, bits), one);
-}
+#include "keys_avx512.h"
 
 size_t tk_make_keys_avx512(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                            size_t count, tk_keys *keys) {
@@ -40,12 +26,12 @@ size_t tk_make_keys_avx512(const tk_cache *cache, const uint8_t *text, size_t n,
         const size_t *e = ends + k;
         __m512i end = _mm512_loadu_si512(e);
         __m512i start = _mm512_alignr_epi64(end, _mm512_set1_epi64((long long)at), 7);
-        __m512i even = four(text + at, text + e[1], text + e[3], text + e[5]);
-        __m512i odd = four(text + e[0], text + e[2], text + e[4], text + e[6]);
+        __m512i even = tk_four_words(text + at, text + e[1], text + e[3], text + e[5]);
+        __m512i odd = tk_four_words(text + e[0], text + e[2], text + e[4], text + e[6]);
         __m512i length = _mm512_sub_epi64(end, start);
         __m512i bits = _mm512_slli_epi64(length, 3);
-        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), lowest(bits));
-        __m512i more = lowest(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
+        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), tk_low_bits(bits));
+        __m512i more = tk_low_bits(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
         __m512i high = _mm512_and_si512(_mm512_unpackhi_epi64(even, odd), more);
         high = _mm512_or_si512(high, _mm512_slli_epi64(length, 56));
         __m512i hash = _mm512_xor_si512(low, _mm512_mullo_epi64(high, hash_high));

@@ -11,21 +11,7 @@
 #endif
 
 #include "sp_keys.h"
-
-/* The 16 bytes at each of four places. */
-TK_INLINE __m512i four(const uint8_t *text, const uint32_t *a) {
-    __m256i first = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(text + a[0])));
-    __m256i second = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(text + a[4])));
-    first = _mm256_inserti128_si256(first, _mm_loadu_si128((const __m128i *)(text + a[2])), 1);
-    second = _mm256_inserti128_si256(second, _mm_loadu_si128((const __m128i *)(text + a[6])), 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
-}
-
-/* The lowest bits that are set, as many as each lane says; 64 and more are all. */
-TK_INLINE __m512i low_bits(__m512i bits) {
-    const __m512i one = _mm512_set1_epi64(1);
-    return _mm512_sub_epi64(_mm512_sllv_epi64(one, bits), one);
-}
+#include "keys_avx512.h"
 
 size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
                               tk_sp_keys *keys) {
@@ -39,9 +25,11 @@ size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, con
         const uint32_t *s = starts + k;
         __m256i begin = _mm256_loadu_si256((const __m256i *)s), end = _mm256_loadu_si256((const __m256i *)(s + 1));
         __m512i length = _mm512_cvtepu32_epi64(_mm256_min_epu32(_mm256_sub_epi32(end, begin), _mm256_set1_epi32(16)));
-        __m512i even = four(text, s), odd = four(text, s + 1), bits = _mm512_slli_epi64(length, 3);
-        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), low_bits(bits));
-        __m512i more = low_bits(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
+        __m512i even = tk_four_words(text + s[0], text + s[2], text + s[4], text + s[6]);
+        __m512i odd = tk_four_words(text + s[1], text + s[3], text + s[5], text + s[7]);
+        __m512i bits = _mm512_slli_epi64(length, 3);
+        __m512i low = _mm512_and_si512(_mm512_unpacklo_epi64(even, odd), tk_low_bits(bits));
+        __m512i more = tk_low_bits(_mm512_subs_epu16(bits, _mm512_set1_epi64(64)));
         __m512i high = _mm512_and_si512(_mm512_unpackhi_epi64(even, odd), more);
         /* 16 is marked by a bit more: four times itself */
         __m512i marked = _mm512_or_si512(length, _mm512_slli_epi64(_mm512_and_si512(length, _mm512_set1_epi64(16)), 2));
