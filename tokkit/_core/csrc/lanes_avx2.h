@@ -22,17 +22,22 @@ typedef __m256i vi;
 
 TK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 TK_INLINE void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
-/* A store past the caches, to a multiple of 16 bytes; v_streamed ends some of them. */
-TK_INLINE void v_stream(float *p, vf v) {
-    _mm_stream_ps(p, _mm256_castps256_ps128(v));
-    _mm_stream_ps(p + 4, _mm256_extractf128_ps(v, 1));
-}
-TK_INLINE void v_streamed(void) { _mm_sfence(); }
-TK_INLINE __m256i v_first(size_t n) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-}
+TK_INLINE __m256i v_numbers(void) { return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE __m256i v_first(size_t n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), v_numbers()); }
+TK_INLINE __m256i v_from(size_t n) { return _mm256_cmpgt_epi32(v_numbers(), _mm256_set1_epi32((int)n - 1)); }
 TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, v_first(n)); }
 TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, v_first(n), v); }
+/* The lanes from `skip` on; what is not loaded is 0. */
+TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm256_maskload_ps(p, v_from(skip)); }
+TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm256_maskstore_ps(p, v_from(skip), v); }
+/* Stores past the caches, to p on 32 bytes: a whole vector, or the fours of its lanes from `from` up to `to`;
+   v_streamed ends some of them. */
+TK_INLINE void v_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
+TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) {
+    if (!from) _mm_stream_ps(p, _mm256_castps256_ps128(v));
+    if (to > 4) _mm_stream_ps(p + 4, _mm256_extractf128_ps(v, 1));
+}
+TK_INLINE void v_streamed(void) { _mm_sfence(); }
 TK_INLINE vf v_set1(float x) { return _mm256_set1_ps(x); }
 TK_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 TK_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
@@ -46,6 +51,9 @@ TK_INLINE vm v_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 TK_INLINE vm v_both(vm a, vm b) { return _mm256_and_ps(a, b); }
 TK_INLINE vf v_select(vm m, vf yes, vf no) { return _mm256_blendv_ps(no, yes, m); }
 TK_INLINE vf v_iota(void) { return _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE vf v_rotate(vf v, size_t by) { /* lane i is lane i + by of v */
+    return _mm256_permutevar8x32_ps(v, _mm256_add_epi32(v_numbers(), _mm256_set1_epi32((int)by)));
+}
 TK_INLINE float v_sum(vf v) {
     __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     x = _mm_add_ps(x, _mm_movehl_ps(x, x));

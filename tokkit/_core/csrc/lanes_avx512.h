@@ -23,17 +23,22 @@ typedef __m512i vi;
 
 TK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 TK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-/* A store past the caches, to a multiple of 16 bytes; v_streamed ends some of them. */
-TK_INLINE void v_stream(float *p, vf v) {
-    _mm_stream_ps(p, _mm512_castps512_ps128(v));
-    _mm_stream_ps(p + 4, _mm512_extractf32x4_ps(v, 1));
-    _mm_stream_ps(p + 8, _mm512_extractf32x4_ps(v, 2));
-    _mm_stream_ps(p + 12, _mm512_extractf32x4_ps(v, 3));
-}
-TK_INLINE void v_streamed(void) { _mm_sfence(); }
 TK_INLINE __mmask16 v_first(size_t n) { return (__mmask16)((1u << n) - 1); }
 TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
 TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm512_mask_storeu_ps(p, v_first(n), v); }
+/* The lanes from `skip` on; what is not loaded is 0. */
+TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm512_maskz_loadu_ps((__mmask16)~v_first(skip), p); }
+TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm512_mask_storeu_ps(p, (__mmask16)~v_first(skip), v); }
+/* Stores past the caches, to p on 64 bytes: a whole vector, or the fours of its lanes from `from` up to `to`;
+   v_streamed ends some of them. */
+TK_INLINE void v_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
+TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) {
+    if (!from) _mm_stream_ps(p, _mm512_castps512_ps128(v));
+    if (from <= 4 && to > 4) _mm_stream_ps(p + 4, _mm512_extractf32x4_ps(v, 1));
+    if (from <= 8 && to > 8) _mm_stream_ps(p + 8, _mm512_extractf32x4_ps(v, 2));
+    if (to > 12) _mm_stream_ps(p + 12, _mm512_extractf32x4_ps(v, 3));
+}
+TK_INLINE void v_streamed(void) { _mm_sfence(); }
 TK_INLINE vf v_set1(float x) { return _mm512_set1_ps(x); }
 TK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 TK_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
@@ -47,6 +52,10 @@ TK_INLINE vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 TK_INLINE vm v_both(vm a, vm b) { return a & b; }
 TK_INLINE vf v_select(vm m, vf yes, vf no) { return _mm512_mask_blend_ps(m, no, yes); }
 TK_INLINE vf v_iota(void) { return _mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE vf v_rotate(vf v, size_t by) { /* lane i is lane i + by of v */
+    const __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_permutexvar_ps(_mm512_add_epi32(iota, _mm512_set1_epi32((int)by)), v);
+}
 TK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 TK_INLINE float v_top(vf v) { return _mm512_reduce_max_ps(v); }
 TK_INLINE vf v_round(vf x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

@@ -34,8 +34,6 @@ TK_INLINE vf v_load(const float *p) {
     return v;
 }
 TK_INLINE void v_store(float *p, vf v) { memcpy(p, &v, sizeof v); }
-TK_INLINE void v_stream(float *p, vf v) { v_store(p, v); }
-TK_INLINE void v_streamed(void) {}
 TK_INLINE vf v_set1(float x) {
     vf v = {0};
     EACH LANE(v)[i] = x;
@@ -49,6 +47,24 @@ TK_INLINE vf v_load_n(const float *p, size_t n) {
 TK_INLINE void v_store_n(float *p, vf v, size_t n) {
     for (size_t i = 0; i < n; i++) p[i] = LANE(v)[i];
 }
+TK_INLINE vf v_load_from(const float *p, size_t skip) {
+    vf v = {0};
+    for (size_t i = skip; i < VL; i++) LANE(v)[i] = p[i];
+    return v;
+}
+TK_INLINE void v_store_from(float *p, vf v, size_t skip) {
+    for (size_t i = skip; i < VL; i++) p[i] = LANE(v)[i];
+}
+TK_INLINE vf v_rotate(vf v, size_t by) {
+    vf turned = {0};
+    EACH LANE(turned)[i] = LANE(v)[((size_t)i + by) % VL];
+    return turned;
+}
+TK_INLINE void v_stream(float *p, vf v) { v_store(p, v); }
+TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) {
+    for (; from < to; from++) p[from] = LANE(v)[from];
+}
+TK_INLINE void v_streamed(void) {}
 #if defined(__GNUC__)
 TK_INLINE vf v_add(vf a, vf b) { return a + b; }
 TK_INLINE vf v_sub(vf a, vf b) { return a - b; }

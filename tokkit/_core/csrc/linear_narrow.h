@@ -11,31 +11,41 @@ TK_INLINE const uint16_t *pairs_of(const tk_linear *l, size_t column) {
 #if TK_BF16_DOTS
 /* out = x Wᵀ, both bf16, for `rows` rows of x and `vecs` vectors of columns from `column` on; sums are float32. */
 TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                             const int lines, size_t line, float *out) {
-    const uint8_t *x = p->x8 + row * p->x8_step;
-    const size_t n = (p->l->k + 1) / 2;
-    const uint16_t *at[TILE_VECS];
+                             const int lines, const prefetching *ahead, float *out) {
+    const size_t n = (p->l->k + 1) / 2, step = p->x8_step;
+    const uint8_t *x[TILE_ROWS];
+    const uint16_t *w[TILE_VECS];
     vf acc[TILE_ROWS][TILE_VECS];
 #pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++) at[v] = pairs_of(p->l, column + (size_t)v * VL);
+    for (int r = 0; r < rows; r += 3) { /* as in multiply */
+        x[r / 3] = p->x8 + (row + (size_t)r) * step;
+        TK_PIN_POINTER(x[r / 3]);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v += 2) {
+        w[v / 2] = pairs_of(p->l, column + (size_t)v * VL);
+        TK_PIN_POINTER(w[v / 2]);
+    }
     tile_clear(rows, vecs, acc);
-    const uint16_t *next = at[0] + n * 2 * TK_PANEL + line * 32;
     for (size_t i = 0; i < n; i++) {
         vi b[TILE_VECS];
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
-            b[v] = vi_load(at[v] + i * 2 * TK_PANEL);
+            b[v] = vi_load(w[v / 2] + v % 2 * 2 * VL);
             PIN(b[v]);
         }
-#pragma GCC unroll 2
-        for (int l = 0; l < lines; l++) TK_PREFETCH(next + (i * (size_t)lines + (size_t)l) * 32);
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v += 2) w[v / 2] += 2 * TK_PANEL;
+        prefetch(lines, ahead, i);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             int32_t two;
-            memcpy(&two, x + (size_t)r * p->x8_step + 4 * i, sizeof two);
+            memcpy(&two, x[r / 3] + (size_t)(r % 3) * step, sizeof two);
 #pragma GCC unroll 8
             for (int v = 0; v < vecs; v++) acc[r][v] = v_dot2(acc[r][v], two, b[v]);
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r += 3) x[r / 3] += sizeof(int32_t);
     }
     tile_store(rows, vecs, acc, out);
 }

@@ -8,11 +8,25 @@
 /* A product's result before bias and activation: at most PANEL_ROWS rows of 64 columns, or 1 row of 8 vectors. */
 enum { MOST_COLUMNS = 8 * VL };
 
-/* Steps of k, 128 bytes each, that AVX2 prefetches weights ahead: two pages. */
+/* Steps of k, of 128 bytes, that AVX2 fetches weights ahead where rows are few: two pages, since the CPU looks to a
+   page's end. */
 enum { AHEAD = 64 };
 
-/* What a tile prefetches of the next panel, whose two lines one step reads: nothing, all, or one of its halves. */
-enum { NOTHING, ALL, FIRST_HALF, SECOND_HALF };
+/* Weights of the columns behind a tile's, fetched while it is worked on: whoever reads them first would wait for
+   memory. Step i fetches `lines` lines of 64 bytes, and 2^shift steps fetch the same. */
+typedef struct {
+    const void *next;
+    size_t first;
+    int lines, shift;
+} prefetching;
+
+enum { LINE_STEP = VL == 8 ? 128 : 64 }; /* half of a panel's columns are every other line */
+
+TK_INLINE void prefetch(const int lines, const prefetching *ahead, size_t i) {
+    const char *at = (const char *)ahead->next + ((ahead->first + i) >> ahead->shift) * (size_t)(lines * LINE_STEP);
+    if (lines) TK_PREFETCH(at);
+    if (lines == 2) TK_PREFETCH(at + LINE_STEP);
+}
 
 /* The sums of a tile: none yet; as they are at last. */
 TK_INLINE void tile_clear(const int rows, const int vecs, vf (*acc)[TILE_VECS]) {
@@ -28,42 +42,48 @@ TK_INLINE void tile_store(const int rows, const int vecs, vf (*acc)[TILE_VECS], 
         for (int v = 0; v < vecs; v++) v_store(out + r * MOST_COLUMNS + v * VL, acc[r][v]);
 }
 
-/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. `lines`: how many lines of the next
-   panel a step prefetches, from the line `line` on. */
+/* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. */
 TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                        const int lines, size_t line, float *out) {
-    const float *x = p->x + (ptrdiff_t)row * p->x_step;
+                        const int lines, const prefetching *ahead, float *out) {
+    /* Three rows of x share a pointer, and so do the vectors of a panel: gcc would keep some of more pointers in vector
+       registers, and wait for them at each step. */
+    const int together = vecs == 3 ? 1 : TK_PANEL / VL, few = VL == 8 && vecs > 2;
     const size_t k = p->l->k;
     const ptrdiff_t step = p->x_step;
+    const float *x[TILE_ROWS], *w[TILE_VECS];
     vf acc[TILE_ROWS][TILE_VECS];
-    const float *at[TILE_VECS];
 #pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++) {
+    for (int r = 0; r < rows; r += 3) {
+        x[r / 3] = p->x + (ptrdiff_t)(row + (size_t)r) * step;
+        TK_PIN_POINTER(x[r / 3]);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v += together) {
         size_t c = column + (size_t)v * VL, start = c / TK_PANEL * k * TK_PANEL + c % TK_PANEL;
-        at[v] = (const float *)p->l->weights + start;
+        w[v / together] = (const float *)p->l->weights + start;
+        TK_PIN_POINTER(w[v / together]);
     }
     tile_clear(rows, vecs, acc);
-    const float *next = at[0] + k * TK_PANEL + line * 16;
     for (size_t i = 0; i < k; i++) {
         vf b[TILE_VECS];
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
-            b[v] = v_load(at[v] + i * TK_PANEL);
+            const float *at = w[v / together] + v % together * VL;
+            b[v] = v_load(at);
             PIN(b[v]);
+            if (few && lines && v % 2 == 0) TK_PREFETCH(at + AHEAD * TK_PANEL);
         }
-        if (lines && VL == 8) { /* weights come from far when rows are few, and the CPU looks ahead to a page's end */
 #pragma GCC unroll 8
-            for (int v = 0; v < vecs; v += 2) TK_PREFETCH(at[v] + (i + AHEAD) * TK_PANEL);
-        } else {
-#pragma GCC unroll 2
-            for (int l = 0; l < lines; l++) TK_PREFETCH(next + (i * (size_t)lines + (size_t)l) * 16);
-        }
+        for (int v = 0; v < vecs; v += together) w[v / together] += TK_PANEL;
+        if (!few) prefetch(lines, ahead, i);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
-            vf a = v_set1(x[r * step + (ptrdiff_t)i]);
+            vf a = v_set1(x[r / 3][r % 3 * step]);
 #pragma GCC unroll 8
             for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r += 3) x[r / 3]++;
     }
     tile_store(rows, vecs, acc, out);
 }
@@ -98,31 +118,28 @@ static TK_NOINLINE void finish(const tk_product *p, size_t row, size_t rows, siz
 }
 
 /* One function for each number of rows and vectors, so that the sums stay in registers. */
-typedef void multiplier(const tk_product *p, size_t row, size_t column, int ahead, float *out);
+typedef void multiplier(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out);
 #if TK_BF16_DOTS /* a file for one kind of weights alone */
-#define TILE_OF(R, V)                                                                                        \
-    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
-        size_t half = (p->l->k + 1) / 2;                                                                     \
-        if (ahead == NOTHING) multiply_dots(R, V, p, row, column, 0, 0, out);                                \
-        else if (ahead == ALL) multiply_dots(R, V, p, row, column, 2, 0, out);                               \
-        else multiply_dots(R, V, p, row, column, 1, ahead == FIRST_HALF ? 0 : half, out);                    \
-    }
+#define MULTIPLY multiply_dots
+#define OTHER_KINDS(R, V)
 #define PAIR_OF(R) TILE_OF(R, 2)
 #else
-#define TILE_OF(R, V)                                                                                        \
-    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, int ahead, float *out) {      \
-        if (p->l->kind == TK_BF16) multiply_pairs(R, V, p, row, column, out);                                \
-        else if (ahead == NOTHING) multiply(R, V, p, row, column, 0, 0, out);                                \
-        else if (ahead == ALL) multiply(R, V, p, row, column, 2, 0, out);                                    \
-        else multiply(R, V, p, row, column, 1, ahead == FIRST_HALF ? 0 : p->l->k, out);                      \
-    }
-#define PAIR_OF(R)                                                                                           \
-    TILE_OF(R, 2)                                                                                            \
-    static void int8_##R(const tk_product *p, size_t row, size_t column, int ahead, float *out) {            \
-        (void)ahead;                                                                                         \
-        multiply_int8(R, p, row, column, out);                                                               \
+#define MULTIPLY multiply
+#define OTHER_KINDS(R, V) if (p->l->kind == TK_BF16) multiply_pairs(R, V, p, row, column, out); else
+#define PAIR_OF(R)                                                                                                  \
+    TILE_OF(R, 2)                                                                                                   \
+    static void int8_##R(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) {    \
+        (void)ahead;                                                                                                \
+        multiply_int8(R, p, row, column, out);                                                                      \
     }
 #endif
+#define TILE_OF(R, V)                                                                                               \
+    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) { \
+        OTHER_KINDS(R, V)                                                                                           \
+        if (ahead->lines == 0) MULTIPLY(R, V, p, row, column, 0, ahead, out);                                       \
+        else if (ahead->lines == 1) MULTIPLY(R, V, p, row, column, 1, ahead, out);                                  \
+        else MULTIPLY(R, V, p, row, column, 2, ahead, out);                                                         \
+    }
 PAIR_OF(1)
 PAIR_OF(2)
 PAIR_OF(3)
@@ -171,6 +188,21 @@ static multiplier *const by_few[] = {tile_1_8, tile_2_4, tile_3_3, tile_4_3};
 static const size_t vecs_by_few[] = {8, 4, 3, 3};
 #endif
 
+/* What tile i of `tiles` fetches of the columns from `column` on: a share, so that memory is asked at an even pace. */
+TK_INLINE prefetching look_ahead(const tk_product *p, size_t column, size_t i, size_t tiles, int few) {
+    prefetching ahead = {NULL, 0, 0, 0};
+    if (few) ahead.lines = VL == 8 && p->m > 2 && i == 0; /* others go as fast as memory gives them */
+    if (few || VL < 8) return ahead;
+    while (tiles >> (ahead.shift + 1)) ahead.shift++;
+    if (i >> ahead.shift) return ahead;
+    size_t deep = p->l->kind == TK_F32 ? p->l->k : (p->l->k + 1) / 2; /* pairs of bf16 are as wide as a float */
+    ahead.first = i * deep;
+    ahead.next = (const float *)p->l->weights + column / TK_PANEL * deep * TK_PANEL + column % TK_PANEL;
+    ahead.lines = VL == 16 && ahead.shift == 0 ? 2 : 1;
+    if (VL == 16 && ahead.shift) ahead.shift--;
+    return ahead;
+}
+
 /* Rows from … to by columns column … end, cut into tiles of nearly equal rows; returns where no vectors fit more. */
 static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t column, size_t end, size_t tiles,
                              multiplier *const *by, const size_t *vecs) {
@@ -178,15 +210,11 @@ static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t
     size_t m = to - from, wide = (vecs ? vecs[(m + tiles - 1) / tiles - 1] : 2) * VL;
     /* Threes come in twos, so that pairs are left over. */
     if (wide % (2 * VL)) end = column + (end - column) / (2 * wide) * (2 * wide);
-    /* Which prefetching pays was tried: benchmarks/bench_attention.py, the linear rows. */
-    int ahead = m <= 16 && (VL == 8 ? m > 2 : !vecs && VL == 16);
-    /* Two tiles that are busy long enough share the prefetching: memory is asked for half as much at a time. */
-    int halves = ahead && VL == 16 && tiles == 2 && m > 12;
     for (; column < p->l->n && column + wide <= end; column += wide)
         for (size_t i = 0, row = from, rows; i < tiles; i++, row += rows) {
+            prefetching ahead = look_ahead(p, column + wide, i, tiles, vecs != NULL);
             rows = m / tiles + (i < m % tiles);
-            int now = halves ? FIRST_HALF + (int)i : ahead && i == 0 ? ALL : NOTHING;
-            by[rows - 1](p, row, column, now, sums);
+            by[rows - 1](p, row, column, &ahead, sums);
             finish(p, row, rows, column, wide, sums);
         }
     return column;

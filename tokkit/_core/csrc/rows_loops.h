@@ -5,23 +5,34 @@
 #include "lanes_math.h"
 #include "rows.h"
 
-/* Does what is given with i, and `some` lanes of the m from i on: VL of them but at the end. */
-#define FOR_VECTORS(m, ...)               \
-    {                                     \
-        size_t i = 0;                     \
-        for (; i + VL <= (m); i += VL) {  \
-            const size_t some = VL;       \
-            __VA_ARGS__                   \
-        }                                 \
-        if (i < (m)) {                    \
-            const size_t some = (m) - i;  \
-            __VA_ARGS__                   \
-        }                                 \
+/* Does what is given with i, which counts the m floats of a row by VL from -lead on: the lanes from `skip` up to `some`
+   are the row's, all VL but in the first vector, where there are `lead` others before it, and in the last. */
+#define FOR_LINES(lead, m, ...)                          \
+    {                                                    \
+        ptrdiff_t i = 0, m_ = (ptrdiff_t)(m);            \
+        if (lead) {                                      \
+            const size_t skip = (lead), some = VL;       \
+            i = -(ptrdiff_t)skip;                        \
+            __VA_ARGS__                                  \
+            i += VL;                                     \
+        }                                                \
+        for (; i + VL <= m_; i += VL) {                  \
+            const size_t skip = 0, some = VL;            \
+            __VA_ARGS__                                  \
+        }                                                \
+        if (i < m_) {                                    \
+            const size_t skip = 0, some = (size_t)(m_ - i); \
+            __VA_ARGS__                                  \
+        }                                                \
     }
-#define LOAD(p) (some == VL ? v_load((p) + i) : v_load_n((p) + i, some))
-#define STORE(p, v) (some == VL ? v_store((p) + i, (v)) : v_store_n((p) + i, (v), some))
-/* v, with `rest` in the lanes behind the row's end. */
-#define ONLY(v, rest) (some == VL ? (v) : v_select(v_le(v_iota(), v_set1((float)some - 1)), (v), v_set1(rest)))
+#define FOR_VECTORS(m, ...) FOR_LINES(0, m, __VA_ARGS__)
+#define LOAD(p) (skip ? v_load_from((p) + i, skip) : some == VL ? v_load((p) + i) : v_load_n((p) + i, some))
+#define STORE(p, v) \
+    (skip ? v_store_from((p) + i, (v), skip) : some == VL ? v_store((p) + i, (v)) : v_store_n((p) + i, (v), some))
+/* v, with `rest` in the lanes that are not the row's. */
+#define ONLY(v, rest)                                                                                   \
+    (skip ? v_select(v_le(v_set1((float)skip), v_iota()), (v), v_set1(rest))                            \
+          : some == VL ? (v) : v_select(v_le(v_iota(), v_set1((float)some - 1)), (v), v_set1(rest)))
 
 TK_INLINE void softmax(const tk_row_work *w, size_t from, size_t to, const int logs) {
     for (size_t r = from; r < to; r++) {
@@ -48,86 +59,108 @@ TK_INLINE void softmax(const tk_row_work *w, size_t from, size_t to, const int l
 static void rows_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 0); }
 static void rows_log_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 1); }
 
-/* Rows that no cache of a core holds go past it: to read what is to be written over costs a fourth of the time. */
-enum { STREAM_FLOATS = 1 << 20, STREAM_COLUMNS = 4096 };
+/* Rows that no cache of a core holds go past it, whole lines at a time: to read what is to be written over costs a
+   fourth of the time. */
+enum { STREAM_FLOATS = 1 << 20, STREAM_LEAST = 64, STREAM_MOST = 4096, STREAM_LANES = 4 };
 
 TK_INLINE int goes_past(const tk_row_work *w) {
-    return w->n * w->m >= STREAM_FLOATS && w->m <= STREAM_COLUMNS && !((uintptr_t)w->y & 15) && w->y_step % 4 == 0;
+    if (w->n * w->m < STREAM_FLOATS || w->m < STREAM_LEAST || w->m > STREAM_MOST || w->m % STREAM_LANES) return 0;
+    return (uintptr_t)w->y % (STREAM_LANES * sizeof(float)) == 0 && w->y_step % STREAM_LANES == 0;
 }
 
 /* A row on its way through a norm. */
 typedef struct {
     const float *x; /* what is left to norm: the row itself, or its sum with another */
     float *y;
+    size_t lead;    /* lanes of y's first whole vector that lie before it; 0 where none goes past the caches */
     vf sum, mean, by;
 } normed;
 
-/* Sum up a row of x + other, which goes to w->sum, or to `room`. */
-TK_INLINE normed begin_norm(const tk_row_work *w, size_t r, const int centred, float *room) {
+/* Lanes as they are without a lead: rounding is the same wherever y lies. */
+TK_INLINE float sum_of(const normed *n, vf v) { return v_sum(n->lead ? v_rotate(v, n->lead) : v); }
+
+/* Sum up a row of x + other, which goes to w->sum, or else to `room` if there is any, or to y. */
+TK_INLINE normed begin_norm(const tk_row_work *w, size_t r, const int centred, const int stream, float *room) {
+    const size_t m = w->m; /* as are the others below: a store might change what is read through w */
     const float *x = w->x + (ptrdiff_t)r * w->x_step;
     const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
     float *y = w->y + (ptrdiff_t)r * w->y_step;
-    float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : room ? room : y;
+    const size_t lead = stream ? (uintptr_t)y / sizeof(float) % VL : 0;
+    float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : stream ? room + lead : y;
     /* Two sums that take turns: one would wait for itself. */
     vf sum = v_set1(0), turn = sum;
     if (other) {
-        FOR_VECTORS(w->m, {
+        FOR_LINES(lead, m, {
             vf v = v_add(LOAD(x), LOAD(other)), next = v_add(turn, v);
             turn = sum, sum = next;
-            STORE(sums, v);
+            if (stream && sums == room + lead) v_store(sums + i, v);
+            else STORE(sums, v);
         })
         x = sums;
     } else if (centred) {
-        FOR_VECTORS(w->m, {
+        FOR_LINES(lead, m, {
             vf next = v_add(turn, LOAD(x));
             turn = sum, sum = next;
         })
     }
-    return (normed){x, y, v_add(sum, turn), v_set1(0), v_set1(0)};
+    return (normed){x, y, lead, v_add(sum, turn), v_set1(0), v_set1(0)};
 }
 
-TK_INLINE void scale_norm(const tk_row_work *w, normed *n, const int centred) {
+/* Both passes over what is summed leave memory idle: `ahead`, a row of what is to come, is fetched meanwhile. */
+TK_INLINE void scale_norm(const tk_row_work *w, normed *n, const int centred, const int stream, const float *ahead) {
+    const size_t m = w->m, lead = n->lead;
     const float *x = n->x;
-    vf square = v_set1(0), turn = square, mean = centred ? v_set1(v_sum(n->sum) / (float)w->m) : square;
-    FOR_VECTORS(w->m, {
+    vf square = v_set1(0), turn = square, mean = centred ? v_set1(sum_of(n, n->sum) / (float)m) : square;
+    FOR_LINES(lead, m, {
         vf v = ONLY(v_sub(LOAD(x), mean), 0), next = v_fma(v, v, turn);
+        if (stream) TK_PREFETCH(ahead + i);
         turn = square, square = next;
     })
     n->mean = mean;
-    n->by = v_set1(1 / sqrtf(v_sum(v_add(square, turn)) / (float)w->m + w->eps));
+    n->by = v_set1(1 / sqrtf(sum_of(n, v_add(square, turn)) / (float)m + w->eps));
 }
 
-TK_INLINE void end_norm(const tk_row_work *w, const normed *n, const int stream) {
+TK_INLINE void end_norm(const tk_row_work *w, const normed *n, const int stream, const float *ahead) {
     const vf one = v_set1(1), zero = v_set1(0), mean = n->mean, by = n->by;
-    const float *x = n->x;
+    const size_t m = w->m, lead = n->lead;
+    const float *x = n->x, *weight = w->weight, *bias = w->bias;
     float *y = n->y;
-    FOR_VECTORS(w->m, {
+    FOR_LINES(lead, m, {
         vf v = v_mul(v_sub(LOAD(x), mean), by);
-        v = v_fma(v, w->weight ? LOAD(w->weight) : one, w->bias ? LOAD(w->bias) : zero);
-        if (stream && some == VL) v_stream(y + i, v);
-        else STORE(y, v);
+        v = v_fma(v, weight ? LOAD(weight) : one, bias ? LOAD(bias) : zero);
+        if (stream) TK_PREFETCH(ahead + i);
+        if (!stream) STORE(y, v);
+        else if (!skip && some == VL) v_stream(y + i, v);
+        else v_stream_fours(y + i, v, skip, some);
     })
 }
 
-/* Two rows by turns: while the numbers of one come together the other's are read. */
-TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
-    const int stream = goes_past(w);
-    float room[2][STREAM_COLUMNS];
+/* Row r, and r + 1 where `rows` is 2: while the numbers of one come together the other's are read. */
+TK_INLINE void norm_turn(const tk_row_work *w, size_t r, const int rows, size_t to, const int centred, const int stream,
+                         float (*room)[STREAM_MOST + 2 * VL]) {
+    normed n[2];
+#pragma GCC unroll 2
+    for (int k = 0; k < rows; k++) n[k] = begin_norm(w, r + (size_t)k, centred, stream, room[k]);
+    const ptrdiff_t next = (ptrdiff_t)(r + 4 <= to ? r + 2 : r);
+    const float *x = w->x + next * w->x_step;
+    const float *other = w->other ? w->other + next * w->other_step : x;
+#pragma GCC unroll 2
+    for (int k = 0; k < rows; k++) scale_norm(w, &n[k], centred, stream, x + k * w->x_step);
+#pragma GCC unroll 2
+    for (int k = 0; k < rows; k++) end_norm(w, &n[k], stream, other + k * w->other_step);
+}
+
+TK_INLINE void norm_rows(const tk_row_work *w, size_t from, size_t to, const int centred, const int stream) {
+    _Alignas(64) float room[2][STREAM_MOST + 2 * VL];
     size_t r = from;
-    for (; r + 2 <= to; r += 2) {
-        normed a = begin_norm(w, r, centred, stream ? room[0] : NULL);
-        normed b = begin_norm(w, r + 1, centred, stream ? room[1] : NULL);
-        scale_norm(w, &a, centred);
-        scale_norm(w, &b, centred);
-        end_norm(w, &a, stream);
-        end_norm(w, &b, stream);
-    }
-    if (r < to) {
-        normed a = begin_norm(w, r, centred, stream ? room[0] : NULL);
-        scale_norm(w, &a, centred);
-        end_norm(w, &a, stream);
-    }
+    for (; r + 2 <= to; r += 2) norm_turn(w, r, 2, to, centred, stream, room);
+    if (r < to) norm_turn(w, r, 1, to, centred, stream, room);
     if (stream) v_streamed();
+}
+
+TK_INLINE void normalise(const tk_row_work *w, size_t from, size_t to, const int centred) {
+    if (goes_past(w)) norm_rows(w, from, to, centred, 1);
+    else norm_rows(w, from, to, centred, 0);
 }
 static void rows_layer_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 1); }
 static void rows_rms_norm(const tk_row_work *w, size_t from, size_t to) { normalise(w, from, to, 0); }
