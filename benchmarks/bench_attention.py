@@ -1,18 +1,22 @@
 """Arrays of set sizes in, a table out: attention, matrices, norms and a layer, in time, beside torch's.
 
 Both run in one process and take turns; outputs are compared before anything is timed, and a difference is exit
-status 1. `torch ÷` is the median over the rounds of torch's seconds by ours, each the least of a round: above 1 we are
-faster. With one thread seconds are those of the thread's own processor time, so that a busy machine disturbs less.
+status 1. `torch ÷` is torch's seconds by ours, above 1 we are faster: of each contender the median call of a round, and
+of these ratios the median. `least ÷` is the same of the least call of a round: of what a machine can do when nobody
+else has its caches. With one thread seconds are those of the thread's own processor time, and numpy's is held to one.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported
 
 import numpy as np
 
@@ -152,16 +156,23 @@ def row_cases(torch: Any) -> Iterator[Case]:
     )  # fmt: skip
 
 
-def turn(call: Call, clock: Callable[[], float]) -> float:
-    """Return the least seconds of one call within a contender's turn."""
-    best, end = float("inf"), time.perf_counter() + ENOUGH_S
+class Turn(NamedTuple):
+    """Seconds of one call within a contender's turn."""
+
+    median: float
+    least: float
+
+
+def turn(call: Call, clock: Callable[[], float]) -> Turn:
+    """Let a contender have its turn."""
+    seconds, end = [], time.perf_counter() + ENOUGH_S
     for _ in range(200):
         start = clock()
         call()
-        best = min(best, clock() - start)
+        seconds.append(clock() - start)
         if time.perf_counter() > end:
             break
-    return best
+    return Turn(statistics.median(seconds), min(seconds))
 
 
 def measure(case: Case, rounds: int, clock: Callable[[], float]) -> tuple[dict[str, object], bool]:
@@ -173,24 +184,28 @@ def measure(case: Case, rounds: int, clock: Callable[[], float]) -> tuple[dict[s
         for n, a in results.items()
         if n not in ("torch", "int8")
     }
-    seconds: dict[str, list[float]] = {name: [] for name in case.calls}
+    turns: dict[str, list[Turn]] = {name: [] for name in case.calls}
     for _ in range(rounds):
         for name, call in case.calls.items():
-            seconds[name].append(turn(call, clock))
-    ours = seconds["tokkit"]
+            turns[name].append(turn(call, clock))
+    medians = {name: [t.median for t in of] for name, of in turns.items()}
+    leasts = {name: [t.least for t in of] for name, of in turns.items()}
+    ours = statistics.median(medians["tokkit"])
     row: dict[str, object] = {
-        "work": case.name, "tokkit ms": f"{statistics.median(ours) * 1e3:.3f}",
-        "GF": f"{case.flops / statistics.median(ours) / 1e9:.0f}" if case.flops else "",
+        "work": case.name, "tokkit ms": f"{ours * 1e3:.3f}",
+        "GF": f"{case.flops / ours / 1e9:.0f}" if case.flops else "",
     }  # fmt: skip
     for rival in ("torch", "torch grouped", "numpy", "int8", "avx2"):
-        if rival not in seconds:
+        if rival not in turns:
             row[f"{rival} ÷"] = ""
             continue
-        ratio = harness.ratio(ours, seconds[rival])
+        ratio = harness.ratio(medians["tokkit"], medians[rival])
         if rival in ("int8", "avx2"):  # ours ÷ theirs: how much faster int8 is; what part of the speed AVX2 keeps
             ratio = 1 / ratio
         floor = case.floors.get(rival)
         row[f"{rival} ÷"] = f"{ratio:.2f}" + ("" if floor is None else f" (floor {floor})")
+        if rival == "torch":
+            row["least ÷"] = f"{harness.ratio(leasts['tokkit'], leasts['torch']):.2f}"
     row["max |difference|"] = f"{max(far.values()):.1e}"
     return row, max(far.values()) < TOLERANCE
 
@@ -237,11 +252,11 @@ def main() -> int:
         if rows:
             print(harness.table(rows), flush=True)
     if "threads" in options.parts:
-        q, times = draw(1, 12, 2048, 64), {}
+        q, times = draw(1, 12, 2048, 64), dict[int, list[float]]()
         for _ in range(options.rounds):
             for n in (1, 2):
                 with nn.threads(n):
-                    times.setdefault(n, []).append(turn(lambda: nn.attention(q, q, q), time.perf_counter))
+                    times.setdefault(n, []).append(turn(lambda: nn.attention(q, q, q), time.perf_counter).least)
         print(f"two threads, attention (1, 12, 2048, 64): {harness.ratio(times[2], times[1]):.2f} times one's speed")
         print(f"  (best of each: {min(times[1]) / min(times[2]):.2f})")
     if "memory" in options.parts:
