@@ -73,3 +73,14 @@ def test_masks_are_filled_in_a_table_or_in_json(model: Path) -> None:
 def test_help_says_what_goes_in() -> None:
     assert "MODEL TEXT" in run(attention, "--help").output
     assert "[MASK] or <mask>" in " ".join(run(fill_mask, "--help").output.split())
+
+
+@pytest.mark.parametrize("command", [attention, fill_mask])
+def test_a_name_of_the_hub_is_downloaded_where_that_is_asked_for(
+    command: click.Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOKKIT_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    asked = run(command, "org/no-such-model", "a [MASK]", "--download")
+    assert "TOKKIT_OFFLINE=1 forbids to download it" in str(asked.exception)
+    assert "--download" in str(run(command, "org/no-such-model", "a [MASK]").exception)

@@ -71,6 +71,15 @@ def test_a_lower_casing_folder_and_prompts_are_followed(tmp_path: Path) -> None:
     assert model.similarity(np.full((1, 2), 3.0), np.full((1, 2), 2.0)).tolist() == [[12.0]]
 
 
+def test_no_vectors_are_similar_to_none(tmp_path: Path) -> None:
+    model = pipeline.load(write(tmp_path))
+    some = model.encode(["the cat", "sat"])
+    none = model.encode([])
+    assert model.similarity([], some).shape == model.similarity(none, some).shape == (0, 2)
+    assert model.similarity(some, []).shape == (2, 0)
+    assert model.similarity([], []).shape == model.similarity(none, []).shape == (0, 0)
+
+
 def test_a_prompt_can_be_left_out_of_the_pooling(tmp_path: Path) -> None:
     folder = write(
         tmp_path, modules=modules("Transformer", "Pooling"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tokkit.cli import options
+from tokkit.cli.model_search import download
 
 MODEL = click.argument("model", type=click.Path())
 TEXT = click.argument("text")
@@ -24,11 +25,14 @@ PRECISION = click.option(
 )
 @click.option("--layer", "layers", type=click.IntRange(min=1), multiple=True, help="Layers to show, from 1; or all.")
 @click.option("--head", "heads", type=click.IntRange(min=1), multiple=True, help="Heads to show, from 1; or all.")
+@download
 @options.force
-def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads: tuple[int, ...], force: bool) -> None:
+def attention(
+    model: str, text: str, output: str, layers: tuple[int, ...], heads: tuple[int, ...], download: bool, force: bool
+) -> None:
     """Write the attention of a model's layers over TEXT: a page that loads nothing, or a picture.
 
-    MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name in the hub's cache. Pictures want
+    MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name on the hub. Pictures want
     matplotlib: pip install 'tokkit[plot]'.
     """
     import os
@@ -42,7 +46,7 @@ def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads
     if kind not in (".html", ".png"):
         raise click.BadParameter(f"{output!r} ends in neither .html nor .png", param_hint="--output")
     check(output, force=force)
-    loaded = pipeline.load(model)
+    loaded = pipeline.load(model, download=download)
     if wrong := [head for head in heads if head > loaded.n_heads]:
         raise click.BadParameter(f"there is no head {wrong[0]}; this model has 1 to {loaded.n_heads}")
     if wrong := [layer for layer in layers if layer > loaded.n_layers]:
@@ -63,16 +67,17 @@ def attention(model: str, text: str, output: str, layers: tuple[int, ...], heads
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Guesses for each mask.")
 @click.option("--mask", help="What stands for a mask in TEXT, where not the model's own [MASK] or <mask>.")
 @PRECISION
+@download
 @options.as_json
-def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, json: bool) -> None:
+def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, download: bool, json: bool) -> None:
     """Print the likeliest tokens for each mask in TEXT, with their probabilities.
 
-    MODEL is a folder of an encoder with a head for masked tokens, such as BERT's or RoBERTa's.
+    MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: a BERT or RoBERTa.
     """
     from tokkit import pipeline
     from tokkit.cli.output import say, say_json, table
 
-    found = pipeline.load(model, precision=precision).fill_mask(text, k=k, mask=mask)
+    found = pipeline.load(model, precision=precision, download=download).fill_mask(text, k=k, mask=mask)
     if json:
         say_json([[guess._asdict() for guess in guesses] for guesses in found])
         return

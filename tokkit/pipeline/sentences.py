@@ -112,6 +112,8 @@ class SentenceEncoder(EncoderModel):
         That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
         """
         x, y = (np.atleast_2d(np.asarray(v, dtype=np.float32)) for v in (a, b))
+        # An empty list is no vectors, not one without columns.
+        x, y = (np.empty((0, w.shape[1]), dtype=np.float32) if v.shape == (1, 0) else v for v, w in ((x, y), (y, x)))
         if x.shape[1:] != y.shape[1:] or x.ndim != 2:
             raise ShapeError(f"the vectors have shapes {x.shape} and {y.shape}; they must be (n, d) and (m, d)")
         measure = self._modules.similarity

@@ -32,4 +32,5 @@ def find(name: str, *, download: bool = False) -> str:
             raise DownloadError(f"{repo}: {said[0]}") from None
     if (found := hub.cached(huggingface_hub, repo, "config.json", revision or None)) is not None:
         return str(Path(found).parent)
-    raise DownloadError(f"{name} is neither a folder nor in the hub's cache; load(name, download=True) gets it")
+    how = "--download, or load(name, download=True)"
+    raise DownloadError(f"{name} is neither a folder nor in the hub's cache; {how} gets it")
