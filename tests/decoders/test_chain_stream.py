@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from decoders.decoders import CHAINS, COMPONENTS, TOKENS
@@ -11,6 +11,7 @@ from tokkit.decoders.base import Decoder
 from tokkit.decoders.bpe import BPE
 from tokkit.decoders.byte_fallback import ByteFallback
 from tokkit.decoders.byte_level import ByteLevel
+from tokkit.decoders.ctc import CTC
 from tokkit.decoders.fuse import Fuse
 from tokkit.decoders.metaspace import Metaspace
 from tokkit.decoders.replace import Replace
@@ -43,6 +44,8 @@ def test_a_stream_gives_the_text_of_decode(decoder: Decoder, tokens: list[str]) 
     behind=st.lists(st.sampled_from(COMPONENTS), max_size=3),
     tokens=TOKENS,
 )
+@example(before=[], fuse=Fuse(), behind=[CTC(), CTC("", "")], tokens=[])  # one drops the empty token, one would fill it
+@example(before=[], fuse=Fuse(), behind=[CTC(), Replace({"String": "a"}, "b"), CTC("", "")], tokens=[""])
 def test_a_stream_of_any_chain_gives_the_text_of_decode(
     before: list[Decoder], fuse: Decoder, behind: list[Decoder], tokens: list[str]
 ) -> None:

@@ -56,8 +56,8 @@ def of_tokens(decoder: Decoder) -> Stage:
     return Hold(decoder)
 
 
-def of_text(decoder: Decoder) -> Stage:
-    """Return a new stage of a decoder that sees one token, part by part."""
+def of_text(decoder: Decoder) -> Stage | None:
+    """Return a new stage of a decoder that sees one token, part by part; None where it has to see it whole."""
     match decoder:
         case Metaspace():
             return Same(lambda text: text.replace(decoder.replacement, decoder.in_first))
@@ -69,7 +69,7 @@ def of_text(decoder: Decoder) -> Stage:
             return Ends(decoder)
         case BPE() | Fuse() | Spaced() | WordPiece(cleanup=False):
             return Same()
-    return Hold(decoder, joined=True)
+    return None
 
 
 class Same(Stage):

@@ -9,7 +9,7 @@ from tokkit.decoders import stages
 from tokkit.decoders.base import Decoder
 from tokkit.decoders.byte_level import ByteLevel
 from tokkit.decoders.fuse import Fuse
-from tokkit.decoders.sequence import flat
+from tokkit.decoders.sequence import Sequence, flat
 
 
 class DecodeStream:
@@ -54,11 +54,15 @@ class ChainStream:
         self._stages = self._begin()
 
     def _begin(self) -> list[stages.Stage]:
-        made, make = [], stages.of_tokens
-        for part in self._parts:
-            made.append(make(part))
-            if isinstance(part, (Fuse, ByteLevel)):
-                make = stages.of_text
+        made: list[stages.Stage] = []
+        joined = False
+        for i, part in enumerate(self._parts):
+            stage = stages.of_text(part) if joined else stages.of_tokens(part)
+            if stage is None:
+                # Whatever is behind it waits too, and sees whether a token is left: an empty one is not none.
+                return [*made, stages.Hold(Sequence(self._parts[i:]), joined=True)]
+            made.append(stage)
+            joined = joined or isinstance(part, (Fuse, ByteLevel))
         return made
 
     def step(self, id_: int) -> str:
