@@ -3,7 +3,7 @@
 Both run in one process and take turns; outputs are compared before anything is timed, and a difference is exit
 status 1. `torch ÷` is torch's seconds by ours, above 1 we are faster: of each contender the median call of a round, and
 of these ratios the median. `least ÷` is the same of the least call of a round: of what a machine can do when nobody
-else has its caches. With one thread seconds are those of the thread's own processor time, and numpy's is held to one.
+else has its caches. With one thread seconds are those of the thread's own processor time; numpy is held to one too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is first imported
 
 import numpy as np
 

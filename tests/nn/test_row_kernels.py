@@ -45,22 +45,41 @@ def test_norms_with_residuals_are_those_of_the_formulas(isa: str, m: int) -> Non
 
 
 @pytest.mark.parametrize("isa", isas())
-@pytest.mark.parametrize(("m", "shift"), [(384, 0), (384, 1), (4096, 4), (4097, 0), (1003, 0), (1004, 0)])
-def test_norms_of_many_rows_are_those_of_a_few(isa: str, m: int, shift: int) -> None:
-    """More floats than caches hold are written past them, where the rows begin at multiples of 16 bytes."""
-    n = (1 << 20) // m + 1
-    x, weight, memory = draw(n, m), draw(m), np.zeros(n * m + 64, dtype=np.float32)
+@pytest.mark.parametrize(
+    ("m", "pad", "shift"),
+    [(384, 0, 0), (384, 0, 1), (384, 0, 4), (384, 4, 8), (384, 3, 0), (4096, 0, 12), (4097, 0, 0), (1003, 0, 0),
+     (1004, 0, 0), (260, 20, 4), (100, 0, 0)],
+)  # fmt: skip
+@pytest.mark.parametrize("centred", [True, False])
+def test_norms_of_many_rows_are_those_of_a_few(isa: str, m: int, pad: int, shift: int, centred: bool) -> None:
+    """More sums than caches hold are written past them, where the rows begin at multiples of 16 bytes."""
+    n, step = (1 << 20) // m + 1, m + pad
+    x, weight, memory = draw(n, m), draw(m), np.zeros(n * step + 64, dtype=np.float32)
     start = -memory.ctypes.data // 4 % 16 + shift
-    y = memory[start : start + n * m].reshape(n, m)
-    few = np.empty((64, m), dtype=np.float32)
+    whole = memory[start : start + n * step].reshape(n, step)
+    y, total, few = whole[:, :m], np.empty_like(x), np.empty((64, m), dtype=np.float32)
     for residual in (None, x[::-1]):
-        rows.norm(x, y, weight, residual=residual, isa=isa, threads=2)
-        for first in (0, n // 2, n - 64):
-            part = slice(first, first + 64)
-            rows.norm(x[part], few, weight, residual=None if residual is None else residual[part], isa=isa)
-            np.testing.assert_array_equal(y[part], few)
+        for sums in (None, total) if residual is not None else (None,):
+            y.fill(0)
+            rows.norm(x, y, weight, residual=residual, total=sums, centred=centred, isa=isa, threads=2)
+            for first in (0, n // 2, n - 64):
+                part = slice(first, first + 64)
+                rows.norm(
+                    x[part], few, weight, residual=None if residual is None else residual[part], centred=centred,
+                    isa=isa,
+                )  # fmt: skip
+                np.testing.assert_array_equal(y[part], few)
+    assert np.array_equal(total, x + x[::-1])
+    assert not whole[:, m:].any()
     assert not memory[:start].any()
-    assert not memory[start + n * m :].any()
+    assert not memory[start + n * step :].any()
+    expected = y.copy()
+    y[:] = x  # written over what is read: over x, then over the other
+    rows.norm(y, y, weight, residual=x[::-1], centred=centred, isa=isa, threads=2)
+    np.testing.assert_array_equal(y, expected)
+    y[:] = x[::-1]
+    rows.norm(x, y, weight, residual=y, centred=centred, isa=isa, threads=2)
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("isa", isas())

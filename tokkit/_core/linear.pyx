@@ -77,8 +77,8 @@ cdef class PackedLinear:
         p.residual_step = 0
         if not (p.m and self.packed.n):
             return
-        p.x = &x[0, 0] if self.packed.k else NULL
         p.y = &y[0, 0]
+        p.x = &x[0, 0] if self.packed.k else p.y  # nothing is read of it then
         p.x_step, p.y_step = x.strides[0] // <Py_ssize_t> sizeof(float), y.strides[0] // <Py_ssize_t> sizeof(float)
         if residual is not None:
             if residual.shape[0] != y.shape[0] or residual.shape[1] != y.shape[1]:

@@ -15,7 +15,8 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3 };
 #define TK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TK_PREFETCH(p) __builtin_prefetch(p)
-/* Keeps a pointer in a register, for a loop: as one of several that step together it may not find any. */
+#define TK_PREFETCH_TO(p, cache) __builtin_prefetch(p, 0, cache) /* 3: the first, 2: the second */
+/* Keeps a pointer in a register: gcc may put one of several that advance together into memory or a vector. */
 #define TK_PIN_POINTER(p) __asm__("" : "+r"(p))
 #define TK_NOINLINE __attribute__((noinline))
 #define TK_INLINE static inline __attribute__((always_inline))
@@ -23,6 +24,7 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3 };
 #define TK_LIKELY(x) (x)
 #define TK_UNLIKELY(x) (x)
 #define TK_PREFETCH(p) ((void)(p))
+#define TK_PREFETCH_TO(p, cache) ((void)(p))
 #define TK_PIN_POINTER(p) ((void)(p))
 #define TK_NOINLINE
 #define TK_INLINE static inline

@@ -11,7 +11,7 @@
 #endif
 
 #define VL_ROWS 6 /* rows of a matrix product whose sums fit into the registers */
-enum { VL = 8, ROWS_1 = 12, ROWS_2 = 6, DIMS_1 = 8, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 4 };
+enum { VL = 8, ROWS_1 = 12, ROWS_2 = 6, DIMS_1 = 8, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
 typedef __m256 vf;
 typedef __m256 vm;
 typedef __m256i vi;
@@ -30,6 +30,7 @@ TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, v_fi
 /* The lanes from `skip` on; what is not loaded is 0. */
 TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm256_maskload_ps(p, v_from(skip)); }
 TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm256_maskstore_ps(p, v_from(skip), v); }
+enum { V_STREAMS = 1 };
 /* Stores past the caches, to p on 32 bytes: a whole vector, or the fours of its lanes from `from` up to `to`;
    v_streamed ends some of them. */
 TK_INLINE void v_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
@@ -50,7 +51,7 @@ TK_INLINE vm v_le(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
 TK_INLINE vm v_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 TK_INLINE vm v_both(vm a, vm b) { return _mm256_and_ps(a, b); }
 TK_INLINE vf v_select(vm m, vf yes, vf no) { return _mm256_blendv_ps(no, yes, m); }
-TK_INLINE vf v_iota(void) { return _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE vf v_iota(void) { return _mm256_cvtepi32_ps(v_numbers()); }
 TK_INLINE vf v_rotate(vf v, size_t by) { /* lane i is lane i + by of v */
     return _mm256_permutevar8x32_ps(v, _mm256_add_epi32(v_numbers(), _mm256_set1_epi32((int)by)));
 }

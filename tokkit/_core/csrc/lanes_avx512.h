@@ -5,8 +5,12 @@
 #include "base.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,bmi2"))), \
-                             apply_to = function)
+#ifndef TK_AND_MORE /* of the instruction set: a second push would replace the first */
+#define TK_AND_MORE ""
+#endif
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,bmi2" TK_AND_MORE))), \
+    apply_to = function)
 #else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,bmi2,prefer-vector-width=512")
 #endif
@@ -23,12 +27,16 @@ typedef __m512i vi;
 
 TK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 TK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+TK_INLINE __m512i v_numbers(void) {
+    return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+}
 TK_INLINE __mmask16 v_first(size_t n) { return (__mmask16)((1u << n) - 1); }
 TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
 TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm512_mask_storeu_ps(p, v_first(n), v); }
 /* The lanes from `skip` on; what is not loaded is 0. */
 TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm512_maskz_loadu_ps((__mmask16)~v_first(skip), p); }
 TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm512_mask_storeu_ps(p, (__mmask16)~v_first(skip), v); }
+enum { V_STREAMS = 1 };
 /* Stores past the caches, to p on 64 bytes: a whole vector, or the fours of its lanes from `from` up to `to`;
    v_streamed ends some of them. */
 TK_INLINE void v_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
@@ -51,10 +59,9 @@ TK_INLINE vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
 TK_INLINE vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 TK_INLINE vm v_both(vm a, vm b) { return a & b; }
 TK_INLINE vf v_select(vm m, vf yes, vf no) { return _mm512_mask_blend_ps(m, no, yes); }
-TK_INLINE vf v_iota(void) { return _mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE vf v_iota(void) { return _mm512_cvtepi32_ps(v_numbers()); }
 TK_INLINE vf v_rotate(vf v, size_t by) { /* lane i is lane i + by of v */
-    const __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    return _mm512_permutexvar_ps(_mm512_add_epi32(iota, _mm512_set1_epi32((int)by)), v);
+    return _mm512_permutexvar_ps(_mm512_add_epi32(v_numbers(), _mm512_set1_epi32((int)by)), v);
 }
 TK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 TK_INLINE float v_top(vf v) { return _mm512_reduce_max_ps(v); }

@@ -7,7 +7,7 @@
 #include "base.h"
 
 #define VL_ROWS 4 /* rows of a matrix product whose sums fit into the registers */
-enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 4 };
+enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
 
 #define PIN(v) ((void)(v))
 #define LEAST_POWER -127.0f
@@ -47,23 +47,13 @@ TK_INLINE vf v_load_n(const float *p, size_t n) {
 TK_INLINE void v_store_n(float *p, vf v, size_t n) {
     for (size_t i = 0; i < n; i++) p[i] = LANE(v)[i];
 }
-TK_INLINE vf v_load_from(const float *p, size_t skip) {
-    vf v = {0};
-    for (size_t i = skip; i < VL; i++) LANE(v)[i] = p[i];
-    return v;
-}
-TK_INLINE void v_store_from(float *p, vf v, size_t skip) {
-    for (size_t i = skip; i < VL; i++) p[i] = LANE(v)[i];
-}
-TK_INLINE vf v_rotate(vf v, size_t by) {
-    vf turned = {0};
-    EACH LANE(turned)[i] = LANE(v)[((size_t)i + by) % VL];
-    return turned;
-}
+/* Nothing is stored past the caches here, and no row has lanes of others before it. */
+enum { V_STREAMS = 0 };
+TK_INLINE vf v_load_from(const float *p, size_t skip) { return v_load_n(p + skip, VL - skip); }
+TK_INLINE void v_store_from(float *p, vf v, size_t skip) { v_store_n(p + skip, v, VL - skip); }
+TK_INLINE vf v_rotate(vf v, size_t by) { return (void)by, v; }
 TK_INLINE void v_stream(float *p, vf v) { v_store(p, v); }
-TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) {
-    for (; from < to; from++) p[from] = LANE(v)[from];
-}
+TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) { (void)from, v_store_n(p, v, to); }
 TK_INLINE void v_streamed(void) {}
 #if defined(__GNUC__)
 TK_INLINE vf v_add(vf a, vf b) { return a + b; }

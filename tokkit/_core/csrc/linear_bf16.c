@@ -1,11 +1,10 @@
 /* Matrix products of bf16 by AVX-512, where the CPU multiplies that: see linear.h. */
 #include "isa.h"
 #if TK_X86
+#define TK_AND_MORE ",avx512bf16"
 #include "lanes_avx512.h"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bf16"))), apply_to = function)
-#else
+#if !defined(__clang__)
 #pragma GCC target("avx512bf16")
 #endif
 
@@ -31,7 +30,6 @@ static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float
 const tk_multipliers tk_multipliers_bf16 = {linear_part, round_row};
 
 #if defined(__clang__)
-#pragma clang attribute pop
 #pragma clang attribute pop
 #endif
 #endif

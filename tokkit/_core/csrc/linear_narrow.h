@@ -11,7 +11,7 @@ TK_INLINE const uint16_t *pairs_of(const tk_linear *l, size_t column) {
 #if TK_BF16_DOTS
 /* out = x Wᵀ, both bf16, for `rows` rows of x and `vecs` vectors of columns from `column` on; sums are float32. */
 TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                             const int lines, const prefetching *ahead, float *out) {
+                             const int fetch, const prefetching *ahead, float *out) {
     const size_t n = (p->l->k + 1) / 2, step = p->x8_step;
     const uint8_t *x[TILE_ROWS];
     const uint16_t *w[TILE_VECS];
@@ -36,7 +36,7 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
         }
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v += 2) w[v / 2] += 2 * TK_PANEL;
-        prefetch(lines, ahead, i);
+        if (fetch) prefetch(ahead, i);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             int32_t two;

@@ -8,24 +8,26 @@
 /* A product's result before bias and activation: at most PANEL_ROWS rows of 64 columns, or 1 row of 8 vectors. */
 enum { MOST_COLUMNS = 8 * VL };
 
-/* Steps of k, of 128 bytes, that AVX2 fetches weights ahead where rows are few: two pages, since the CPU looks to a
-   page's end. */
-enum { AHEAD = 64 };
-
 /* Weights of the columns behind a tile's, fetched while it is worked on: whoever reads them first would wait for
-   memory. Step i fetches `lines` lines of 64 bytes, and 2^shift steps fetch the same. */
+   memory. Which cache they go to, and from how many tiles a panel on that pays, was tried with the matrices of encoders
+   of 384 and 768, in the third cache and beyond it. */
 typedef struct {
-    const void *next;
-    size_t first;
-    int lines, shift;
+    const char *next;
+    size_t first; /* step i of the tile is step first + i of all that fetch */
+    int shift;    /* log2 of their tiles */
 } prefetching;
 
-enum { LINE_STEP = VL == 8 ? 128 : 64 }; /* half of a panel's columns are every other line */
+enum { STEP_LINES = VL == 8 ? 1 : 2, LINE_STEP = VL == 8 ? 128 : 64 }; /* half of the columns: every other line */
+#if TK_BF16_DOTS
+enum { CACHE = 2, LEAST_TILES = 1 };
+#else
+enum { CACHE = VL == 16 ? 3 : 2, LEAST_TILES = VL == 16 ? 4 : 1 };
+#endif
 
-TK_INLINE void prefetch(const int lines, const prefetching *ahead, size_t i) {
-    const char *at = (const char *)ahead->next + ((ahead->first + i) >> ahead->shift) * (size_t)(lines * LINE_STEP);
-    if (lines) TK_PREFETCH(at);
-    if (lines == 2) TK_PREFETCH(at + LINE_STEP);
+TK_INLINE void prefetch(const prefetching *ahead, size_t i) {
+    const char *at = ahead->next + ((ahead->first + i) * STEP_LINES >> ahead->shift) * LINE_STEP;
+    TK_PREFETCH_TO(at, CACHE);
+    if (STEP_LINES == 2 && LEAST_TILES == 1 && ahead->shift == 0) TK_PREFETCH_TO(at + LINE_STEP, CACHE);
 }
 
 /* The sums of a tile: none yet; as they are at last. */
@@ -44,10 +46,10 @@ TK_INLINE void tile_store(const int rows, const int vecs, vf (*acc)[TILE_VECS], 
 
 /* out = x Wᵀ for `rows` rows of x and `vecs` vectors of columns from `column` on. */
 TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                        const int lines, const prefetching *ahead, float *out) {
+                        const int fetch, const prefetching *ahead, float *out) {
     /* Three rows of x share a pointer, and so do the vectors of a panel: gcc would keep some of more pointers in vector
        registers, and wait for them at each step. */
-    const int together = vecs == 3 ? 1 : TK_PANEL / VL, few = VL == 8 && vecs > 2;
+    const int together = TK_PANEL / VL;
     const size_t k = p->l->k;
     const ptrdiff_t step = p->x_step;
     const float *x[TILE_ROWS], *w[TILE_VECS];
@@ -68,14 +70,12 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
         vf b[TILE_VECS];
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
-            const float *at = w[v / together] + v % together * VL;
-            b[v] = v_load(at);
+            b[v] = v_load(w[v / together] + v % together * VL);
             PIN(b[v]);
-            if (few && lines && v % 2 == 0) TK_PREFETCH(at + AHEAD * TK_PANEL);
         }
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v += together) w[v / together] += TK_PANEL;
-        if (!few) prefetch(lines, ahead, i);
+        if (fetch) prefetch(ahead, i);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             vf a = v_set1(x[r / 3][r % 3 * step]);
@@ -117,28 +117,32 @@ static TK_NOINLINE void finish(const tk_product *p, size_t row, size_t rows, siz
     }
 }
 
-/* One function for each number of rows and vectors, so that the sums stay in registers. */
+/* One function for each number of rows and vectors, so that sums stay in registers; `ahead` NULL fetches nothing. */
 typedef void multiplier(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out);
 #if TK_BF16_DOTS /* a file for one kind of weights alone */
 #define MULTIPLY multiply_dots
-#define OTHER_KINDS(R, V)
+#define WIDENED(R, V)
 #define PAIR_OF(R) TILE_OF(R, 2)
 #else
 #define MULTIPLY multiply
-#define OTHER_KINDS(R, V) if (p->l->kind == TK_BF16) multiply_pairs(R, V, p, row, column, out); else
-#define PAIR_OF(R)                                                                                                  \
-    TILE_OF(R, 2)                                                                                                   \
-    static void int8_##R(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) {    \
-        (void)ahead;                                                                                                \
-        multiply_int8(R, p, row, column, out);                                                                      \
+#define WIDENED(R, V)                                                                                              \
+    if (p->l->kind == TK_BF16) {                                                                                   \
+        multiply_pairs(R, V, p, row, column, out);                                                                 \
+        return;                                                                                                    \
+    }
+#define PAIR_OF(R)                                                                                                 \
+    TILE_OF(R, 2)                                                                                                  \
+    static void int8_##R(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) {   \
+        (void)ahead;                                                                                               \
+        multiply_int8(R, p, row, column, out);                                                                     \
     }
 #endif
-#define TILE_OF(R, V)                                                                                               \
-    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) { \
-        OTHER_KINDS(R, V)                                                                                           \
-        if (ahead->lines == 0) MULTIPLY(R, V, p, row, column, 0, ahead, out);                                       \
-        else if (ahead->lines == 1) MULTIPLY(R, V, p, row, column, 1, ahead, out);                                  \
-        else MULTIPLY(R, V, p, row, column, 2, ahead, out);                                                         \
+#define TILE_OF(R, V)                                                                                              \
+    static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) \
+    {                                                                                                              \
+        WIDENED(R, V)                                                                                              \
+        if (ahead && VL > 4 && V == 2) MULTIPLY(R, V, p, row, column, 1, ahead, out);                              \
+        else MULTIPLY(R, V, p, row, column, 0, ahead, out);                                                        \
     }
 PAIR_OF(1)
 PAIR_OF(2)
@@ -180,57 +184,48 @@ TILE_OF(2, 4)
 TILE_OF(3, 4)
 TILE_OF(4, 4)
 static multiplier *const by_few[] = {tile_1_8, tile_2_4, tile_3_4, tile_4_4};
-static const size_t vecs_by_few[] = {8, 4, 4, 4};
 #else
-TILE_OF(3, 3)
-TILE_OF(4, 3)
-static multiplier *const by_few[] = {tile_1_8, tile_2_4, tile_3_3, tile_4_3};
-static const size_t vecs_by_few[] = {8, 4, 3, 3};
+static multiplier *const by_few[] = {tile_1_8, tile_2_4};
 #endif
 
 /* What tile i of `tiles` fetches of the columns from `column` on: a share, so that memory is asked at an even pace. */
-TK_INLINE prefetching look_ahead(const tk_product *p, size_t column, size_t i, size_t tiles, int few) {
-    prefetching ahead = {NULL, 0, 0, 0};
-    if (few) ahead.lines = VL == 8 && p->m > 2 && i == 0; /* others go as fast as memory gives them */
-    if (few || VL < 8) return ahead;
-    while (tiles >> (ahead.shift + 1)) ahead.shift++;
-    if (i >> ahead.shift) return ahead;
+TK_INLINE const prefetching *look_ahead(const tk_product *p, size_t column, size_t i, size_t tiles, prefetching *room) {
+    if (VL < 8 || tiles < LEAST_TILES) return NULL;
+    *room = (prefetching){NULL, 0, 0};
+    while (tiles >> (room->shift + 1)) room->shift++;
+    if (i >> room->shift) return NULL;
     size_t deep = p->l->kind == TK_F32 ? p->l->k : (p->l->k + 1) / 2; /* pairs of bf16 are as wide as a float */
-    ahead.first = i * deep;
-    ahead.next = (const float *)p->l->weights + column / TK_PANEL * deep * TK_PANEL + column % TK_PANEL;
-    ahead.lines = VL == 16 && ahead.shift == 0 ? 2 : 1;
-    if (VL == 16 && ahead.shift) ahead.shift--;
-    return ahead;
+    room->first = i * deep;
+    room->next = (const char *)((const float *)p->l->weights + column / TK_PANEL * deep * TK_PANEL + column % TK_PANEL);
+    return room;
 }
 
-/* Rows from … to by columns column … end, cut into tiles of nearly equal rows; returns where no vectors fit more. */
-static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t column, size_t end, size_t tiles,
-                             multiplier *const *by, const size_t *vecs) {
+/* Rows from … to by columns column … end, cut into tiles of nearly equal rows and `vecs` vectors; returns where those
+   fit no more. */
+static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t column, size_t end, size_t vecs,
+                             multiplier *const *by) {
     float sums[PANEL_ROWS * MOST_COLUMNS];
-    size_t m = to - from, wide = (vecs ? vecs[(m + tiles - 1) / tiles - 1] : 2) * VL;
-    /* Threes come in twos, so that pairs are left over. */
-    if (wide % (2 * VL)) end = column + (end - column) / (2 * wide) * (2 * wide);
+    prefetching room;
+    size_t m = to - from, wide = vecs * VL, tiles = (m + PANEL_ROWS - 1) / PANEL_ROWS;
     for (; column < p->l->n && column + wide <= end; column += wide)
         for (size_t i = 0, row = from, rows; i < tiles; i++, row += rows) {
-            prefetching ahead = look_ahead(p, column + wide, i, tiles, vecs != NULL);
+            const prefetching *ahead = vecs == 2 ? look_ahead(p, column + wide, i, tiles, &room) : NULL;
             rows = m / tiles + (i < m % tiles);
-            by[rows - 1](p, row, column, &ahead, sums);
+            by[rows - 1](p, row, column, ahead, sums);
             finish(p, row, rows, column, wide, sums);
         }
     return column;
 }
 
 static void linear_part(const tk_product *p, size_t from, size_t to, size_t first, size_t last) {
-    size_t m = to - from, column = first * TK_PANEL, end = last * TK_PANEL, tiles = (m + PANEL_ROWS - 1) / PANEL_ROWS;
-    /* Tiles of four are what m = 8 is cut into where PANEL_ROWS is 6. */
-    size_t few = m <= FEW_ROWS ? 1 : PANEL_ROWS == 6 && m == 8 ? 2 : 0;
-    if (few && p->l->kind != TK_INT8) column = linear_columns(p, from, to, column, end, few, by_few, vecs_by_few);
+    size_t m = to - from, column = first * TK_PANEL, end = last * TK_PANEL;
 #if !TK_BF16_DOTS
     if (p->l->kind == TK_INT8) {
-        linear_columns(p, from, to, column, end, tiles, by_int8, NULL);
+        linear_columns(p, from, to, column, end, 2, by_int8);
         return;
     }
 #endif
-    linear_columns(p, from, to, column, end, tiles, by_pairs, NULL);
+    if (m <= FEW_ROWS) column = linear_columns(p, from, to, column, end, m == 1 ? 8 : 4, by_few);
+    linear_columns(p, from, to, column, end, 2, by_pairs);
 }
 #endif

@@ -5,8 +5,8 @@
 #include "lanes_math.h"
 #include "rows.h"
 
-/* Does what is given with i, which counts the m floats of a row by VL from -lead on: the lanes from `skip` up to `some`
-   are the row's, all VL but in the first vector, where there are `lead` others before it, and in the last. */
+/* Does what is given with i, which counts the m floats of a row by VL from -lead on. The lanes from `skip` up to `some`
+   are the row's: all VL, except in the first vector, whose first `lead` lanes lie before the row, and in the last. */
 #define FOR_LINES(lead, m, ...)                          \
     {                                                    \
         ptrdiff_t i = 0, m_ = (ptrdiff_t)(m);            \
@@ -59,13 +59,14 @@ TK_INLINE void softmax(const tk_row_work *w, size_t from, size_t to, const int l
 static void rows_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 0); }
 static void rows_log_softmax(const tk_row_work *w, size_t from, size_t to) { softmax(w, from, to, 1); }
 
-/* Rows that no cache of a core holds go past it, whole lines at a time: to read what is to be written over costs a
-   fourth of the time. */
-enum { STREAM_FLOATS = 1 << 20, STREAM_LEAST = 64, STREAM_MOST = 4096, STREAM_LANES = 4 };
+/* Sums that no cache of a core holds go past it, whole lines at a time: to read what is to be written over costs a
+   fourth of the time. What is written over its own input is read anyway; rows that are no sums gain from 100 MB on. */
+enum { STREAM_FLOATS = 1 << 20, STREAM_LEAST = 256, STREAM_MOST = 4096, STREAM_LANES = 4 };
 
 TK_INLINE int goes_past(const tk_row_work *w) {
-    if (w->n * w->m < STREAM_FLOATS || w->m < STREAM_LEAST || w->m > STREAM_MOST || w->m % STREAM_LANES) return 0;
-    return (uintptr_t)w->y % (STREAM_LANES * sizeof(float)) == 0 && w->y_step % STREAM_LANES == 0;
+    if (!V_STREAMS || !w->other || w->y == w->x || w->y == w->other || w->n * w->m < STREAM_FLOATS) return 0;
+    if (w->m < STREAM_LEAST || w->m > STREAM_MOST || w->m % STREAM_LANES || w->y_step % STREAM_LANES) return 0;
+    return (uintptr_t)w->y % (STREAM_LANES * sizeof(float)) == 0;
 }
 
 /* A row on its way through a norm. */
@@ -79,21 +80,22 @@ typedef struct {
 /* Lanes as they are without a lead: rounding is the same wherever y lies. */
 TK_INLINE float sum_of(const normed *n, vf v) { return v_sum(n->lead ? v_rotate(v, n->lead) : v); }
 
-/* Sum up a row of x + other, which goes to w->sum, or else to `room` if there is any, or to y. */
+/* Sum up a row of x + other, which goes to w->sum, or else to `room` where y is streamed, or to y. */
 TK_INLINE normed begin_norm(const tk_row_work *w, size_t r, const int centred, const int stream, float *room) {
-    const size_t m = w->m; /* as are the others below: a store might change what is read through w */
+    const size_t m = w->m; /* a copy, as are others below: a store might change what is read through w */
     const float *x = w->x + (ptrdiff_t)r * w->x_step;
     const float *other = w->other ? w->other + (ptrdiff_t)r * w->other_step : NULL;
     float *y = w->y + (ptrdiff_t)r * w->y_step;
+    const int to_room = stream && !w->sum;
     const size_t lead = stream ? (uintptr_t)y / sizeof(float) % VL : 0;
-    float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : stream ? room + lead : y;
+    float *sums = w->sum ? w->sum + (ptrdiff_t)r * w->sum_step : to_room ? room + lead : y;
     /* Two sums that take turns: one would wait for itself. */
     vf sum = v_set1(0), turn = sum;
     if (other) {
         FOR_LINES(lead, m, {
             vf v = v_add(LOAD(x), LOAD(other)), next = v_add(turn, v);
             turn = sum, sum = next;
-            if (stream && sums == room + lead) v_store(sums + i, v);
+            if (to_room) v_store(sums + i, v);
             else STORE(sums, v);
         })
         x = sums;
@@ -141,9 +143,9 @@ TK_INLINE void norm_turn(const tk_row_work *w, size_t r, const int rows, size_t 
     normed n[2];
 #pragma GCC unroll 2
     for (int k = 0; k < rows; k++) n[k] = begin_norm(w, r + (size_t)k, centred, stream, room[k]);
-    const ptrdiff_t next = (ptrdiff_t)(r + 4 <= to ? r + 2 : r);
-    const float *x = w->x + next * w->x_step;
-    const float *other = w->other ? w->other + next * w->other_step : x;
+    const size_t next = r + 4 <= to ? r + 2 : r;
+    const float *x = stream ? w->x + (ptrdiff_t)next * w->x_step : NULL;
+    const float *other = stream ? w->other + (ptrdiff_t)next * w->other_step : NULL;
 #pragma GCC unroll 2
     for (int k = 0; k < rows; k++) scale_norm(w, &n[k], centred, stream, x + k * w->x_step);
 #pragma GCC unroll 2
