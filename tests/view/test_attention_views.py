@@ -1,8 +1,9 @@
-"""Weights and tokens in, the page that a browser makes of them, and pictures, out."""
+"""Weights and tokens in, the page that a browser makes of them out."""
 
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
@@ -12,8 +13,8 @@ import numpy as np
 import pytest
 
 from tokkit import nn
-from tokkit.errors import OptionError, ShapeError
-from tokkit.view import attention_html, attention_png, positions_png
+from tokkit.errors import ShapeError
+from tokkit.view import attention_html, attention_page
 
 TOKENS = ["Hello", " wörld", "</script><b>", "\n", "東京"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
@@ -32,30 +33,125 @@ def test_a_page_holds_all_it_needs_and_loads_nothing() -> None:
     page.encode("ascii")
 
 
-def test_a_browser_shows_the_weight_under_the_pointer(tmp_path: Path) -> None:
+def opened(page: str, acts: str, folder: Path, *flags: str) -> str:
+    """The page as Chromium has it after `acts`, which are statements of JavaScript behind the page's own."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip("no Chromium here to open the page with")
+    # Without the weights, which need not come back.
+    acts = f'<script>\n{acts}\ndocument.getElementById("data").remove();\n</script></body>'
+    file = folder / "page.html"
+    file.write_text(page.replace("</body>", acts), encoding="utf-8")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", *flags]
+    done = subprocess.run(
+        [*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode or "<html" not in done.stdout:
+        pytest.skip(f"{browser} does not run here: {done.stderr.strip()[-200:]}")
+    return done.stdout
+
+
+def title_of(dom: str) -> list[float]:
+    """The numbers that the acts left in the page's title."""
+    return [float(part) for part in re.search("<title>(.*?)</title>", dom)[1].split(",")]
+
+
+def readout_of(dom: str) -> str:
+    return html.unescape(re.search(r'<output id="readout">(.*?)</output>', dom, re.DOTALL)[1])
+
+
+def test_a_browser_shows_the_weight_under_the_pointer(tmp_path: Path) -> None:
     made = weights()
     # What a user does, by events: choose layer 2 and head 3, then point at row 4, column 3.
-    acts = """<script>
+    acts = """
     for (const [select, value] of [[layer, "1"], [head, "2"]]) {
       select.value = value; select.dispatchEvent(new Event("change"));
     }
     const box = canvas.getBoundingClientRect();
     canvas.dispatchEvent(new MouseEvent("mousemove",
       {clientX: box.left + left + 2.5 * cell, clientY: box.top + top_ + 3.5 * cell}));
-    document.title = [layer.length, head.length, pen.getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3]];
-    </script></body>"""
-    page = tmp_path / "page.html"
-    page.write_text(attention_html(made, TOKENS).replace("</body>", acts), encoding="utf-8")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode or "<html" not in done.stdout:
-        pytest.skip(f"{browser} does not run here: {done.stderr.strip()[-200:]}")
-    readout = html.unescape(re.search(r'<output id="readout">(.*?)</output>', done.stdout, re.DOTALL)[1])
-    assert readout == f"↵ (4) → </script><b> (3): {made[1, 2, 3, 2]:.4f}, layer 2, head 3"
-    assert "<title>2,3,255</title>" in done.stdout
+    const ring = mark.getBoundingClientRect();
+    const across = ring.left - box.left - left, down = ring.top - box.top - top_;
+    document.title = [layer.length, head.length, across / cell, down / cell];
+    """
+    dom = opened(attention_html(made, TOKENS), acts, tmp_path)
+    assert readout_of(dom) == f"↵ (4) → </script><b> (3): {made[1, 2, 3, 2]:.4f}, layer 2, head 3"
+    assert title_of(dom) == [2, 3, 2, 3]
+
+
+def test_a_browser_draws_the_layer_and_head_that_are_chosen(tmp_path: Path) -> None:
+    made = weights()
+    acts = """
+    const light = [];
+    for (layer.value = 0; layer.value !== ""; layer.value = Number(layer.value) + 1) {
+      for (head.value = 0; head.value !== ""; head.value = Number(head.value) + 1) {
+        head.dispatchEvent(new Event("change"));
+        for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++)
+          light.push(pen.getImageData(left + (j + .5) * cell, top_ + (i + .5) * cell, 1, 1).data[0]);
+      }
+    }
+    document.title = light;
+    """
+    flags = "--force-device-scale-factor=1", "--window-size=800,900"
+    seen = np.array(title_of(opened(attention_html(made, TOKENS), acts, tmp_path, *flags))).reshape(made.shape)
+    paper, ink = 245, 12
+    if seen.max() < 200:  # Where the desktop is a dark one.
+        paper, ink = 24, 125
+    np.testing.assert_allclose(seen, paper + (ink - paper) * np.sqrt(made / made.max()), atol=1.01)
+
+
+def test_a_browser_draws_thousands_of_tokens_and_follows_the_pointer(tmp_path: Path) -> None:
+    n = 4000
+    made = np.zeros((n, n))
+    made[n - 3, n - 2] = 0.5
+    # To the last corner by scrolling; 40 moves there; the square that has a weight, by the pointer; its colour beside
+    # that of the square left of it; what a key shows.
+    acts = """
+    frame.scrollTop = frame.scrollLeft = 1e6;
+    frame.dispatchEvent(new Event("scroll"));
+    const box = canvas.getBoundingClientRect(), scale = canvas.width / wide;
+    const x = j => left + (j + .5) * cell - frame.scrollLeft, y = i => top_ + (i + .5) * cell - frame.scrollTop;
+    const red = j => pen.getImageData(x(j) * scale, y(rows - 3) * scale, 1, 1).data[0];
+    const began = performance.now();
+    for (let k = 42; k >= 2; k--) {
+      const place = {clientX: box.left + x(columns - k), clientY: box.top + y(rows - 3)};
+      canvas.dispatchEvent(new MouseEvent("mousemove", place));
+      readout.getBoundingClientRect();
+    }
+    const took = performance.now() - began, before = readout.textContent;
+    canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowUp"}));
+    document.title = [took, canvas.width, canvas.height, Math.abs(red(columns - 2) - red(columns - 3)), at[0]];
+    readout.textContent = before;
+    """
+    page = attention_html(made, [f"t{i}" for i in range(n)])
+    dom = opened(page, acts, tmp_path, "--force-device-scale-factor=3", "--window-size=5400,1800")
+    took, width, height, differ, row = title_of(dom)
+    assert readout_of(dom) == "t3997 (3998) → t3998 (3999): 0.5000, layer 1, head 1"
+    assert took < 4000, "40 moves, of which one took half a minute where every square was drawn anew"
+    assert 0 < max(width, height) <= 4096
+    assert differ > 50
+    assert row == n - 4
+
+
+def test_a_title_and_tokens_are_taken_for_no_placeholder() -> None:
+    title = "$DATA $TITLE ${DATA} $$ ü"
+    tokens = ["$TITLE", "${DATA}", "$$", "$DATA", "\\1"]
+    page = attention_html(weights(), tokens, title=title)
+    assert page.count("<title>$DATA $TITLE ${DATA} $$ &#252;</title>") == 1
+    assert page.count("<h1>$DATA $TITLE ${DATA} $$ &#252;</h1>") == 1
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page)[1])
+    assert data["rows"] == data["columns"] == tokens
+    page.encode("ascii")
+
+
+def test_a_page_has_a_limit_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = ["a"] * 4097
+    with pytest.raises(ShapeError, match="a page holds 16777216: choose heads"):
+        attention_html(np.broadcast_to(0.5, (4097, 4097)), tokens)
+    monkeypatch.setattr(attention_page, "MOST_CELLS", 12)
+    assert attention_html(np.ones((3, 2, 2)), tokens[:2])
+    with pytest.raises(ShapeError, match="13 numbers; a page holds 12"):
+        attention_html(np.ones((13, 1, 1)), tokens[:1])
 
 
 def test_one_head_or_two_sequences_may_be_shown() -> None:
@@ -76,21 +172,3 @@ def test_one_head_or_two_sequences_may_be_shown() -> None:
 def test_weights_that_do_not_fit_are_named(given: np.ndarray, tokens: list[str], says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         attention_html(given, tokens)
-
-
-def test_pictures_are_png_files(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib (extra plot) is not installed")
-    first = attention_png(weights(), [*TOKENS[:4], "a$b$"], tmp_path / "heads.png", title="two layers")
-    second = attention_png(weights(1, 1, 60)[0, 0], [str(i) for i in range(60)], tmp_path / "long.png")
-    third = positions_png(nn.sinusoidal(50, 64), tmp_path / "positions.png")
-    for path in (first, second, third):
-        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["heads.png", "long.png", "positions.png"]
-    with pytest.raises(ShapeError, match="positions, dimensions"):
-        positions_png(np.ones(3), tmp_path / "bad.png")
-
-
-def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(OptionError, match=r"tokkit\[plot\]"):
-        positions_png(np.ones((2, 2)), tmp_path / "a.png")

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 from collections.abc import Sequence
+from string import Template
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,10 @@ label { color: var(--quiet); }
 select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line); padding: .1rem .4rem }
 output { display: block; min-height: 1.5em; font-variant-numeric: tabular-nums; margin-bottom: .5rem; }
 #frame { overflow: auto; max-height: 85vh; }
-canvas { display: block; }
-canvas:focus-visible { outline: 2px solid #2f6fb5; }
+#room { position: relative; }
+canvas { display: block; position: sticky; left: 0; top: 0; }
+canvas:focus-visible { outline: 2px solid #2f6fb5; outline-offset: -2px; }
+#mark { position: absolute; left: 0; top: 0; outline: 2px solid #e0731d; pointer-events: none; visibility: hidden; }
 </style>
 </head>
 <body>
@@ -44,88 +47,142 @@ canvas:focus-visible { outline: 2px solid #2f6fb5; }
 <label>Head <select id="head"></select></label>
 </form>
 <output id="readout">Point at a square: rows look, columns are looked at. Arrow keys move too.</output>
-<div id="frame"><canvas id="map" tabindex="0" role="img" aria-label="attention weights"></canvas></div>
+<div id="frame"><div id="room">
+<canvas id="map" tabindex="0" role="img" aria-label="attention weights"></canvas>
+<div id="mark"></div>
+</div></div>
 <script id="data" type="application/json">$DATA</script>
 <script>
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const raw = Uint8Array.from(atob(data.weights), c => c.charCodeAt(0));
-const weights = new DataView(raw.buffer);
+const text = atob(data.weights), raw = new Uint8Array(text.length);
+for (let k = 0; k < raw.length; k++) raw[k] = text.charCodeAt(k);
+const steps = new DataView(raw.buffer);
 const [layers, heads, rows, columns] = data.shape;
+const frame = document.getElementById("frame"), room = document.getElementById("room");
 const canvas = document.getElementById("map"), pen = canvas.getContext("2d");
+const sheet = document.createElement("canvas"), brush = sheet.getContext("2d");
+const mark = document.getElementById("mark"), readout = document.getElementById("readout");
 const layer = document.getElementById("layer"), head = document.getElementById("head");
-const readout = document.getElementById("readout");
-const cell = Math.max(4, Math.min(28, Math.floor(1100 / Math.max(rows, columns))));
 const style = getComputedStyle(document.documentElement);
 const dark = matchMedia("(prefers-color-scheme: dark)");
-let left = 0, top_ = 0, at = null;
+// Browsers lay out 2^24 pixels a side, and draw canvases of 2^12 a side on every device.
+const longest = Math.max(rows, columns), farthest = 2 ** 24, most = 2 ** 12;
+const cell = Math.max(Math.min(4, Math.floor(farthest / longest)), Math.min(28, Math.floor(1100 / longest)));
+const gap = cell > 6 ? 1 : 0, names = cell >= 8;
+const font = Math.min(13, Math.max(8, cell - 2)) + "px ui-monospace, monospace";
+pen.font = font;
+const left = space(data.rows), top_ = space(data.columns);
+let wide = 0, high = 0, colours = null, at = null;
 
 function fill(select, n) {
   for (let i = 0; i < n; i++) select.add(new Option(String(i + 1), String(i)));
   select.disabled = n < 2;
 }
-function weight(i, j) {
-  const plane = Number(layer.value) * heads + Number(head.value);
-  return weights.getUint16(2 * ((plane * rows + i) * columns + j), true) / 65535 * data.top;
-}
 function shown(token) { return token.replace(/\\n/g, "\\u21b5").replace(/\\t/g, "\\u21e5").replace(/ /g, "\\u2423"); }
 function clipped(token) { const s = shown(token); return s.length > 16 ? s.slice(0, 15) + "\\u2026" : s; }
-function shade(w) {
-  const t = Math.sqrt(Math.max(0, Math.min(1, w / (data.top || 1))));
-  const from = dark.matches ? [24, 30, 40] : [245, 248, 252], to = dark.matches ? [125, 190, 255] : [12, 62, 122];
-  return "rgb(" + from.map((c, k) => Math.round(c + (to[k] - c) * t)).join(",") + ")";
+function space(tokens) {
+  return names ? Math.ceil(Math.max(...tokens.map(t => pen.measureText(clipped(t)).width))) + 10 : 4;
 }
-function draw() {
-  const font = Math.min(13, Math.max(8, cell - 2)) + "px ui-monospace, monospace", names = cell >= 8;
-  pen.font = font;
-  const width = list => names ? Math.ceil(Math.max(...list.map(t => pen.measureText(clipped(t)).width), 0)) + 10 : 4;
-  left = width(data.rows), top_ = width(data.columns);
-  const scale = window.devicePixelRatio || 1, w = left + columns * cell + 4, h = top_ + rows * cell + 4;
-  canvas.width = w * scale, canvas.height = h * scale;
-  canvas.style.width = w + "px", canvas.style.height = h + "px";
-  pen.scale(scale, scale);
-  pen.font = font, pen.textBaseline = "middle";
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) {
-    pen.fillStyle = shade(weight(i, j));
-    pen.fillRect(left + j * cell, top_ + i * cell, cell > 6 ? cell - 1 : cell, cell > 6 ? cell - 1 : cell);
+function step(i, j) {
+  const plane = Number(layer.value) * heads + Number(head.value);
+  return steps.getUint16(2 * ((plane * rows + i) * columns + j), true);
+}
+function dye() {
+  const from = dark.matches ? [24, 30, 40] : [245, 248, 252], to = dark.matches ? [125, 190, 255] : [12, 62, 122];
+  const parts = new Uint8ClampedArray(4 * 65536);
+  for (let s = 0; s < 65536; s++) {
+    for (let c = 0; c < 3; c++) parts[4 * s + c] = from[c] + (to[c] - from[c]) * Math.sqrt(s / 65535);
+    parts[4 * s + 3] = 255;
   }
+  colours = new Uint32Array(parts.buffer);
+}
+function lay(i0, i1, j0, j1) {
+  const image = new ImageData(j1 - j0, i1 - i0), pixels = new Uint32Array(image.data.buffer);
+  for (let i = i0, k = 0; i < i1; i++) for (let j = j0; j < j1; j++) pixels[k++] = colours[step(i, j)];
+  sheet.width = image.width, sheet.height = image.height;
+  brush.putImageData(image, 0, 0);
+}
+function seen(from, size, n) {
+  return [Math.max(0, Math.floor(from / cell)), Math.min(n, Math.ceil((from + size) / cell))];
+}
+function paint() {
+  const [i0, i1] = seen(frame.scrollTop, high - top_, rows), [j0, j1] = seen(frame.scrollLeft, wide - left, columns);
+  const x = left - frame.scrollLeft, y = top_ - frame.scrollTop;
+  pen.clearRect(0, 0, wide, high);
+  if (i0 < i1 && j0 < j1) {
+    lay(i0, i1, j0, j1);
+    pen.drawImage(sheet, x + j0 * cell, y + i0 * cell, (j1 - j0) * cell, (i1 - i0) * cell);
+  }
+  if (gap) {
+    for (let i = i0; i < i1; i++) pen.clearRect(0, y + (i + 1) * cell - gap, wide, gap);
+    for (let j = j0; j < j1; j++) pen.clearRect(x + (j + 1) * cell - gap, 0, gap, high);
+  }
+  pen.clearRect(0, 0, left, high), pen.clearRect(0, 0, wide, top_);
+  if (names) caption(i0, i1, j0, j1, x, y);
+  flag();
+}
+function caption(i0, i1, j0, j1, x, y) {
   pen.fillStyle = style.getPropertyValue("--ink");
   pen.textAlign = "right";
-  if (names) data.rows.forEach((t, i) => pen.fillText(clipped(t), left - 5, top_ + (i + .5) * cell));
+  for (let i = i0; i < i1; i++) pen.fillText(clipped(data.rows[i]), left - 5, y + (i + .5) * cell);
   pen.textAlign = "left";
-  if (names) data.columns.forEach((t, j) => {
+  for (let j = j0; j < j1; j++) {
     pen.save();
-    pen.translate(left + (j + .5) * cell, top_ - 5);
+    pen.translate(x + (j + .5) * cell, top_ - 5);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(clipped(t), 0, 0);
+    pen.fillText(clipped(data.columns[j]), 0, 0);
     pen.restore();
-  });
-  if (at) {
-    pen.strokeStyle = "#e0731d", pen.lineWidth = 2;
-    pen.strokeRect(left + at[1] * cell, top_ + at[0] * cell, cell - 1, cell - 1);
   }
+}
+function flag() {
+  if (!at) return;
+  const [y, x] = at.map(k => k * cell), covered = y < frame.scrollTop || x < frame.scrollLeft;
+  mark.style.transform = "translate(" + (left + x) + "px," + (top_ + y) + "px)";
+  mark.style.visibility = covered ? "hidden" : "visible";
+}
+function resize() {
+  const w = left + columns * cell + 4, h = top_ + rows * cell + 4;
+  room.style.width = w + "px", room.style.height = h + "px";
+  frame.style.scrollPadding = top_ + "px 4px 4px " + left + "px";
+  mark.style.width = mark.style.height = cell - gap + "px";
+  wide = Math.min(w, frame.clientWidth), high = Math.min(h, frame.clientHeight);
+  const scale = Math.min(window.devicePixelRatio || 1, most / Math.max(wide, high));
+  canvas.width = wide * scale, canvas.height = high * scale;
+  canvas.style.width = wide + "px", canvas.style.height = high + "px";
+  pen.scale(scale, scale);
+  pen.font = font, pen.textBaseline = "middle", pen.imageSmoothingEnabled = false;
+  paint();
+}
+function tell() {
+  if (!at) return;
+  const [i, j] = at, weight = step(i, j) / 65535 * data.top;
+  readout.textContent = shown(data.rows[i]) + " (" + (i + 1) + ") \\u2192 " + shown(data.columns[j]) + " (" + (j + 1)
+    + "): " + weight.toFixed(4) + ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
 }
 function point(i, j) {
   if (i < 0 || j < 0 || i >= rows || j >= columns) return;
   at = [i, j];
-  readout.textContent = shown(data.rows[i]) + " (" + (i + 1) + ") \\u2192 " + shown(data.columns[j]) + " (" + (j + 1)
-    + "): " + weight(i, j).toFixed(4) + ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
-  draw();
+  tell(), flag();
 }
 fill(layer, layers), fill(head, heads);
-for (const select of [layer, head]) select.addEventListener("change", () => at ? point(...at) : draw());
+for (const select of [layer, head]) select.addEventListener("change", () => { tell(), paint(); });
 canvas.addEventListener("mousemove", event => {
-  const box = canvas.getBoundingClientRect();
-  point(Math.floor((event.clientY - box.top - top_) / cell), Math.floor((event.clientX - box.left - left) / cell));
+  const box = canvas.getBoundingClientRect(), x = event.clientX - box.left - left, y = event.clientY - box.top - top_;
+  if (x < 0 || y < 0) return;
+  point(Math.floor((y + frame.scrollTop) / cell), Math.floor((x + frame.scrollLeft) / cell));
 });
 canvas.addEventListener("keydown", event => {
-  const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-  if (!step) return;
+  const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  if (!move) return;
   event.preventDefault();
-  if (at) point(at[0] + step[0], at[1] + step[1]); else point(0, 0);
+  if (at) point(at[0] + move[0], at[1] + move[1]); else point(0, 0);
+  mark.scrollIntoView({ block: "nearest", inline: "nearest" });
 });
-dark.addEventListener("change", draw);
-draw();
+frame.addEventListener("scroll", paint);
+addEventListener("resize", resize);
+dark.addEventListener("change", () => { dye(), paint(); });
+dye(), resize();
 </script>
 </body>
 </html>
@@ -140,6 +197,10 @@ def planes(weights: ArrayLike, tokens: Sequence[str], key_tokens: Sequence[str] 
             f"weights have shape {made.shape}; they must be (layers, heads, T, S), (heads, T, S) or (T, S)"
         )
     made = made[(None,) * (4 - made.ndim)]
+    for name, given in (("tokens", tokens), ("key_tokens", () if key_tokens is None else key_tokens)):
+        for i, token in enumerate(given):
+            if not isinstance(token, str):
+                raise TypeError(f"{name}[{i}] is {type(token).__name__}, not str; give the tokens' texts")
     counts = len(tokens), len(tokens if key_tokens is None else key_tokens)
     if made.shape[2:] != counts:
         raise ShapeError(f"weights have shape {made.shape}, with {counts[0]} tokens looking at {counts[1]}")
@@ -176,11 +237,13 @@ def attention_html(
     steps = np.rint(made / (top or 1.0) * 65535).astype("<u2")
     data = {
         "shape": made.shape,
-        "rows": [str(token) for token in tokens],
-        "columns": [str(token) for token in (tokens if key_tokens is None else key_tokens)],
+        "rows": list(tokens),
+        "columns": list(tokens if key_tokens is None else key_tokens),
         "top": top,
         "weights": base64.b64encode(steps.tobytes()).decode(),
     }
     # ASCII alone, and no "<": a token cannot end the script that it stands in.
     text = json.dumps(data).replace("<", "\\u003c")
-    return PAGE.replace("$TITLE", html.escape(title)).replace("$DATA", text)
+    heading = html.escape(title).encode("ascii", "xmlcharrefreplace").decode()
+    # In one pass: what looks like a placeholder in the title or in a token is left as it is.
+    return Template(PAGE).substitute(TITLE=heading, DATA=text)

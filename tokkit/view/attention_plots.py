@@ -74,7 +74,7 @@ def attention_png(
             axis.set_yticks([])
     figure.colorbar(image, ax=axes, shrink=0.7, label="weight")
     if title:
-        figure.suptitle(title)
+        figure.suptitle(_literal(title))
     return _save(figure, path)
 
 
@@ -89,12 +89,16 @@ def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: 
     image = axis.imshow(made, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
     axis.set_xlabel("dimension")
     axis.set_ylabel("position")
-    axis.set_title(title or f"{made.shape[0]} positions in {made.shape[1]} dimensions")
+    axis.set_title(_literal(title) if title else f"{made.shape[0]} positions in {made.shape[1]} dimensions")
     figure.colorbar(image, ax=axis)
     return _save(figure, path)
 
 
 def _shown(token: str) -> str:
-    # White space made visible; "$" would start matplotlib's formulas.
-    clear = token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣").replace("$", r"\$")
-    return clear if len(clear) <= 16 else clear[:15] + "…"
+    clear = token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣")
+    return _literal(clear if len(clear) <= 16 else clear[:15] + "…")
+
+
+def _literal(text: str) -> str:
+    # "$" would start matplotlib's formulas.
+    return text.replace("$", r"\$")
