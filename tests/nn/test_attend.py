@@ -95,6 +95,18 @@ def test_masks_of_blocks_leave_out_what_boolean_masks_would(isa: str, n_queries:
 
 
 @pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("n_queries", [1, 3, 70])
+def test_the_largest_numbers_of_a_mask_are_not_infinite(isa: str, n_queries: int) -> None:
+    q, k, v = draw((1, 2, 1, n_queries, 70, 16, 16))
+    most = np.finfo(np.float32).max
+    for low, high in ((0, most), (-most, 0), (-most, most)):
+        add = np.full((1, 2, n_queries, 70), low, dtype=np.float32)
+        add[..., 7] = high
+        got = run(q, k, v, isa=isa, add=add)
+        np.testing.assert_array_equal(got, np.broadcast_to(v[:, :, 7:8], got.shape))
+
+
+@pytest.mark.parametrize("isa", isas())
 def test_what_no_query_sees_is_not_even_looked_at(isa: str) -> None:
     # NaN and infinity in keys and values that are masked, ignored or behind the band: 0 times them is not 0.
     for n_queries in (1, 2, 5, 70):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.checks import whole
 from tokkit.threads import thread_count
 
 Floats = NDArray[np.float32]
@@ -30,9 +31,7 @@ def threads(n: int) -> Iterator[None]:
     ...     current_threads()
     1
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise OptionError(f"threads is a number of at least 1, not {n!r}")
-    before = _THREADS.set(n)
+    before = _THREADS.set(whole("threads", n, least=1))
     try:
         yield
     finally:
@@ -83,7 +82,7 @@ def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Float
         raise TypeError(f"{name} is {getattr(out, 'dtype', type(out).__name__)}; it must be a float32 array")
     if out.shape != shape:
         raise ShapeError(f"{name} has shape {out.shape}; the result has {shape}")
-    if not out.flags.writeable or (out.ndim and out.shape[-1] > 1 and out.strides[-1] != 4):
+    if not out.flags.writeable or (out.size and out.ndim and out.shape[-1] > 1 and out.strides[-1] != 4):
         raise ShapeError(f"{name} must be writable, and contiguous along its last axis")
     return out
 
@@ -103,26 +102,60 @@ def ids_of(ids: ArrayLike, name: str = "ids") -> NDArray[np.int64]:
     made = np.asarray(ids)
     if made.dtype.kind not in "iu" and made.size:
         raise TypeError(f"{name} is an array of {made.dtype}; give whole numbers")
+    if made.dtype == np.uint64 and made.size and made.max() > np.iinfo(np.int64).max:
+        raise IndexError(f"{name} hold {made.max()}, which no table has a row for")
     return made.astype(np.int64)
+
+
+def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
+    """Return where packed sequences start and the last one ends (n + 1) as int64, once they rise from 0 to `rows`."""
+    made = np.asarray(starts)
+    if made.ndim != 1 or (made.dtype.kind not in "iu" and made.size):
+        raise TypeError(f"{name} has shape {made.shape}, of {made.dtype}; give one axis of whole numbers")
+    made = np.ascontiguousarray(made, dtype=np.int64)
+    if not made.size or made[0] != 0 or made[-1] != rows or (made[1:] < made[:-1]).any():
+        shown = f"{made[:20].tolist()}{' …' if made.size > 20 else ''}"
+        raise ShapeError(f"{name} is {shown}; it must rise from 0 to the {rows} rows there are")
+    return made
+
+
+class Named(dict[str, Any]):
+    """The weights of one part of a model; `prefix` stands before their names in the whole, and in messages."""
+
+    def __init__(self, weights: Mapping[str, Any], prefix: str) -> None:
+        super().__init__(weights)
+        self.prefix = prefix
+
+
+def full_name(weights: Mapping[str, Any], name: str) -> str:
+    """Return the name that a weight of a part has in the whole model, as far as that is known."""
+    return weights.prefix + name if isinstance(weights, Named) else name
 
 
 def take(weights: Mapping[str, Any], name: str, shape: Sequence[int]) -> Floats:
     """Return the weight of that name, contiguous float32, once it is seen to have that shape."""
+    full = full_name(weights, name)
     if name not in weights:
-        raise ShapeError(f"the weights have no {name!r}, which would have shape {tuple(shape)}")
-    made = np.ascontiguousarray(floats(weights[name], name))
+        raise ShapeError(f"the weights have no {full!r}, which would have shape {tuple(shape)}")
+    made = np.ascontiguousarray(floats(weights[name], full))
     if made.shape != tuple(shape):
-        raise ShapeError(f"{name} has shape {made.shape}; the configuration asks for {tuple(shape)}")
+        raise ShapeError(f"{full} has shape {made.shape}; the configuration asks for {tuple(shape)}")
     return made
 
 
-def under(weights: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def take_all(weights: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> Named:
+    """Return the weights that `shapes` names, each as `take` does."""
+    return Named({name: take(weights, name, shape) for name, shape in shapes.items()}, full_name(weights, ""))
+
+
+def under(weights: Mapping[str, Any], prefix: str) -> Named:
     """Return the weights whose names begin with `prefix`, without it.
 
     >>> under({"layers.0.o.weight": 1, "norm.weight": 2}, "layers.0.")
     {'o.weight': 1}
     """
-    return {name[len(prefix) :]: value for name, value in weights.items() if name.startswith(prefix)}
+    part = {name[len(prefix) :]: value for name, value in weights.items() if name.startswith(prefix)}
+    return Named(part, full_name(weights, prefix))
 
 
 def initial(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import attend as kernel
 from tokkit._core import rows
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, output
+from tokkit.nn.arrays import Floats, current_threads, floats, output, starts_of
 
 BLOCK = kernel.BLOCK
 """Block masks are of blocks of this many positions, or a multiple."""
@@ -67,8 +67,9 @@ def scaled_dot_product_attention(
     (n - 1, n - 1). All masks hold together. `scale` is 1/√D where None. `dropout_p` drops weights at random, with
     fresh randomness at each call (training; `attention` takes a seed).
 
-    A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form). `return_weights` returns
-    (outputs, weights (B, H, T, S)) and is the one way here that makes T × S numbers.
+    A key that a query does not see counts nothing for it, not even NaN or infinity; nor, with `dropout_p`, one whose
+    weight is dropped. A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form).
+    `return_weights` returns (outputs, weights (B, H, T, S)) and is the one way here that makes T × S numbers.
 
     Raises ShapeError where shapes do not fit, TypeError for masks neither boolean nor floating point.
     Source: Vaswani et al. 2017, 3.2.1; tiles with a running maximum as in Dao et al. 2022.
@@ -84,16 +85,17 @@ def scaled_dot_product_attention(
             f"query, key and value have shapes {q.shape}, {k.shape} and {v.shape}; each must be (B, H, T, D), or all "
             "alike with B, or B and H, missing"
         )
-    mask = None
-    if attn_mask is not None:
-        mask = _broadcast(np.asarray(attn_mask), (*q.shape[:-1], k.shape[-2]), "attn_mask")
-        mask = mask[(None,) * (4 - mask.ndim)]
-    lead = (None,) * (4 - q.ndim)
     if k.shape[:-2] != q.shape[:-2] and not enable_gqa:
         raise ShapeError(
             f"query has shape {q.shape} and key {k.shape}; batch and heads must be equal (fewer key heads: "
             "enable_gqa=True)"
         )
+    _check(q, k, v)
+    mask = None
+    if attn_mask is not None:
+        mask = _broadcast(np.asarray(attn_mask), (*q.shape[:-1], k.shape[-2]), "attn_mask")
+        mask = mask[(None,) * (4 - mask.ndim)]
+    lead = (None,) * (4 - q.ndim)
     made = attention(
         q[lead], k[lead], v[lead], mask=mask, is_causal=is_causal, scale=scale, window=window,
         causal_offset=causal_offset, dropout_p=dropout_p, return_weights=return_weights,
@@ -131,12 +133,18 @@ def attention(
     cost nothing. `cu_seqlens` (n + 1): sequences packed one behind another along T, with B = 1, sequence i being rows
     cu_seqlens[i] … cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks
     beside causality, windows and `bias` are refused.
+
+    Raises ShapeError and OptionError for what does not fit, TypeError for arrays of other types.
     """
     q, k, v = (floats(array, name) for array, name in ((query, "query"), (key, "key"), (value, "value")))
+    if not q.ndim == k.ndim == v.ndim == 4:
+        raise ShapeError(
+            f"query, key and value have shapes {q.shape}, {k.shape} and {v.shape}; each must be (B, H, T, D)"
+        )
     _check(q, k, v)
     batch, heads, n_queries, _ = q.shape
     full = (batch, heads, n_queries, k.shape[2])
-    band = _band(window, is_causal, causal_offset)
+    band = band_of(window, is_causal, causal_offset)
     masks: dict[str, Any] = {}
     if mask is not None:
         made = _broadcast(np.asarray(mask), full, "mask")
@@ -145,13 +153,16 @@ def attention(
         masks["ignored"] = _padding(key_padding_mask, (batch, k.shape[2]))
     if block_mask is not None:
         masks["blocks"], masks["block"] = _blocks(block_mask, block_size, full), block_size
-    if bias is not None:
-        _check_bias(bias, full, cu_seqlens is not None)
-        masks["by_distance"], masks["zero"] = np.ascontiguousarray(floats(bias.table, "bias.table")), bias.zero
+    longest = [n_queries, k.shape[2]]
     if cu_seqlens is not None:
-        masks.update(_packed(cu_seqlens, cu_seqlens_k, q, k, masks))
+        if masks:
+            raise OptionError("packed sequences take no masks beside causality, a window and a bias by distance")
+        masks = _packed(cu_seqlens, cu_seqlens_k, q, k)
+        longest = [int(np.diff(starts).max(initial=0)) for starts in masks.values()]
     elif cu_seqlens_k is not None:
         raise ShapeError("cu_seqlens_k is given without cu_seqlens; packed keys want packed queries")
+    if bias is not None:
+        masks["by_distance"], masks["zero"] = _table(bias, heads, *longest), bias.zero
     scale = 1 / math.sqrt(q.shape[3]) if scale is None and q.shape[3] else scale or 0.0
     result = output(out, (*q.shape[:3], v.shape[3]))
     if dropout_p or return_weights:
@@ -163,43 +174,44 @@ def attention(
             raise OptionError(f"dropout_p is a probability from 0 to 1, not {dropout_p!r}")
         kept = np.random.default_rng(seed).random(weights.shape) >= dropout_p
         weights = np.where(kept, weights / np.float32(1 - dropout_p if dropout_p < 1 else 1), np.float32(0))
-        np.matmul(weights, np.repeat(v, heads // k.shape[1], axis=1), out=result)
+        _mix(weights, v, result)
     else:
         kernel.attend(q, k, v, result, scale, band, threads=current_threads(), **masks)
     return (result, weights) if return_weights else result
 
 
-def _check(q: Floats, k: Floats, v: Floats) -> None:
-    if not q.ndim == k.ndim == v.ndim == 4:
+def _check(query: Floats, key: Floats, value: Floats) -> None:
+    # Of two axes to four, as they were given: messages show no axis that the caller does not know of.
+    q, k, v = query.shape, key.shape, value.shape
+    if q[:-3] != k[:-3] or q[-1] != k[-1]:
+        raise ShapeError(f"query has shape {q} and key {k}; batch and head size must be equal")
+    if k[:-1] != v[:-1]:
+        raise ShapeError(f"key has shape {k} and value {v}; batch, heads and length must be equal")
+    if len(q) > 2 and (not k[-3] or q[-3] % k[-3]):
         raise ShapeError(
-            f"query, key and value have shapes {q.shape}, {k.shape} and {v.shape}; each must be (B, H, T, D)"
-        )
-    if q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3]:
-        raise ShapeError(f"query has shape {q.shape} and key {k.shape}; batch and head size must be equal")
-    if k.shape[:3] != v.shape[:3]:
-        raise ShapeError(f"key has shape {k.shape} and value {v.shape}; batch, heads and length must be equal")
-    if not k.shape[1] or q.shape[1] % k.shape[1]:
-        raise ShapeError(
-            f"query has {q.shape[1]} heads and key {k.shape[1]} (shapes {q.shape} and {k.shape}); query heads must "
-            "be a multiple of key heads"
+            f"query has {q[-3]} heads and key {k[-3]} (shapes {q} and {k}); query heads must be a multiple of key heads"
         )
 
 
 def _broadcast(mask: NDArray[Any], full: tuple[int, ...], name: str) -> NDArray[Any]:
     if mask.dtype.kind not in "bf":
         raise TypeError(f"{name} is an array of {mask.dtype}; give booleans (True = attend) or floats (added)")
-    if mask.dtype.kind == "f":
-        # A float64 mask may hold what float32 has no room for: it becomes the largest number, not an infinity.
-        if mask.dtype != np.float32:
-            most = np.finfo(np.float32).max
-            mask = np.where(np.isinf(mask), mask, np.clip(mask, -most, most)).astype(np.float32)
-        mask = floats(mask, name)
     try:
         made = np.broadcast_to(mask, full)
     except ValueError:
         raise ShapeError(f"{name} has shape {mask.shape}; it must broadcast to {full}") from None
-    # Rows are read as they stand; a mask of one column is what has none to be read.
-    return made if full[-1] < 2 or made.strides[-1] == made.itemsize else np.ascontiguousarray(made)
+    rows_stand = full[-1] < 2 or made.strides[-1] == made.itemsize
+    if rows_stand and (made.dtype == np.bool_ or (made.dtype == np.float32 and not any(s % 4 for s in made.strides))):
+        return made
+    # What is the same along an axis is converted once, not as often as it is read.
+    made = made[tuple(slice(0, 1) if step == 0 else slice(None) for step in made.strides)]
+    if made.dtype.kind == "f" and made.dtype != np.float32:
+        # A float64 mask may hold what float32 has no room for: it becomes the largest number, not an infinity.
+        most = np.finfo(np.float32).max
+        made = np.where(np.isinf(made), made, np.clip(made, -most, most)).astype(np.float32)
+    # Rows are read as they stand, so that a single column becomes a row.
+    made = np.ascontiguousarray(np.broadcast_to(made, (*made.shape[:-1], full[-1])))
+    return np.broadcast_to(made, full)
 
 
 def _padding(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
@@ -224,43 +236,39 @@ def _blocks(mask: ArrayLike, size: int, full: tuple[int, ...]) -> NDArray[np.uin
         raise ShapeError(f"block_mask has shape {made.shape}; it must broadcast to {wanted}") from None
 
 
-def _check_bias(bias: DistanceBias, full: tuple[int, ...], packed: bool) -> None:
-    table, (_, heads, n_queries, n_keys) = np.asarray(bias.table), full
+def _table(bias: DistanceBias, heads: int, n_queries: int, n_keys: int) -> Floats:
+    if not isinstance(bias, DistanceBias):
+        raise OptionError(
+            f"bias is a DistanceBias, a number for each distance, not {type(bias).__name__}; an array of a number for "
+            "each query and key is a mask"
+        )
+    table = np.ascontiguousarray(floats(bias.table, "bias.table"))
     if table.ndim != 2 or table.shape[0] != heads:
         raise ShapeError(f"bias.table has shape {table.shape}; it must be (heads, distances), with {heads} heads")
-    if not packed and (bias.zero < n_keys - 1 or table.shape[1] < bias.zero + n_queries):
+    if bias.zero < n_keys - 1 or table.shape[1] < bias.zero + n_queries:
         raise ShapeError(
             f"bias.table has {table.shape[1]} distances, 0 at {bias.zero}; {n_queries} queries and {n_keys} keys need "
             f"{n_keys - 1} before it and {n_queries} from it on"
         )
+    return table
 
 
-def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats, masks: dict[str, Any]) -> dict[str, Any]:
-    if masks.keys() - {"by_distance", "zero"}:
-        raise OptionError("packed sequences take no masks beside causality, a window and a bias by distance")
+def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) -> dict[str, NDArray[np.int64]]:
     if q.shape[0] != 1:
         raise ShapeError(f"query has shape {q.shape}; packed sequences stand in a batch of 1")
-    made = {}
-    for name, given, rows_there in (("q_starts", queries, q.shape[2]), ("k_starts", keys, k.shape[2])):
-        starts = np.asarray(queries if given is None else given)
-        if starts.dtype.kind not in "iu" or starts.ndim != 1:
-            raise TypeError("cu_seqlens is a one-dimensional array of whole numbers")
-        if (
-            not len(starts)
-            or starts[0] != 0
-            or starts[-1] != rows_there
-            or (np.diff(starts.astype(np.int64)) < 0).any()
-        ):
-            raise ShapeError(
-                f"cu_seqlens is {starts.tolist()[:20]}; it must rise from 0 to the {rows_there} rows there are"
-            )
-        made[name] = np.ascontiguousarray(starts, dtype=np.int64)
-    if len(made["q_starts"]) != len(made["k_starts"]):
-        raise ShapeError("cu_seqlens and cu_seqlens_k differ in length; both give the same sequences")
-    return made
+    starts = starts_of(queries, q.shape[2], "cu_seqlens")
+    if keys is None:
+        if k.shape[2] != q.shape[2]:
+            raise ShapeError(f"query has shape {q.shape} and key {k.shape}; keys of other lengths want cu_seqlens_k")
+        return {"q_starts": starts, "k_starts": starts}
+    of_keys = starts_of(keys, k.shape[2], "cu_seqlens_k")
+    if len(starts) != len(of_keys):
+        raise ShapeError(f"cu_seqlens has {len(starts)} numbers and cu_seqlens_k {len(of_keys)}; they must be equal")
+    return {"q_starts": starts, "k_starts": of_keys}
 
 
-def _band(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
+def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
+    """Return (offset, left, right): how far behind and ahead of itself, and of `offset`, a query sees."""
     if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)) or abs(offset) > MOST_OFFSET:
         raise OptionError(f"causal_offset is a whole number within ±2^50, not {offset!r}")
     sides: list[int] = []
@@ -281,7 +289,9 @@ def _band(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
 def _weights(q: Floats, k: Floats, scale: float, band: tuple[int, int, int], masks: dict[str, Any]) -> Floats:
     # All weights (B, H, T, S), for those who ask: the one place that makes them.
     offset, left, right = band
-    scores = np.matmul(q, np.repeat(k, q.shape[1] // k.shape[1], axis=1).swapaxes(2, 3)) * np.float32(scale)
+    # What is not finite may stand where no query sees it: no cause for a warning.
+    with np.errstate(invalid="ignore", over="ignore"):
+        scores = np.matmul(q, np.repeat(k, q.shape[1] // k.shape[1], axis=1).swapaxes(2, 3)) * np.float32(scale)
     distance = np.arange(q.shape[2])[:, None] - np.arange(k.shape[2])
     sees = np.broadcast_to((distance + offset <= left) & (distance + offset >= -right), scores.shape)
     if "by_distance" in masks:
@@ -302,3 +312,16 @@ def _weights(q: Floats, k: Floats, scale: float, band: tuple[int, int, int], mas
         rows.softmax(flat, flat, threads=current_threads())
         scores[~sees.any(-1)] = 0
     return scores
+
+
+def _mix(weights: Floats, v: Floats, out: Floats) -> None:
+    # weights (B, H, T, S) times v (B, G, S, E); as 0 times NaN is not 0, what is not finite is added where it counts.
+    group = weights.shape[1] // v.shape[1]
+    finite = np.isfinite(v)
+    np.matmul(weights, np.repeat(np.where(finite, v, np.float32(0)), group, axis=1), out=out)
+    bad = np.where(finite, np.float32(0), v)
+    with np.errstate(invalid="ignore"):
+        for b, g, key in np.argwhere(~finite.all(-1)):
+            heads = slice(g * group, (g + 1) * group)
+            weight = weights[b, heads, :, key, None]
+            out[b, heads] += np.where(weight != 0, weight * bad[b, g, key], np.float32(0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.checks import real, whole
 from tokkit.nn.linear import check_kind
 from tokkit.nn.rope import RopeConfig
 
@@ -24,6 +25,8 @@ class TransformerConfig:
     token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
     `shared_layers`: one layer's weights serve all `n_layers`. `kind`: how matrices are stored, as in `Linear`.
+
+    Numbers that cannot work alone are OptionError, sizes that do not go together ShapeError.
     """
 
     dim: int
@@ -50,12 +53,10 @@ class TransformerConfig:
     kind: str = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("dim", "n_heads", "n_layers"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} is at least 1, not {getattr(self, name)}")
+        self._check_numbers()
         if self.head_dim is None and self.dim % self.n_heads:
             raise ShapeError(f"dim {self.dim} is no multiple of {self.n_heads} heads; give head_dim, or change one")
-        if self.n_kv_heads is not None and (self.n_kv_heads < 1 or self.n_heads % self.n_kv_heads):
+        if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
             raise ShapeError(f"{self.n_heads} query heads are no multiple of {self.n_kv_heads} key heads")
         if self.activation not in FEED_FORWARDS:
             raise OptionError(f"activation is one of {', '.join(FEED_FORWARDS)}, not {self.activation!r}")
@@ -65,7 +66,25 @@ class TransformerConfig:
             raise OptionError("rope, alibi and relative_buckets are three ways to tell positions; choose one")
         if self.rope is not None and self.rope.head_dim != self.head_size:
             raise ShapeError(f"rope is for heads of {self.rope.head_dim}; these have {self.head_size}")
+        if self.rope is not None and self.rope.head_factors is not None:
+            factors = len(self.rope.head_factors)
+            if factors != self.n_heads:
+                raise ShapeError(f"rope has {factors} head_factors; {self.n_heads} query heads want as many")
         check_kind(self.kind)
+
+    def _check_numbers(self) -> None:
+        # Stored as Python's own: sizes of numpy's narrow types would overflow in products.
+        made: dict[str, object] = {"eps": real("eps", self.eps, least=0), "window": _window(self.window)}
+        for name in ("dim", "n_heads", "n_layers", "relative_distance"):
+            made[name] = whole(name, getattr(self, name), least=1)
+        made["relative_buckets"] = whole("relative_buckets", self.relative_buckets, least=0)
+        for name in ("n_kv_heads", "head_dim", "hidden_dim", "memory_dim"):
+            if getattr(self, name) is not None:
+                made[name] = whole(name, getattr(self, name), least=1)
+        if self.scale is not None:
+            made["scale"] = real("scale", self.scale)
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
     @property
     def head_size(self) -> int:
@@ -131,3 +150,14 @@ class TransformerConfig:
         if self.relative_buckets:
             made["relative.weight"] = (self.relative_buckets, self.n_heads)
         return made
+
+
+def _window(window: object) -> object:
+    # A number counts the token itself, so it is at least 1; the sides of a pair do not, and may be 0.
+    if window is None:
+        return None
+    if isinstance(window, (tuple, list)):
+        if len(window) != 2:
+            raise OptionError(f"window has two sides, left and right, not {window!r}")
+        return tuple(None if side is None else whole("each side of window", side, least=0) for side in window)
+    return whole("window", window, least=1)

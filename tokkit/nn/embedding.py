@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, initial, output, rows_of
+from tokkit.nn.checks import whole
 
 
 class Embedding:
-    """A table (vocab_size, dim): id i is row i.
+    """A table (vocab_size, dim): id i is row i. Another number of axes is ShapeError.
 
     >>> Embedding(np.eye(3)).weight.shape
     (3, 3)
@@ -27,21 +28,28 @@ class Embedding:
 
     @classmethod
     def random(cls, vocab_size: int, dim: int, *, seed: int, init: str = "normal", std: float = 0.02) -> Embedding:
-        """Return a table of random vectors, normal with deviation `std` or Xavier's uniform: see `initial`."""
+        """Return a table (vocab_size, dim), normal with deviation `std` or Xavier's uniform: see `initial`.
+
+        Negative sizes are OptionError.
+        """
+        vocab_size, dim = whole("vocab_size", vocab_size, least=0), whole("dim", dim, least=0)
         return cls(initial({"weight": (vocab_size, dim)}, seed=seed, init=init, std=std)["weight"])
 
     @classmethod
     def from_vectors(
         cls, vectors: Mapping[str, Any], tokens: Mapping[str, int], *, vocab_size: int, seed: int, std: float = 0.02
     ) -> Embedding:
-        """Return a table with the given vectors (token → (dim)) at the ids of `tokens`; others are drawn.
+        """Return a table (vocab_size, dim) with the given vectors (token → (dim)) at the ids of `tokens`.
 
-        A token of which `vectors` knows nothing keeps its random row.
+        Other rows are drawn, and so are those of tokens of which `vectors` knows nothing. Vectors of other shapes are
+        ShapeError, ids outside the table IndexError, none at all OptionError.
         """
-        first = next(iter(vectors.values()), None)
-        if first is None:
+        if not vectors:
             raise OptionError("vectors is empty; their size would give the table's")
-        dim = np.asarray(first).shape[-1]
+        name, first = next(iter(vectors.items()))
+        if np.ndim(first) != 1:
+            raise ShapeError(f"the vector of {name!r} has shape {np.shape(first)}; it must be (dim), as all of them")
+        dim, vocab_size = len(first), whole("vocab_size", vocab_size, least=0)
         made = cls.random(vocab_size, dim, seed=seed, std=std)
         for token, i in tokens.items():
             if token not in vectors:
@@ -49,15 +57,17 @@ class Embedding:
             vector = floats(vectors[token], f"the vector of {token!r}")
             if vector.shape != (dim,):
                 raise ShapeError(f"the vector of {token!r} has shape {vector.shape}; others have ({dim},)")
-            if not 0 <= i < vocab_size:
+            if not 0 <= whole(f"the id of {token!r}", i) < vocab_size:
                 raise IndexError(f"the id of {token!r} is {i}, outside a table of {vocab_size} rows")
             made.weight[i] = vector
         return made
 
     def __call__(self, ids: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """Return the rows (…, dim) of ids (…); an id outside the table is IndexError, with the id."""
+        """Return the rows (…, dim) of ids (…); an id outside the table is IndexError, and names it."""
         where = ids_of(ids)
         result = output(out, (*where.shape, self.weight.shape[1]))
-        flat = np.ascontiguousarray(where.reshape(-1))
-        kernels.gather(self.weight, flat, rows_of(result, self.weight.shape[1]), threads=current_threads())
+        flat, dim = np.ascontiguousarray(where.reshape(-1)), self.weight.shape[1]
+        # Without columns the number of rows cannot be told from the size: `rows_of` would say none.
+        rows = rows_of(result, dim) if dim else result.reshape(len(flat), dim)
+        kernels.gather(self.weight, flat, rows, threads=current_threads())
         return result

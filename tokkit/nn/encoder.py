@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import rows as kernels
 from tokkit._core.encoder import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take
+from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.attention import attention
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.linear import Linear
@@ -140,7 +140,8 @@ class TextEncoder:
         check_config(config)
         self.config = config
         # Taken by name: what `weights` holds may be converted only when it is asked for.
-        tables = {name: weights[f"embeddings.{name}"] for name in TABLES if f"embeddings.{name}" in weights}
+        there = {name: weights[f"embeddings.{name}"] for name in TABLES if f"embeddings.{name}" in weights}
+        tables = Named(there, "embeddings.")
         self.embeddings = Embeddings(tables, dim=config.dim, eps=config.eps, first=first, skipped=skipped)
         self._qkv: list[Linear] = []
         self._relative: RelativeBias | None = None
@@ -156,7 +157,7 @@ class TextEncoder:
 
     def _layer(self, weights: Mapping[str, Any], prefix: str) -> list[Any]:
         shapes = self.config.layer_shapes()
-        own = {name: take(weights, prefix + name, shape) for name, shape in shapes.items()}
+        own = Named({name: take(weights, prefix + name, shape) for name, shape in shapes.items()}, prefix)
         made = []
         for names in (("attention.q", "attention.k", "attention.v"), ("attention.o",), ("feed_forward.up",),
                       ("feed_forward.down",)):  # fmt: skip

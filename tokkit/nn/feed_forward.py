@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit._core.linear import PackedLinear
-from tokkit.nn.arrays import Floats, current_threads, floats, matrix, take
+from tokkit.errors import ShapeError
+from tokkit.nn.arrays import Floats, current_threads, floats, matrix, take_all
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.linear import Linear, buffer
 
@@ -22,7 +23,7 @@ class FeedForward:
     """
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
-        taken = {name: take(weights, name, shape) for name, shape in config.feed_forward_shapes().items()}
+        taken = take_all(weights, config.feed_forward_shapes())
         self.config = config
         gate = {"swiglu": "silu", "geglu": "gelu"}.get(config.activation)
         self._gate = gate
@@ -35,9 +36,15 @@ class FeedForward:
         return self._up.packed, self._down.packed
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None) -> Floats:
-        """Return (…, dim) for x (…, dim); + residual where given."""
+        """Return (…, dim) for x (…, dim); + residual (…, dim) where given. ShapeError for what does not fit."""
         made, hidden = floats(x, "x"), self.config.hidden
         rows = matrix(made, "x", self.config.dim)
+        more = None
+        if residual is not None:
+            more = floats(residual, "residual")
+            if more.shape != made.shape:
+                raise ShapeError(f"residual has shape {more.shape} and x {made.shape}; they must be equal")
+            more = matrix(more, "residual")
         middle = buffer(len(rows), self._up.shape[0])
         if self._gate is None:
             self._up.rows(rows, middle, self.config.activation)
@@ -46,6 +53,5 @@ class FeedForward:
             left, right = middle[:, :hidden], middle[:, hidden:]
             kernels.gate(left, right, left, self._gate, threads=current_threads())
             middle = left
-        more = None if residual is None else matrix(floats(residual, "residual"), "residual", self.config.dim)
         out = np.empty((len(rows), self.config.dim), dtype=np.float32)
         return self._down.rows(middle, out, "identity", more).reshape(made.shape)

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, matrix, output, rows_of, take
+from tokkit.nn.arrays import Floats, current_threads, floats, matrix, output, rows_of
+from tokkit.nn.checks import whole
 
 ACTIVATIONS = kernels.ACTIVATIONS
 """Names of activations: "gelu" is by erf, "gelu_tanh" its approximation, "silu" also known as swish."""
@@ -19,13 +20,23 @@ def _rows(x: ArrayLike, out: Floats | None) -> tuple[Floats, Floats, Floats]:
     if not made.ndim:
         raise ShapeError("x is a single number; give an array with at least one axis")
     result = output(out, made.shape)
-    return matrix(made, "x", made.shape[-1]), result, rows_of(result, made.shape[-1])
+    rows, columns = matrix(made, "x", made.shape[-1]), made.shape[-1]
+    # Without columns the number of rows cannot be told from the size: `rows_of` would say none.
+    return rows, result, rows_of(result, columns) if columns else result.reshape(rows.shape)
+
+
+def _columns(array: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
+    # What is applied to each column of x of that shape: (m).
+    made = np.ascontiguousarray(floats(array, name))
+    if made.shape != shape[-1:]:
+        raise ShapeError(f"x has shape {shape} and {name} {made.shape}; {name} must be {shape[-1:]}, as x's last axis")
+    return made
 
 
 def softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
     """Return e^x / Σ e^x along the last axis of x (…, m), by the row's maximum: nothing overflows.
 
-    A row of -inf alone gives NaN, as torch does. `out` may be x.
+    A row of -inf alone gives NaN, as torch does, and rows of no columns nothing. `out` may be x.
 
     >>> softmax([2.0, 1.0, 0.1]).round(6)
     array([0.659001, 0.242433, 0.098566], dtype=float32)
@@ -36,15 +47,16 @@ def softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
 
 
 def log_softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return the logarithm of the softmax along the last axis of x (…, m)."""
+    """Return the logarithm of the softmax along the last axis of x (…, m); `out` may be x."""
     made, result, to = _rows(x, out)
     kernels.softmax(made, to, log=True, threads=current_threads())
     return result
 
 
 def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-    """Return activation(x + bias) for x (…, m) and bias (m); `out` may be x.
+    """Return activation(x + bias) (…, m) for x (…, m) and bias (m), else ShapeError; `out` may be x.
 
+    An activation that is none of ACTIVATIONS is OptionError.
     Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
 
     >>> activate([-1.0, 0.0, 1.0], "gelu").round(4)
@@ -53,30 +65,36 @@ def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, ou
     if activation not in ACTIVATIONS:
         raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     made, result, to = _rows(x, out)
-    offset = None if bias is None else take({"bias": bias}, "bias", made.shape[1:])
+    offset = None if bias is None else _columns(bias, "bias", result.shape)
     kernels.activate(made, to, activation, offset, threads=current_threads())
     return result
 
 
 def relu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return max(x, 0)."""
+    """Return max(x, 0) (…, m) for x (…, m); `out` may be x."""
     return activate(x, "relu", out=out)
 
 
 def gelu(x: ArrayLike, *, approximate: str = "none", out: Floats | None = None) -> Floats:
-    """Return x Φ(x) (Hendrycks and Gimpel 2016); approximate="tanh" is GPT-2's form of it."""
+    """Return x Φ(x) (…, m) for x (…, m) (Hendrycks and Gimpel 2016); approximate="tanh" is GPT-2's form of it.
+
+    Another `approximate` is OptionError. `out` may be x.
+    """
     if approximate not in ("none", "tanh"):
         raise OptionError(f"approximate is 'none' or 'tanh', not {approximate!r}")
     return activate(x, "gelu_tanh" if approximate == "tanh" else "gelu", out=out)
 
 
 def silu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return x / (1 + e^-x)."""
+    """Return x / (1 + e^-x) (…, m) for x (…, m), also known as swish; `out` may be x."""
     return activate(x, "silu", out=out)
 
 
 def gated(gate: ArrayLike, up: ArrayLike, *, activation: str = "silu", out: Floats | None = None) -> Floats:
-    """Return activation(gate) * up, both (…, m): the middle of SwiGLU (Shazeer 2020) with "silu"."""
+    """Return activation(gate) * up (…, m) of two arrays (…, m): the middle of SwiGLU (Shazeer 2020) with "silu".
+
+    Shapes that differ are ShapeError. `out` may be either.
+    """
     if activation not in ACTIVATIONS:
         raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     made, result, to = _rows(gate, out)
@@ -98,8 +116,8 @@ def layer_norm(
 ) -> Floats:
     """Return (x - mean) / √(variance + eps) * weight + bias along the last axis of x (…, m) (Ba et al. 2016).
 
-    With `residual`, x + residual is what is normalised, in the same pass. Two passes over a row: a mean far from 0
-    costs no digits.
+    `weight` and `bias` (m); with `residual` (…, m), x + residual is what is normalised, in the same pass. What does not
+    fit is ShapeError. Two passes over a row: a mean far from 0 costs no digits.
 
     >>> layer_norm([0.2, 0.4, 0.6, 0.8], eps=0).round(4)
     array([-1.3416, -0.4472,  0.4472,  1.3416], dtype=float32)
@@ -115,7 +133,10 @@ def rms_norm(
     residual: ArrayLike | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Return x / √(mean of x² + eps) * weight along the last axis of x (…, m) (Zhang and Sennrich 2019)."""
+    """Return x / √(mean of x² + eps) * weight along the last axis of x (…, m) (Zhang and Sennrich 2019).
+
+    `weight` (m), and `residual` (…, m) as in `layer_norm`.
+    """
     return _norm(x, weight, None, eps, residual, out, centred=False)
 
 
@@ -130,8 +151,8 @@ def _norm(
     centred: bool,
 ) -> Floats:
     made, result, to = _rows(x, out)
-    by = None if weight is None else take({"weight": weight}, "weight", made.shape[1:])
-    offset = None if bias is None else take({"bias": bias}, "bias", made.shape[1:])
+    by = None if weight is None else _columns(weight, "weight", result.shape)
+    offset = None if bias is None else _columns(bias, "bias", result.shape)
     more = None
     if residual is not None:
         more = floats(residual, "residual")
@@ -143,10 +164,13 @@ def _norm(
 
 
 def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
-    """Return x with each item 0 at probability p and divided by 1 - p otherwise (training only)."""
+    """Return x (…) with each item 0 at probability p and divided by 1 - p otherwise: (…), for training only.
+
+    A `p` outside 0 … 1, or a `seed` that is no whole number of at least 0, is OptionError.
+    """
     if not 0 <= p <= 1:
         raise OptionError(f"p is a probability from 0 to 1, not {p!r}")
-    made = floats(x, "x")
+    made, seed = floats(x, "x"), whole("seed", seed, least=0)
     if p == 1:
         return np.zeros_like(made)
     kept = np.random.default_rng(seed).random(made.shape) >= p

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats
+from tokkit.nn.arrays import Floats, floats
+from tokkit.nn.checks import whole
 
 
 class KVCache:
@@ -23,12 +25,10 @@ class KVCache:
     """
 
     def __init__(self, *, capacity: int | None = None, window: int | None = None) -> None:
-        for name, value in (("capacity", capacity), ("window", window)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise OptionError(f"{name} is a number of at least 1, not {value!r}")
         if capacity is not None and window is not None:
             raise OptionError("a cache has a capacity or a window, not both")
-        self.capacity, self.window = capacity, window
+        self.capacity = None if capacity is None else whole("capacity", capacity, least=1)
+        self.window = None if window is None else whole("window", window, least=1)
         self.length = 0
         """Tokens seen, forgotten ones included: the position of the next."""
         self._keys: Floats | None = None
@@ -40,31 +40,40 @@ class KVCache:
         """The position of the oldest token that is kept."""
         return self.length - (self._end - self._start)
 
-    def append(self, keys: Floats, values: Floats) -> tuple[Floats, Floats]:
+    def append(self, keys: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
         """Add keys (B, G, T, D) and values (B, G, T, E); return all that are kept, these included, without a copy.
 
         With a window, the T tokens' own queries see what is kept before it is forgotten: the result may hold
-        window + T - 1 tokens.
+        window + T - 1 tokens. ShapeError, and the cache as it was, for what does not fit or has no room.
         """
-        if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3]:
-            raise ShapeError(f"keys have shape {keys.shape} and values {values.shape}; they must be (B, G, T, D)")
-        n = keys.shape[2]
+        k, v = floats(keys, "keys"), floats(values, "values")
+        if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
+            raise ShapeError(f"keys have shape {k.shape} and values {v.shape}; they must be (B, G, T, D)")
+        n = k.shape[2]
         if self.capacity is not None and self.length + n > self.capacity:
             raise ShapeError(f"the cache has room for {self.capacity} tokens; {self.length} are in it, {n} came")
+        self._check(k, v)
         if self.window is not None:
             self._start = max(self._start, self._end - self.window + 1)
-        all_keys, all_values = self._with_room(keys, values)
+        all_keys, all_values = self._with_room(k, v)
         stop = self._end + n
-        all_keys[:, :, self._end : stop] = keys
-        all_values[:, :, self._end : stop] = values
+        all_keys[:, :, self._end : stop] = k
+        all_values[:, :, self._end : stop] = v
         self._end, self.length = stop, self.length + n
         return all_keys[:, :, self._start : stop], all_values[:, :, self._start : stop]
 
+    def _check(self, keys: Floats, values: Floats) -> None:
+        for there, came, name in ((self._keys, keys, "keys"), (self._values, values, "values")):
+            if there is None or (*there.shape[:2], there.shape[3]) == (*came.shape[:2], came.shape[3]):
+                continue
+            if self.length:
+                held = (*there.shape[:2], self._end - self._start, there.shape[3])
+                raise ShapeError(f"{name} have shape {came.shape}; those in the cache have {held}, T alone may differ")
+            self._keys = self._values = None
+            return
+
     def _with_room(self, keys: Floats, values: Floats) -> tuple[Floats, Floats]:
         n, kept = keys.shape[2], self._end - self._start
-        for there, came, name in ((self._keys, keys, "keys"), (self._values, values, "values")):
-            if there is not None and (*there.shape[:2], there.shape[3]) != (*came.shape[:2], came.shape[3]):
-                raise ShapeError(f"{name} have shape {came.shape}; those in the cache are of {there.shape}, T apart")
         if self._keys is not None and self._values is not None and self._end + n <= self._keys.shape[2]:
             return self._keys, self._values
         # Twice what is needed, so that tokens are moved a bounded number of times; a window moves in place of growing.
@@ -78,8 +87,27 @@ class KVCache:
         return made
 
     def clear(self) -> None:
-        """Forget all tokens; the memory stays."""
+        """Forget all tokens: what comes next may be another batch. The memory stays for one of the same shape."""
         self.length = self._start = self._end = 0
+
+
+class Undo:
+    """A block that, if it fails, leaves caches as they were: a call that raised may be made again.
+
+    Appended tokens stand behind the earlier ones, or in new memory: going back to the numbers is going back.
+    """
+
+    def __init__(self, *caches: KVCache) -> None:
+        self._before = [(c, (c.length, c._start, c._end), (c._keys, c._values)) for c in caches]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            for cache, numbers, arrays in self._before:
+                cache.length, cache._start, cache._end = numbers
+                cache._keys, cache._values = arrays
 
 
 def _room(came: Floats, room: int) -> Floats:

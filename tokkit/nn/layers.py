@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core.encoder import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, under
+from tokkit.nn.arrays import Floats, current_threads, floats, starts_of, under
 from tokkit.nn.attention import DistanceBias
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.encoder import check_config
 from tokkit.nn.feed_forward import FeedForward
-from tokkit.nn.kv_cache import KVCache
+from tokkit.nn.kv_cache import KVCache, Undo
 from tokkit.nn.linear import Linear
 from tokkit.nn.multi_head import MultiHeadAttention
 from tokkit.nn.norms import LayerNorm, RMSNorm
@@ -54,25 +54,55 @@ class Layer:
         x: ArrayLike,
         memory: ArrayLike | None = None,
         *,
+        mask: ArrayLike | None = None,
+        key_padding_mask: ArrayLike | None = None,
+        bias: DistanceBias | None = None,
+        cu_seqlens: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        cache: KVCache | None = None,
         memory_padding_mask: ArrayLike | None = None,
-        **options: Any,
-    ) -> Floats:
+        memory_cu_seqlens: ArrayLike | None = None,
+        return_weights: bool = False,
+    ) -> Any:
         """Return (B, T, dim) for x (B, T, dim) and a memory (B, S, memory_dim) where the layer has cross-attention.
 
-        `memory_padding_mask` (B, S): True = ignore. The other options are those of `MultiHeadAttention`.
+        `memory_padding_mask` (B, S): True = ignore; `memory_cu_seqlens` is of a packed memory (1, total, memory_dim)
+        beside packed x (1, total, dim). The other options are those of the layer's attention to itself, a
+        `MultiHeadAttention`. `return_weights` returns (outputs, weights (B, n_heads, T, T)), and with cross-attention
+        (outputs, weights, weights on the memory (B, n_heads, T, S)); with a `cache`, keys are all that it keeps.
+
+        Raises ShapeError for arrays that do not fit, OptionError for options that this layer has no use for; the
+        cache is then as it was.
         """
         made = floats(x, "x")
-        if memory is not None and self.cross is None:
+        if made.ndim != 3 or made.shape[2] != self.config.dim:
+            raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {self.config.dim})")
+        no_memory = memory is None and memory_padding_mask is None and memory_cu_seqlens is None
+        if self.cross is None and not no_memory:
             raise OptionError("this layer has no cross-attention; its configuration wants cross=True")
+        plain = mask is None and key_padding_mask is None and bias is None and cu_seqlens is None
         # The core shares sequences among threads; the parts one by one share a sequence too.
-        fits = made.ndim == 3 and made.shape[2] == self.config.dim and current_threads() <= len(made)
-        if self._whole is not None and memory is None and fits and not any(o is not None for o in options.values()):
+        if (
+            self._whole is not None and plain and positions is None and cache is None and not return_weights
+            and current_threads() <= len(made)
+        ):  # fmt: skip
             return self._at_once(self._whole, made)
-        made = self._with("attention", made, lambda y, more: self.attention(y, residual=more, **options))
-        if self.cross is not None:
-            cross, masked = self.cross, memory_padding_mask
-            made = self._with("cross", made, lambda y, more: cross(y, memory, key_padding_mask=masked, residual=more))
-        return self._with("feed_forward", made, lambda y, more: self.feed_forward(y, residual=more))
+        seen: list[Floats] = []
+        with Undo() if cache is None else Undo(cache):
+            found = self.attention(
+                self._before("attention", made), mask=mask, key_padding_mask=key_padding_mask, bias=bias,
+                cu_seqlens=cu_seqlens, positions=positions, cache=cache, residual=made, return_weights=return_weights,
+            )  # fmt: skip
+            made = self._after("attention", found, seen)
+            if self.cross is not None:
+                found = self.cross(
+                    self._before("cross", made), memory, key_padding_mask=memory_padding_mask, cu_seqlens=cu_seqlens,
+                    memory_cu_seqlens=memory_cu_seqlens, residual=made, return_weights=return_weights,
+                )  # fmt: skip
+                made = self._after("cross", found, seen)
+            found = self.feed_forward(self._before("feed_forward", made), residual=made)
+            made = self._after("feed_forward", found, seen)
+        return (made, *seen) if return_weights else made
 
     def _packed(self) -> PackedEncoder | None:
         """Return what runs the whole layer in one call, where the core can: most of a short text's time is calls."""
@@ -95,13 +125,16 @@ class Layer:
         encoder.run(made.reshape(-1, dim), np.arange(batch + 1) * length, threads=current_threads())
         return made
 
-    def _with(self, part: str, x: Floats, run: Any) -> Floats:
-        norm = self.norms[part]
-        if self.config.pre_norm:
-            made: Floats = run(norm(x), x)
-            return made
-        summed = run(x, x)
-        return norm(summed, out=summed)
+    def _before(self, part: str, x: Floats) -> Floats:
+        return self.norms[part](x) if self.config.pre_norm else x
+
+    def _after(self, part: str, found: Any, seen: list[Floats]) -> Floats:
+        # `found` is x + part(…), or that and weights, which `seen` takes.
+        summed: Floats = found
+        if isinstance(found, tuple):
+            summed, weights = found
+            seen.append(weights)
+        return summed if self.config.pre_norm else self.norms[part](summed, out=summed)
 
 
 class EncoderLayer(Layer):
@@ -138,9 +171,25 @@ class Stack:
             )  # fmt: skip
 
     def caches(self, *, capacity: int | None = None, window: int | None = None) -> list[KVCache]:
-        """Return an empty cache for each layer, the state of one batch that is being decoded."""
-        return [KVCache(capacity=capacity, window=window) for _ in self.layers]
+        """Return an empty cache for each layer, the state of one batch that is being decoded.
 
+        OptionError where tokens in parts would not give what they give as a whole: without causal=True in the
+        configuration, or with a `window` that keeps fewer tokens than the configuration's lets a token see.
+        """
+        made = [KVCache(capacity=capacity, window=window) for _ in self.layers]
+        self.layers[0].attention.check_cache(made[0])
+        return made
+
+    @overload
+    def __call__(
+        self, x: ArrayLike, memory: ArrayLike | None = None, *, caches: Sequence[KVCache] | None = None,
+        cu_seqlens: ArrayLike | None = None, return_weights: Literal[False] = False, **options: Any,
+    ) -> Floats: ...  # fmt: skip
+    @overload
+    def __call__(
+        self, x: ArrayLike, memory: ArrayLike | None = None, *, caches: Sequence[KVCache] | None = None,
+        cu_seqlens: ArrayLike | None = None, return_weights: Literal[True], **options: Any,
+    ) -> tuple[Floats, ...]: ...  # fmt: skip
     def __call__(
         self,
         x: ArrayLike,
@@ -148,41 +197,74 @@ class Stack:
         *,
         caches: Sequence[KVCache] | None = None,
         cu_seqlens: ArrayLike | None = None,
+        return_weights: bool = False,
         **options: Any,
-    ) -> Floats:
+    ) -> Floats | tuple[Floats, ...]:
         """Return (B, T, dim) for x (B, T, dim); or packed, (total, dim) for x (total, dim) with `cu_seqlens`.
 
-        Packed sequences give what padded ones give, without computing padding. `caches`, from `caches()`, hold the
-        keys and values of earlier tokens: x is then what follows them. Other options are those of `Layer`.
+        Packed sequences give what padded ones give, without computing padding; their memory, where there is one, is
+        packed too: (total, memory_dim) with `memory_cu_seqlens`. `caches`, from `caches()`, hold the keys and values
+        of earlier tokens: x is then what follows them. `return_weights` returns (outputs, weights (n_layers, B,
+        n_heads, T, T)), and with cross-attention (outputs, weights, weights on the memory (n_layers, B, n_heads, T,
+        S)); with `caches`, keys are all that these keep. Other options are those of `Layer`.
+
+        Raises ShapeError for arrays that do not fit, OptionError for options that this stack has no use for; the
+        caches are then as they were.
         """
         made = floats(x, "x")
         packed = cu_seqlens is not None
         if made.ndim != (2 if packed else 3) or made.shape[-1] != self.config.dim:
             wanted = f"(total, {self.config.dim})" if packed else f"(B, T, {self.config.dim})"
             raise ShapeError(f"x has shape {made.shape}; it must be {wanted}")
-        if caches is not None and len(caches) != len(self.layers):
-            raise ShapeError(f"{len(caches)} caches were given for {len(self.layers)} layers")
+        starts = None if cu_seqlens is None else starts_of(cu_seqlens, len(made), "cu_seqlens")
+        source = None if memory is None else floats(memory, "memory")
         if packed:
-            made, options["cu_seqlens"] = made[None], cu_seqlens
+            made = made[None]
+            if source is not None and source.ndim != 2:
+                raise ShapeError(f"memory has shape {source.shape}; packed as x is, it must be (total, memory_dim)")
+            source = None if source is None else source[None]
+        if caches is not None:
+            self._check_caches(caches)
         if self._relative is not None:
-            options["bias"] = self._bias(made.shape[1], caches, cu_seqlens)
-        for i, layer in enumerate(self.layers):
-            made = layer(made, memory, cache=None if caches is None else caches[i], **options)
-        if self.norm is not None:
-            made = self.norm(made)
-        return made[0] if packed else made
+            if options.get("bias") is not None:
+                raise OptionError("this stack makes its bias, of relative_buckets; leave bias out")
+            options["bias"] = self._bias(self._relative, made.shape[1], caches, starts)
+        seen: list[Sequence[Floats]] = []
+        with Undo(*caches or ()):
+            for i, layer in enumerate(self.layers):
+                cache = None if caches is None else caches[i]
+                found = layer(made, source, cu_seqlens=starts, cache=cache, return_weights=return_weights, **options)
+                made = found[0] if return_weights else found
+                if return_weights:
+                    seen.append(found[1:])
+            if self.norm is not None:
+                made = self.norm(made)
+            weights = tuple(np.stack(of_layers) for of_layers in zip(*seen, strict=True))
+        made = made[0] if packed else made
+        return (made, *weights) if return_weights else made
 
-    def _bias(self, length: int, caches: Sequence[KVCache] | None, cu_seqlens: ArrayLike | None) -> DistanceBias | None:
-        if self._relative is None:
-            return None
+    def _check_caches(self, caches: Sequence[KVCache]) -> None:
+        if len(caches) != len(self.layers):
+            raise ShapeError(f"{len(caches)} caches were given for {len(self.layers)} layers")
+        if len({id(cache) for cache in caches}) != len(caches):
+            raise OptionError("one cache was given for several layers; each has its own, as caches() makes them")
+        held = {(cache.length, cache.first, cache.window) for cache in caches}
+        if len(held) > 1:
+            lengths = [cache.length for cache in caches]
+            raise ShapeError(f"the caches have seen {lengths} tokens; those of one stack are used together, and alike")
+
+    @staticmethod
+    def _bias(
+        relative: RelativeBias, length: int, caches: Sequence[KVCache] | None, starts: NDArray[np.int64] | None
+    ) -> DistanceBias:
         if caches is None:
-            longest = length if cu_seqlens is None else int(np.diff(np.asarray(cu_seqlens)).max(initial=0))
-            return self._relative(longest, longest)
+            longest = length if starts is None else int(np.diff(starts).max(initial=0))
+            return relative(longest, longest)
         cache = caches[0]
         kept = cache.length - cache.first
         if cache.window is not None:
             kept = min(kept, cache.window - 1)
-        return self._relative(length, kept + length, offset=kept)
+        return relative(length, kept + length, offset=kept)
 
 
 class Encoder(Stack):

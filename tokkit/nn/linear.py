@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tokkit._core.linear import FUSED, KINDS, PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, matrix, output, rows_of
+from tokkit.nn.arrays import Floats, current_threads, floats, full_name, matrix, output, rows_of
 
 ROW_PAD = 16
 """Floats behind each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
@@ -52,9 +52,10 @@ class Linear:
         made = cls.__new__(cls)
         missing = [f"{name}.weight" for name in names if f"{name}.weight" not in weights]
         if missing:
-            raise ShapeError(f"the weights have no {missing[0]!r}")
+            raise ShapeError(f"the weights have no {full_name(weights, missing[0])!r}")
         biases = [weights.get(f"{name}.bias") for name in names]
-        made._pack([weights[f"{name}.weight"] for name in names], biases, check_kind(kind), names)
+        full = [full_name(weights, name) for name in names]
+        made._pack([weights[f"{name}.weight"] for name in names], biases, check_kind(kind), full)
         return made
 
     def _pack(

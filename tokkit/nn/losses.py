@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of
+from tokkit.nn.checks import whole
 from tokkit.nn.functional import log_softmax
 
 
@@ -16,7 +17,8 @@ def cross_entropy(
     """Return -log softmax(logits)[target]: logits (…, vocab_size), targets (…) ids.
 
     Targets equal to `ignore_index` count for nothing: 0 under reduction "none" (…), left out of "mean" (NaN where
-    none is left, as torch) and "sum". A target outside the vocabulary is IndexError, with the id.
+    none is left, as torch) and "sum". A target outside the vocabulary is IndexError, and names it; shapes that do not
+    fit are ShapeError, an unknown `reduction` OptionError.
 
     >>> round(cross_entropy([[2.0, 1.0, 0.1], [0.0, 0.0, 0.0]], [0, -100]), 4)
     0.417
@@ -28,6 +30,7 @@ def cross_entropy(
         )
     if reduction not in ("none", "mean", "sum"):
         raise OptionError(f"reduction is 'none', 'mean' or 'sum', not {reduction!r}")
+    ignore_index = whole("ignore_index", ignore_index)
     counted = wanted != ignore_index
     outside = counted & ((wanted < 0) | (wanted >= made.shape[-1]))
     if outside.any():

@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from tokkit._core.attend import FAR
 from tokkit._core.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, floats, take
-from tokkit.nn.attention import DistanceBias, attention
+from tokkit.nn.arrays import Floats, floats, starts_of, take_all
+from tokkit.nn.attention import DistanceBias, attention, band_of
 from tokkit.nn.config import TransformerConfig
-from tokkit.nn.kv_cache import KVCache
+from tokkit.nn.kv_cache import KVCache, Undo
 from tokkit.nn.linear import Linear, buffer
 from tokkit.nn.positions import alibi
-from tokkit.nn.rope import Rope
+from tokkit.nn.rope import Rope, RopeConfig
 
 
 class MultiHeadAttention:
@@ -34,14 +35,15 @@ class MultiHeadAttention:
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:
         self.config, self.memory_dim = config, memory_dim
-        taken = {name: take(weights, name, shape) for name, shape in config.attention_shapes(memory_dim).items()}
+        taken = take_all(weights, config.attention_shapes(memory_dim))
         # What reads the same tokens is one product: its rows are q, k and v of one token, side by side.
         names = ("q", "k", "v")
         self._joined = Linear.of(taken, names, kind=config.kind) if memory_dim is None else None
         self._q = Linear.of(taken, names[:1], kind=config.kind) if memory_dim is not None else None
         self._kv = Linear.of(taken, names[1:], kind=config.kind) if memory_dim is not None else None
         self._o = Linear.of(taken, ("o",), kind=config.kind)
-        self._rope = None if config.rope is None or memory_dim is not None else Rope(config.rope)
+        self._ropes = None if config.rope is None or memory_dim is not None else _ropes(config, config.rope)
+        _, self._left, self._right = band_of(config.window, config.causal, 0)
 
     def __call__(
         self,
@@ -52,6 +54,7 @@ class MultiHeadAttention:
         key_padding_mask: ArrayLike | None = None,
         bias: DistanceBias | None = None,
         cu_seqlens: ArrayLike | None = None,
+        memory_cu_seqlens: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         cache: KVCache | None = None,
         residual: ArrayLike | None = None,
@@ -60,37 +63,67 @@ class MultiHeadAttention:
         """Return (B, T, dim) for x (B, T, dim), or (outputs, weights (B, n_heads, T, S)); + residual where given.
 
         `memory` (B, S, memory_dim) is attended to instead where this is cross-attention. `positions` (T) or (B, T)
-        are for rope, 0 … T - 1 where None, behind the cache's. `mask`, `key_padding_mask`, `bias` and `cu_seqlens` are
-        those of `attention`; packed, x is (1, total, dim). `cache` holds this layer's earlier keys and values.
+        are for rope, 0 … T - 1 where None, behind the cache's. `mask`, `key_padding_mask`, `bias` (in place of the
+        configuration's ALiBi) and `cu_seqlens` are those of `attention`; packed, x is (1, total, dim), and a memory
+        (1, total of its own, memory_dim) with `memory_cu_seqlens`. `cache` holds this layer's earlier keys and values:
+        for causal attention, and with a window that keeps all it sees. `residual` is (B, T, dim).
+
+        Raises ShapeError for arrays that do not fit, OptionError for options that this attention has no use for; the
+        cache is then as it was.
         """
         made = floats(x, "x")
         c = self.config
         if made.ndim != 3 or made.shape[2] != c.dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {c.dim})")
         batch, length = made.shape[:2]
+        more = None if residual is None else floats(residual, "residual")
+        if more is not None and more.shape != made.shape:
+            raise ShapeError(f"residual has shape {more.shape} and x {made.shape}; they must be equal")
+        if positions is not None and self._ropes is None:
+            raise OptionError("positions are for rope, which this attention does not have; leave them out")
+        starts = None if cu_seqlens is None else starts_of(cu_seqlens, length, "cu_seqlens")
+        if cache is not None:
+            self.check_cache(cache)
+            if starts is not None:
+                raise OptionError("a cache holds sequences side by side, not packed: cu_seqlens or cache, not both")
         start = 0 if cache is None else cache.length
         q, k, v = self._projected(made, memory)
-        if self._rope is not None:
-            where = self._positions(positions, cu_seqlens, length, start)
-            self._rope(q, where, out=q)
-            self._rope(k, where, out=k)
-        offset = 0
-        if cache is not None and memory is None:
-            k, v = cache.append(k, v)
-            offset = start - cache.first
-        if c.alibi and bias is None and memory is None:
-            bias = alibi(c.n_heads, length, k.shape[2], offset=offset)
+        of_keys = self._memory_starts(starts, memory_cu_seqlens, k.shape[2])
+        if self._ropes is not None:
+            where = self._positions(positions, starts, length, start)
+            for rope, part in zip(self._ropes, (q, k), strict=True):
+                rope(part, where, out=part)
         mixed = buffer(batch * length, c.n_heads * c.head_size)
-        heads = _heads(mixed, batch, length, c.n_heads)
-        found = attention(
-            q, k, v, mask=mask, key_padding_mask=key_padding_mask, bias=bias, cu_seqlens=cu_seqlens,
-            is_causal=c.causal and memory is None, window=c.window if memory is None else None,
-            causal_offset=offset, scale=c.scale, return_weights=return_weights, out=heads,
-        )  # fmt: skip
-        more = None if residual is None else floats(residual, "residual").reshape(batch * length, c.dim)
-        out = np.empty((batch * length, c.dim), dtype=np.float32)
-        result = self._o.rows(mixed, out, "identity", more).reshape(batch, length, c.dim)
+        heads, offset = _heads(mixed, batch, length, c.n_heads), 0
+        with Undo() if cache is None else Undo(cache):
+            if cache is not None:
+                k, v = cache.append(k, v)
+                offset = start - cache.first
+            if c.alibi and bias is None and memory is None:
+                bias = alibi(c.n_heads, length, k.shape[2], offset=offset)
+            found = attention(
+                q, k, v, mask=mask, key_padding_mask=key_padding_mask, bias=bias, cu_seqlens=starts,
+                cu_seqlens_k=of_keys, is_causal=c.causal and memory is None,
+                window=c.window if memory is None else None, causal_offset=offset, scale=c.scale,
+                return_weights=return_weights, out=heads,
+            )  # fmt: skip
+            out = np.empty((batch * length, c.dim), dtype=np.float32)
+            flat = None if more is None else more.reshape(batch * length, c.dim)
+            result = self._o.rows(mixed, out, "identity", flat).reshape(batch, length, c.dim)
         return (result, found[1]) if return_weights else result
+
+    def check_cache(self, cache: KVCache) -> None:
+        """Raise OptionError for a cache with which tokens in parts would not give what they give as a whole."""
+        if self.memory_dim is not None:
+            raise OptionError("a cache is for attention to itself; cross-attention is given its whole memory")
+        if self._right > 0:
+            raise OptionError("a cache is for tokens that see earlier ones alone; the configuration wants causal=True")
+        if cache.window is not None and cache.window <= self._left:
+            all_of_them = "all earlier ones" if self._left >= FAR else f"{self._left + 1}, itself included"
+            raise OptionError(
+                f"the cache keeps the last {cache.window} tokens, and by the configuration's window "
+                f"{self.config.window} a token sees {all_of_them}; a cache's window must keep them"
+            )
 
     @property
     def packed(self) -> tuple[PackedLinear, PackedLinear] | None:
@@ -118,14 +151,46 @@ class MultiHeadAttention:
         both = _heads(kv, batch, source.shape[1], 2 * g)
         return _heads(q, batch, length, h), both[:, :g], both[:, g:]
 
+    def _memory_starts(
+        self, starts: NDArray[np.int64] | None, given: ArrayLike | None, length: int
+    ) -> NDArray[np.int64] | None:
+        if given is None:
+            if starts is not None and self.memory_dim is not None:
+                raise OptionError("x is packed by cu_seqlens: pack the memory too, and give memory_cu_seqlens")
+            return None
+        if starts is None or self.memory_dim is None:
+            raise OptionError("memory_cu_seqlens is for cross-attention, beside the cu_seqlens of x")
+        made = starts_of(given, length, "memory_cu_seqlens")
+        if len(made) != len(starts):
+            raise ShapeError(
+                f"cu_seqlens has {len(starts)} numbers and memory_cu_seqlens {len(made)}; each sequence has a memory"
+            )
+        return made
+
     @staticmethod
-    def _positions(given: ArrayLike | None, cu_seqlens: ArrayLike | None, length: int, start: int) -> Any:
+    def _positions(given: ArrayLike | None, starts: NDArray[np.int64] | None, length: int, start: int) -> ArrayLike:
         if given is not None:
             return given
-        if cu_seqlens is None:
+        if starts is None:
             return np.arange(start, start + length)
-        starts = np.asarray(cu_seqlens, dtype=np.int64)
         return np.arange(length) - np.repeat(starts[:-1], np.diff(starts))
+
+
+def _ropes(config: TransformerConfig, rope: RopeConfig) -> tuple[Rope, Rope]:
+    # What turns queries, and what turns keys.
+    factors, n, group = rope.head_factors, config.n_heads, config.n_heads // config.kv_heads
+    if factors is None or (len(factors) == n and group == 1):
+        both = Rope(rope)
+        return both, both
+    if len(factors) != n:
+        raise ShapeError(f"rope.head_factors has {len(factors)} numbers and the attention {n} heads; give one a head")
+    # A score depends on the distance alone where query and key turn alike, and a key head turns but one way.
+    shared = factors[::group]
+    if tuple(factors) != tuple(factor for factor in shared for _ in range(group)):
+        raise OptionError(
+            f"rope.head_factors is {factors}; each {group} query heads share a key head, and must have equal factors"
+        )
+    return Rope(rope), Rope(replace(rope, head_factors=shared))
 
 
 def _heads(rows: Floats, batch: int, length: int, n: int) -> Floats:

@@ -11,31 +11,33 @@ from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take
+from tokkit.nn.checks import whole
 from tokkit.nn.functional import layer_norm, rms_norm
 
 
 class LayerNorm:
-    """Layer norm over the last axis, with weight (dim) and bias (dim, or none)."""
+    """Layer norm over the last axis, with weight (dim) and bias (dim, or none); other shapes are ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-5) -> None:
+        dim = whole("dim", dim, least=0)
         self.weight = take(weights, "weight", (dim,))
         self.bias = take(weights, "bias", (dim,)) if "bias" in weights else None
         self.eps = eps
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-        """Return the norm of x + residual (…, dim)."""
+        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` may be x."""
         return layer_norm(x, self.weight, self.bias, eps=self.eps, residual=residual, out=out)
 
 
 class RMSNorm:
-    """RMS norm over the last axis, with weight (dim)."""
+    """RMS norm over the last axis, with weight (dim); another shape is ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-6) -> None:
-        self.weight = take(weights, "weight", (dim,))
+        self.weight = take(weights, "weight", (whole("dim", dim, least=0),))
         self.eps = eps
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-        """Return the norm of x + residual (…, dim)."""
+        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` may be x."""
         return rms_norm(x, self.weight, eps=self.eps, residual=residual, out=out)
 
 
@@ -48,7 +50,8 @@ class BatchNormState:
 
     @classmethod
     def new(cls, dim: int) -> BatchNormState:
-        """Return mean 0 and variance 1."""
+        """Return mean 0 and variance 1, both (dim); a negative `dim` is OptionError."""
+        dim = whole("dim", dim, least=0)
         return cls(np.zeros(dim, dtype=np.float32), np.ones(dim, dtype=np.float32))
 
 
@@ -56,7 +59,7 @@ class BatchNorm:
     """Batch norm (Ioffe and Szegedy 2015): each column by its mean and variance over all rows.
 
     In training these are the batch's (variance divided by n), and `state` moves towards them by `momentum` (variance
-    divided by n - 1, as torch keeps it); otherwise they are the state's.
+    divided by n - 1, as torch keeps it); otherwise they are the state's. Weights: weight and bias (dim).
 
     >>> norm = BatchNorm({"weight": np.full(1, 0.5), "bias": np.full(1, 0.1)}, dim=1)
     >>> norm(np.array([[7.0], [2], [5], [4]]), training=True).round(4).ravel()
@@ -64,15 +67,24 @@ class BatchNorm:
     """
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        dim = whole("dim", dim, least=0)
         self.weight, self.bias = take(weights, "weight", (dim,)), take(weights, "bias", (dim,))
         self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: ArrayLike, *, state: BatchNormState | None = None, training: bool = False) -> Floats:
-        """Return x (…, dim) normalised; outside training `state` is needed, in training it is updated where given."""
+        """Return x (…, dim) normalised; outside training `state` is needed, in training it is updated where given.
+
+        ShapeError where x or the state is not of `dim` columns, or training has fewer than two rows.
+        """
         made = floats(x, "x")
         dim = self.weight.shape[0]
         if made.ndim < 2 or made.shape[-1] != dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (…, {dim}) with at least two axes")
+        if state is not None and not state.mean.shape == state.variance.shape == (dim,):
+            raise ShapeError(
+                f"x has shape {made.shape}, the state's mean {state.mean.shape} and variance {state.variance.shape}; "
+                f"these must be ({dim},)"
+            )
         if not training:
             if state is None:
                 raise OptionError("batch norm outside training wants the running statistics: state=")

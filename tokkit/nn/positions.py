@@ -12,21 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of, take
 from tokkit.nn.attention import DistanceBias
+from tokkit.nn.checks import real, whole
 
 
 def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:
     """Return PE (…, dim) of positions (…), or of 0 … n - 1 for a number n: sin and cos in turn, of pos / base^(2i/dim).
 
     PE(pos + k) is a rotation of PE(pos) that depends on k alone. An odd `dim` leaves out the last cosine.
-    Source: Vaswani et al. 2017, 3.5.
+    A negative n, a `dim` below 1 and a `base` that is not above 0 are OptionError. Source: Vaswani et al. 2017, 3.5.
 
     >>> sinusoidal([1], 4).round(4)
     array([[0.8415, 0.5403, 0.01  , 1.    ]], dtype=float32)
     """
-    if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
-        raise OptionError(f"dim is a number of at least 1, not {dim!r}")
-    where = np.arange(positions) if isinstance(positions, int) else np.asarray(positions, dtype=np.float64)
-    angles = where[..., None] / base ** (np.arange(0, dim, 2) / dim)
+    dim, base = whole("dim", dim, least=1), real("base", base, above=0)
+    where = np.asarray(_counted(positions))
+    if where.dtype.kind not in "iuf" and where.size:
+        raise TypeError(f"positions is an array of {where.dtype}; give numbers")
+    angles = where.astype(np.float64)[..., None] / base ** (np.arange(0, dim, 2) / dim)
     made = np.empty((*where.shape, dim), dtype=np.float32)
     made[..., 0::2] = np.sin(angles)
     made[..., 1::2] = np.cos(angles[..., : dim // 2])
@@ -34,7 +36,13 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
 
 
 def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
-    """Return x (…, T, D) with position vectors (T, D') added (D' = D) or concatenated (…, T, D + D')."""
+    """Return x (…, T, D) with position vectors (T, D') added (D' = D), or put behind it: (…, T, D + D').
+
+    Positions may have the first axes of x too, or 1 for them: (…, T, D'). ShapeError where they do not fit.
+
+    >>> with_positions(np.zeros((1, 2, 3)), np.ones((2, 1)), how="concatenate").tolist()
+    [[[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]]]
+    """
     made, pe = floats(x, "x"), floats(positions, "positions")
     if how not in ("add", "concatenate"):
         raise OptionError(f"how is 'add' or 'concatenate', not {how!r}")
@@ -46,29 +54,47 @@ def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> F
     ):
         rule = "lengths and sizes" if how == "add" else "lengths"
         raise ShapeError(f"x has shape {made.shape} and positions {pe.shape}; their {rule} must be equal")
+    first, theirs = made.shape[:-2], pe.shape[:-2]
+    if len(theirs) > len(first) or any(
+        n not in (1, m) for n, m in zip(reversed(theirs), reversed(first), strict=False)
+    ):
+        raise ShapeError(
+            f"x has shape {made.shape} and positions {pe.shape}; the first axes of positions are x's, or 1, or none"
+        )
     if how == "add":
         return made + pe
     return np.concatenate([made, np.broadcast_to(pe, (*made.shape[:-1], pe.shape[-1]))], axis=-1)
 
 
 class LearnedPositions:
-    """A table of position vectors (max_positions, dim), looked up by position (Gehring et al. 2017; BERT, GPT-2)."""
+    """A table of position vectors (max_positions, dim), looked up by position (Gehring et al. 2017; BERT, GPT-2).
+
+    `weights` is the table, or a mapping with "weight"; another shape, or none, is ShapeError.
+
+    >>> LearnedPositions(np.eye(3))(2, start=1).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
 
     def __init__(self, weights: Mapping[str, Any] | ArrayLike) -> None:
-        table = weights["weight"] if isinstance(weights, Mapping) else weights
-        self.weight = floats(table, "weight")
+        if isinstance(weights, Mapping) and "weight" not in weights:
+            raise ShapeError("the weights have no 'weight', which would have shape (positions, dim)")
+        self.weight = floats(weights["weight"] if isinstance(weights, Mapping) else weights, "weight")
         if self.weight.ndim != 2:
             raise ShapeError(f"weight has shape {self.weight.shape}; it must be (positions, dim)")
 
     def __call__(self, positions: ArrayLike | int, *, start: int = 0) -> Floats:
-        """Return vectors (…, dim) of positions (…), or of start … start + n - 1 for a number n."""
-        where = np.arange(start, start + positions) if isinstance(positions, int) else ids_of(positions, "positions")
+        """Return vectors (…, dim) of positions (…), or (n, dim) of start … start + n - 1 for a number n.
+
+        A position outside the table is IndexError; a negative n or `start`, OptionError.
+        """
+        start = whole("start", start, least=0)
+        where = ids_of(_counted(positions, start), "positions")
         limit = self.weight.shape[0]
         if where.size and (where.min() < 0 or where.max() >= limit):
-            bad = int(where.max()) if where.max() >= limit else int(where.min())
-            raise IndexError(
-                f"position {bad} is outside a learned table of {limit} positions; shorten the sequence to {limit}"
-            )
+            below = bool(where.min() < 0)
+            bad = int(where.min() if below else where.max())
+            advice = "positions begin at 0" if below else f"shorten the sequence to {limit}"
+            raise IndexError(f"position {bad} is outside a learned table of {limit} positions; {advice}")
         made: Floats = self.weight[where]
         return made
 
@@ -76,14 +102,13 @@ class LearnedPositions:
 def alibi_slopes(n_heads: int) -> Floats:
     """Return the slope of each head (H): 2^(-8i/H) for H a power of two; for others as in the paper's code.
 
-    These take the slopes of the next lower power of two, and then every second one of the next higher.
-    Source: Press, Smith and Lewis 2022, section 3.
+    These take the slopes of the next lower power of two, and then every second one of the next higher. A number of
+    heads below 1 is OptionError. Source: Press, Smith and Lewis 2022, section 3.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
     """
-    if isinstance(n_heads, bool) or not isinstance(n_heads, int) or n_heads < 1:
-        raise OptionError(f"n_heads is a number of at least 1, not {n_heads!r}")
+    n_heads = whole("n_heads", n_heads, least=1)
     lower = 1 << (n_heads.bit_length() - 1)
     slopes = [2.0 ** (-8.0 * i / lower) for i in range(1, lower + 1)]
     slopes += [2.0 ** (-4.0 * i / lower) for i in range(1, 2 * (n_heads - lower), 2)]
@@ -91,10 +116,13 @@ def alibi_slopes(n_heads: int) -> Floats:
 
 
 def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
-    """Return -slope * |i + offset - j| for each head, as a bias by distance: O(T + S) numbers a head.
+    """Return -slope * |i + offset - j| for each head, as a bias by distance: a table (H, T + S - 1), not (H, T, S).
 
-    `offset` is the position of the first query, as in `scaled_dot_product_attention`'s causal_offset.
+    `offset` is the position of the first query, as in `scaled_dot_product_attention`'s causal_offset. Negative numbers
+    of queries or keys are OptionError.
     """
+    n_queries, n_keys = whole("n_queries", n_queries, least=0), whole("n_keys", n_keys, least=0)
+    offset = whole("offset", offset)
     distance = np.arange(-(n_keys - 1), n_queries) + offset if n_keys else np.arange(n_queries) + offset
     return DistanceBias(-alibi_slopes(n_heads)[:, None] * np.abs(distance).astype(np.float32), max(n_keys - 1, 0))
 
@@ -102,14 +130,16 @@ def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> Dist
 def relative_buckets(
     distances: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
 ) -> NDArray[np.int64]:
-    """Return T5's bucket of each distance key - query: one each near by, logarithmically wider ones farther off.
+    """Return T5's bucket (…) of each distance (…) key - query: one each near by, logarithmically wider ones far off.
 
     `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on
-    all share the last bucket. Source: Raffel et al. 2020, 2.1.
+    all share the last bucket. Too few buckets for `max_distance` are OptionError, distances that are no whole numbers
+    TypeError. Source: Raffel et al. 2020, 2.1.
 
     >>> relative_buckets([0, -1, 1, -200]).tolist()
     [0, 1, 17, 15]
     """
+    n_buckets, max_distance = whole("n_buckets", n_buckets, least=1), whole("max_distance", max_distance, least=1)
     distance = ids_of(distances, "distances")
     buckets = np.zeros_like(distance)
     if bidirectional:
@@ -130,7 +160,10 @@ def relative_buckets(
 
 
 class RelativeBias:
-    """T5's learned bias (n_buckets, n_heads) by bucketed distance, as a bias by distance for `attention`."""
+    """T5's learned bias by bucketed distance, as a bias by distance for `attention`.
+
+    Weights: weight (n_buckets, n_heads); another shape is ShapeError. Buckets are those of `relative_buckets`.
+    """
 
     def __init__(
         self,
@@ -141,12 +174,17 @@ class RelativeBias:
         max_distance: int = 128,
         bidirectional: bool = True,
     ) -> None:
-        self.weight = take(weights, "weight", (n_buckets, n_heads))
-        self.n_buckets, self.max_distance, self.bidirectional = n_buckets, max_distance, bidirectional
+        self.n_buckets, n_heads = whole("n_buckets", n_buckets, least=1), whole("n_heads", n_heads, least=1)
+        self.max_distance, self.bidirectional = whole("max_distance", max_distance, least=1), bidirectional
+        self.weight = take(weights, "weight", (self.n_buckets, n_heads))
 
     def __call__(self, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
-        """Return the bias of queries at offset … offset + T - 1 and keys 0 … S - 1."""
-        before = max(n_keys - 1, 0)
+        """Return the bias of T queries at offset … offset + T - 1 and S keys at 0 … S - 1: a table (H, T + S - 1).
+
+        Negative numbers of queries or keys are OptionError.
+        """
+        n_queries, n_keys = whole("n_queries", n_queries, least=0), whole("n_keys", n_keys, least=0)
+        offset, before = whole("offset", offset), max(n_keys - 1, 0)
         query_minus_key = np.arange(-before, n_queries) + offset
         buckets = relative_buckets(
             -query_minus_key,
@@ -155,3 +193,10 @@ class RelativeBias:
             bidirectional=self.bidirectional,
         )
         return DistanceBias(np.ascontiguousarray(self.weight[buckets].T), before)
+
+
+def _counted(positions: ArrayLike | int, start: int = 0) -> ArrayLike:
+    # A number n, be it numpy's, as start … start + n - 1. Arrays without axes are positions, and stay.
+    if isinstance(positions, (int, np.integer, np.bool_)):
+        return np.arange(start, start + whole("a number of positions", positions, least=0))
+    return positions

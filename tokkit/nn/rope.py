@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, output
+from tokkit.nn.checks import real, whole
 
 Doubles = NDArray[np.float64]
 SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn", "llama3")
@@ -35,6 +36,13 @@ class RopeConfig:
     - "llama3": by wavelength, between L / high_freq_factor and L / low_freq_factor (Llama 3.1).
 
     `head_factors`: a number a head by which its positions are divided.
+
+    "dynamic" takes n from the call: its largest position and one. Beyond L tokens this has two effects. Sequences that
+    are packed or batched together all turn by the base of the longest, not by their own. And keys in a cache stay as
+    they were turned when they came, while later tokens turn by a larger base: token by token is not the whole text at
+    once (transformers does the same). Where results must not depend on that, take "ntk", or `Rope` with a `length`.
+
+    A head or a part of it that does not come in pairs is ShapeError, any other number that cannot work OptionError.
     """
 
     head_dim: int
@@ -53,6 +61,7 @@ class RopeConfig:
     head_factors: tuple[float, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
+        self._check_numbers()
         dim = self.head_dim if self.rotary_dim is None else self.rotary_dim
         if dim % 2 or dim < 2 or dim > self.head_dim:
             raise ShapeError(
@@ -60,21 +69,49 @@ class RopeConfig:
             )
         if self.scaling not in SCALINGS:
             raise OptionError(f"scaling is one of {', '.join(SCALINGS)}, not {self.scaling!r}")
-        if not (self.base > 0 and self.factor >= 1 and self.original_length >= 1):
+        fast, slow, low, high = self.beta_fast, self.beta_slow, self.low_freq_factor, self.high_freq_factor
+        if self.scaling == "yarn" and not (self.base > 1 and fast >= slow > 0):
             raise OptionError(
-                f"base {self.base}, factor {self.factor} and original_length {self.original_length}: base must be "
-                "positive, the others at least 1"
+                f"base {self.base}, beta_fast {fast} and beta_slow {slow}: yarn wants a base above 1, and beta_fast of "
+                "at least beta_slow, which is above 0"
             )
-        if self.head_factors is not None and not all(f > 0 for f in self.head_factors):
-            raise OptionError(f"head_factors are positive, not {self.head_factors}")
+        if self.scaling == "ntk-by-parts" and not fast > slow:
+            raise OptionError(f"beta_fast {fast} and beta_slow {slow}: ntk-by-parts wants beta_fast above beta_slow")
+        if self.scaling == "llama3" and not high >= low:
+            raise OptionError(
+                f"low_freq_factor {low} and high_freq_factor {high}: llama3 wants the second to be at least the first"
+            )
+
+    def _check_numbers(self) -> None:
+        # Stored as Python's own: a base of numpy's float32 would make every angle that imprecise.
+        made: dict[str, object] = {
+            name: whole(name, getattr(self, name), least=1) for name in ("head_dim", "original_length")
+        }
+        if self.rotary_dim is not None:
+            made["rotary_dim"] = whole("rotary_dim", self.rotary_dim, least=1)
+        made["base"] = real("base", self.base, above=0)
+        made["factor"] = real("factor", self.factor, least=1)
+        made["exponent"] = real("exponent", self.exponent)
+        for name in ("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"):
+            made[name] = real(name, getattr(self, name), least=0)
+        if self.attention_factor is not None:
+            made["attention_factor"] = real("attention_factor", self.attention_factor, above=0)
+        if self.head_factors is not None:
+            made["head_factors"] = tuple(real("each of head_factors", f, above=0) for f in self.head_factors)
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
 
 def converted_base(base: float, factor: float, dim: int) -> float:
     """Return the base under which the lowest of dim / 2 frequencies is divided by `factor`, and the highest stays.
 
+    `base` and `factor` above 0 and `dim` of at least 2, else OptionError.
+
     >>> round(converted_base(10000.0, 4.0, 128), 1)
     40889.9
     """
+    base, factor = real("base", base, above=0), real("factor", factor, above=0)
+    dim = whole("dim", dim, least=2)
     return base * factor ** (dim / (dim - 2)) if dim > 2 else base * factor
 
 
@@ -84,6 +121,7 @@ def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
     >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
     [1.0, 0.01]
     """
+    length = whole("length", length, least=0)
     dim, s, train = config.rotary_dim or config.head_dim, config.factor, config.original_length
     base, i = config.base, np.arange(0, dim, 2) / dim
     if config.scaling == "ntk":
@@ -126,11 +164,18 @@ def temperature(config: RopeConfig) -> float:
 
 
 def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
-    """Return max(1, log of (position + 1) to the base train_length) (…): what queries far out are multiplied by.
+    """Return max(1, log of (position + 1) to the base train_length) (…) of positions (…): what queries are scaled by.
 
-    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling").
+    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling"). OptionError where a
+    position is below 0, or `train_length` no whole number of at least 2.
+
+    >>> log_n_scale([511, 512 * 512 - 1], 512).tolist()
+    [1.0, 2.0]
     """
+    train_length = whole("train_length", train_length, least=2)
     where = np.asarray(positions, dtype=np.float64)
+    if where.size and not where.min() >= 0:
+        raise OptionError(f"positions are numbers of at least 0, not {where.min()}")
     return np.maximum(1, np.log(where + 1) / math.log(train_length)).astype(np.float32)
 
 
@@ -154,7 +199,7 @@ class Rope:
         """
         where = ids_of(positions, "positions").astype(np.float64)
         if length is None:
-            length = int(where.max()) + 1 if where.size else 0
+            length = max(int(where.max()) + 1, 0) if where.size else 0
         turned = where[..., None] * inverse_frequencies(self.config, length)
         if self.config.head_factors is not None:
             heads = np.asarray(self.config.head_factors, dtype=np.float64)
@@ -165,7 +210,10 @@ class Rope:
     def __call__(
         self, x: ArrayLike, positions: ArrayLike, *, length: int | None = None, out: Floats | None = None
     ) -> Floats:
-        """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T); `out` may be x."""
+        """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T); `out` may be x.
+
+        `length` as in `angles`. Positions may be negative; those of another shape are ShapeError.
+        """
         made = floats(x, "x")
         if made.ndim != 4 or made.shape[3] != self.config.head_dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, H, T, {self.config.head_dim})")

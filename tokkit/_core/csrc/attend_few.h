@@ -81,8 +81,10 @@ static void mask_row(const tk_attention *a, tk_rows *t, size_t row, size_t key, 
         ptrdiff_t at = (ptrdiff_t)j;
         if (h->by_distance) *s += h->by_distance[i - at + a->zero] * TK_LOG2E;
         if (add) {
+            /* A finite number stays one, though its product might not. */
             float more = add[j] * TK_LOG2E;
-            *s = add[j] == -INFINITY ? -INFINITY : *s + (more < -FLT_MAX ? -FLT_MAX : more);
+            if (fabsf(add[j]) <= FLT_MAX) more = fminf(FLT_MAX, fmaxf(-FLT_MAX, more));
+            *s = add[j] == -INFINITY ? -INFINITY : *s + more;
         }
         int seen = at >= low && at <= high && (!allow || allow[j]) && (!h->ignored || !h->ignored[j]) &&
                    (!blocks || blocks[j / a->block]);

@@ -75,7 +75,7 @@ TK_INLINE void value_carefully(const int nv, const tk_attention *a, const float 
 
 TK_INLINE void add_bias(const int nv, const tk_attention *a, const tk_head *h, const tk_tile *t, size_t key, size_t n) {
     const int w = nv * VL;
-    const vf none = v_set1(-INFINITY), by = v_set1(TK_LOG2E), least = v_set1(-FLT_MAX);
+    const vf none = v_set1(-INFINITY), by = v_set1(TK_LOG2E), least = v_set1(-FLT_MAX), most = v_set1(FLT_MAX);
     const float *add = h->add + (ptrdiff_t)t->first * a->add_by.row + (ptrdiff_t)key;
     size_t rows = t->n & ~(size_t)3, fours = n & ~(size_t)3;
     for (size_t l = 0; l < rows; l += 4)
@@ -85,7 +85,9 @@ TK_INLINE void add_bias(const int nv, const tk_attention *a, const tk_head *h, c
         for (size_t j = l < rows ? fours : 0; j < n; j++)
             t->bias[j * w + l] = l < t->n ? add[(ptrdiff_t)l * a->add_by.row + j] : 0;
     for (size_t i = 0; i < n * w; i += VL) {
-        vf bias = v_load(t->bias + i), sum = v_add(v_load(t->s + i), v_max(least, v_mul(bias, by)));
+        /* A finite number stays one, though its product might not. */
+        vf bias = v_load(t->bias + i), more = v_max(least, v_mul(bias, by));
+        vf sum = v_add(v_load(t->s + i), v_select(v_le(bias, most), v_min(most, more), more));
         v_store(t->s + i, v_select(v_eq(bias, none), none, sum));
     }
 }
