@@ -320,5 +320,5 @@ def test_sizes_beyond_any_model_are_refused_at_once(tmp_path: Path) -> None:
 def test_weights_that_8_bits_cannot_hold_are_named(tmp_path: Path) -> None:
     tensors = tensors_of(BERT)
     tensors["bert.encoder.layer.1.output.dense.weight"][0, 0] = np.nan
-    with pytest.raises(OptionError, match=r"must be finite, and those of layers\.1\.feed_forward\.down hold NaN or infinity"):
+    with pytest.raises(OptionError, match=r"those of layers\.1\.feed_forward\.down hold NaN or infinity"):
         pipeline.load(write(tmp_path, BERT, tensors), precision="int8")
