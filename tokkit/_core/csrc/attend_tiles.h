@@ -259,6 +259,10 @@ static void attend_tiles(const tk_attention *a, size_t sequence, size_t kv_head,
         for (size_t g = 0; g < a->group; g++) {
             tk_head h;
             tk_attention_head(a, sequence, kv_head * a->group + g, &h);
+            /* Outputs are stored a quarter of a line at a time, and would wait for memory that nothing has read. */
+            for (size_t r = 0; r < t.n; r++)
+                for (size_t i = 0; i < a->dv; i += 16)
+                    TK_PREFETCH_WRITE(h.out + (ptrdiff_t)(t.first + r) * a->out_by.row + i);
             load_queries(w == VL ? VL : 2 * VL, a, &h, &t);
             if (w == VL) attend_one(a, &h, &t);
             else attend_two(a, &h, &t);

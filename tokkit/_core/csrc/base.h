@@ -15,6 +15,7 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3 };
 #define TK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TK_PREFETCH(p) __builtin_prefetch(p)
+#define TK_PREFETCH_WRITE(p) __builtin_prefetch(p, 1)
 #define TK_PREFETCH_TO(p, cache) __builtin_prefetch(p, 0, cache) /* 3: the first, 2: the second */
 /* Keeps a pointer in a register: gcc may put one of several that advance together into memory or a vector. */
 #define TK_PIN_POINTER(p) __asm__("" : "+r"(p))
@@ -24,6 +25,7 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3 };
 #define TK_LIKELY(x) (x)
 #define TK_UNLIKELY(x) (x)
 #define TK_PREFETCH(p) ((void)(p))
+#define TK_PREFETCH_WRITE(p) ((void)(p))
 #define TK_PREFETCH_TO(p, cache) ((void)(p))
 #define TK_PIN_POINTER(p) ((void)(p))
 #define TK_NOINLINE
