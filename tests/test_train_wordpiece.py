@@ -116,11 +116,18 @@ def theirs(source: Path | list[str], vocab_size: int, **options: Any) -> set[str
 
 
 @pytest.mark.parametrize(("name", "size"), [("english-prose", 8000), ("de", 8000), ("wagahai", 5000)])
-def test_by_frequency_the_pieces_are_those_of_a_run_of_tokenizers(
+def test_by_frequency_the_pieces_are_those_of_runs_of_tokenizers(
     corpora: dict[str, Path], name: str, size: int
 ) -> None:
+    """Its runs differ where pairs are equally frequent, by chance: ours has what all have, and nothing none has."""
     made = set(tokens_of(tokkit.train(corpora[name], model="wordpiece", score="frequency", vocab_size=size)))
-    assert any(made == theirs(corpora[name], size) for _ in range(20))
+    assert len(made) == size
+    runs: list[set[str]] = []
+    for _ in range(20):  # as soon as it holds it would hold with more of them
+        runs.append(theirs(corpora[name], size))
+        if set.intersection(*runs) <= made <= set.union(*runs):
+            return
+    pytest.fail(f"pieces of none: {made - set.union(*runs)}; of all but ours: {set.intersection(*runs) - made}")
 
 
 @pytest.mark.skipif(not LONG, reason="five runs of tokenizers; TOKKIT_LONG=1")
