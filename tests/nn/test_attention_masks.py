@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from reference.attention import attention as naive
 from reference.attention import band
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
 
 sdpa = nn.scaled_dot_product_attention
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 def masks_of(t: int, s: int, heads: int) -> dict[str, tuple[dict[str, Any], Any, Any]]:

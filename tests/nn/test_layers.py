@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nn.stacks import config_of, draw, weights_of
 from reference.rows import bfloat16
 from reference.transformer import stack as naive
 from tokkit import nn
@@ -22,20 +23,6 @@ KINDS: list[dict[str, Any]] = [
     {"activation": "geglu", "hidden_dim": 50, "shared_layers": True, "n_layers": 3},
     {"activation": "silu", "norm": "rms", "n_heads": 1},
 ]
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
-
-
-def config_of(**options: Any) -> nn.TransformerConfig:
-    return nn.TransformerConfig(**{"dim": 32, "n_heads": 4, "n_layers": 2, **options})
-
-
-def weights_of(config: nn.TransformerConfig) -> dict[str, np.ndarray]:
-    made = nn.initial(config.shapes(), seed=7, std=0.2)
-    rng = np.random.default_rng(9)  # biases and norms that are not 0 and 1
-    return {n: w if w.ndim > 1 else w + rng.normal(0, 0.1, w.shape).astype(np.float32) for n, w in made.items()}
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 def config_of(**options: Any) -> nn.TransformerConfig:

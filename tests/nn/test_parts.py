@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 def test_an_embedding_looks_up_rows_and_names_ids_outside() -> None:

@@ -7,15 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from reference.rows import layer_norm, rms_norm, softmax
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
 
 EMPTY = [(0,), (2, 0), (2, 5, 0), (0, 3), (2, 0, 3), (0, 0)]
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 @pytest.mark.parametrize("shape", EMPTY)

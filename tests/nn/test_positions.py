@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from reference.attention import attention as naive
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
@@ -24,10 +25,6 @@ SCALINGS = [
 def encoder(**options: object) -> tuple[nn.Encoder, nn.TransformerConfig]:
     config = nn.TransformerConfig(dim=32, n_heads=4, n_layers=2, **options)
     return nn.Encoder(config, nn.initial(config.shapes(), seed=3, std=0.3)), config
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 def test_without_positions_permuted_tokens_give_permuted_outputs() -> None:

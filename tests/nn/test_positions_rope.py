@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from nn.stacks import draw
 from reference.rows import rotate
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
@@ -29,10 +30,6 @@ CASES = [
     {"scaling": "llama3", "factor": 32.0, "original_length": 1024, "low_freq_factor": 0.5, "high_freq_factor": 2.0},
 ]
 LENGTH = 250
-
-
-def draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
 def between(value: float, low: float, high: float) -> float:

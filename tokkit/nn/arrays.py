@@ -73,6 +73,16 @@ def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
+def added_rows(residual: ArrayLike | None, shape: Sequence[int]) -> Floats | None:
+    """Return what is added to a result (…, m) of that shape as rows (n, m), or None where nothing is."""
+    if residual is None:
+        return None
+    made = floats(residual, "residual")
+    if made.shape != tuple(shape):
+        raise ShapeError(f"residual has shape {made.shape} and what it is added to {tuple(shape)}; they must be equal")
+    return matrix(made, "residual", made.shape[-1])
+
+
 def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Floats:
     """Return `out` once it is seen to be a writable float32 array of that shape, or a new one."""
     shape = tuple(shape)

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit._core.linear import PackedLinear
-from tokkit.errors import ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, matrix, take_all
+from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, matrix, take_all
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.linear import Linear, buffer
 
@@ -39,12 +38,7 @@ class FeedForward:
         """Return (…, dim) for x (…, dim); + residual (…, dim) where given. ShapeError for what does not fit."""
         made, hidden = floats(x, "x"), self.config.hidden
         rows = matrix(made, "x", self.config.dim)
-        more = None
-        if residual is not None:
-            more = floats(residual, "residual")
-            if more.shape != made.shape:
-                raise ShapeError(f"residual has shape {more.shape} and x {made.shape}; they must be equal")
-            more = matrix(more, "residual")
+        more = added_rows(residual, made.shape)
         middle = buffer(len(rows), self._up.shape[0])
         if self._gate is None:
             self._up.rows(rows, middle, self.config.activation)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, matrix, output, rows_of
+from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, matrix, output, rows_of
 from tokkit.nn.checks import whole
 
 ACTIVATIONS = kernels.ACTIVATIONS
@@ -153,12 +153,7 @@ def _norm(
     made, result, to = _rows(x, out)
     by = None if weight is None else _columns(weight, "weight", result.shape)
     offset = None if bias is None else _columns(bias, "bias", result.shape)
-    more = None
-    if residual is not None:
-        more = floats(residual, "residual")
-        if more.shape != result.shape:
-            raise ShapeError(f"x has shape {result.shape} and residual {more.shape}; they must be equal")
-        more = matrix(more, "residual", made.shape[1])
+    more = added_rows(residual, result.shape)
     kernels.norm(made, to, by, offset, eps=eps, centred=centred, residual=more, threads=current_threads())
     return result
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tokkit._core.linear import FUSED, KINDS, PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, full_name, matrix, output, rows_of
+from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, full_name, matrix, output, rows_of
 
 ROW_PAD = 16
 """Floats behind each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
@@ -99,12 +99,7 @@ class Linear:
         if activation not in FUSED:
             raise OptionError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
         result = output(out, (*made.shape[:-1], self.shape[0]))
-        more = None
-        if residual is not None:
-            more = floats(residual, "residual")
-            if more.shape != result.shape:
-                raise ShapeError(f"residual has shape {more.shape}; the result has {result.shape}")
-            more = matrix(more, "residual")
+        more = added_rows(residual, result.shape)
         self.rows(matrix(made, "x"), rows_of(result, self.shape[0]), activation, more)
         return result
 

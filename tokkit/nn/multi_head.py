@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core.attend import FAR
 from tokkit._core.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, floats, starts_of, take_all
+from tokkit.nn.arrays import Floats, added_rows, floats, starts_of, take_all
 from tokkit.nn.attention import DistanceBias, attention, band_of
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.kv_cache import KVCache, Undo
@@ -76,9 +76,7 @@ class MultiHeadAttention:
         if made.ndim != 3 or made.shape[2] != c.dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {c.dim})")
         batch, length = made.shape[:2]
-        more = None if residual is None else floats(residual, "residual")
-        if more is not None and more.shape != made.shape:
-            raise ShapeError(f"residual has shape {more.shape} and x {made.shape}; they must be equal")
+        more = added_rows(residual, made.shape)
         if positions is not None and self._ropes is None:
             raise OptionError("positions are for rope, which this attention does not have; leave them out")
         starts = None if cu_seqlens is None else starts_of(cu_seqlens, length, "cu_seqlens")
@@ -108,8 +106,7 @@ class MultiHeadAttention:
                 return_weights=return_weights, out=heads,
             )  # fmt: skip
             out = np.empty((batch * length, c.dim), dtype=np.float32)
-            flat = None if more is None else more.reshape(batch * length, c.dim)
-            result = self._o.rows(mixed, out, "identity", flat).reshape(batch, length, c.dim)
+            result = self._o.rows(mixed, out, "identity", more).reshape(batch, length, c.dim)
         return (result, found[1]) if return_weights else result
 
     def check_cache(self, cache: KVCache) -> None:
@@ -178,12 +175,10 @@ class MultiHeadAttention:
 
 def _ropes(config: TransformerConfig, rope: RopeConfig) -> tuple[Rope, Rope]:
     # What turns queries, and what turns keys.
-    factors, n, group = rope.head_factors, config.n_heads, config.n_heads // config.kv_heads
-    if factors is None or (len(factors) == n and group == 1):
+    factors, group = rope.head_factors, config.n_heads // config.kv_heads
+    if factors is None or group == 1:
         both = Rope(rope)
         return both, both
-    if len(factors) != n:
-        raise ShapeError(f"rope.head_factors has {len(factors)} numbers and the attention {n} heads; give one a head")
     # A score depends on the distance alone where query and key turn alike, and a key head turns but one way.
     shared = factors[::group]
     if tuple(factors) != tuple(factor for factor in shared for _ in range(group)):
