@@ -144,8 +144,8 @@ TK_INLINE void norm_turn(const tk_row_work *w, size_t r, const int rows, size_t 
 #pragma GCC unroll 2
     for (int k = 0; k < rows; k++) n[k] = begin_norm(w, r + (size_t)k, centred, stream, room[k]);
     const size_t next = r + 4 <= to ? r + 2 : r;
-    const float *x = stream ? w->x + (ptrdiff_t)next * w->x_step : NULL;
-    const float *other = stream ? w->other + (ptrdiff_t)next * w->other_step : NULL;
+    const float *x = w->x + (ptrdiff_t)next * w->x_step;
+    const float *other = w->other ? w->other + (ptrdiff_t)next * w->other_step : x; /* its step is 0 then */
 #pragma GCC unroll 2
     for (int k = 0; k < rows; k++) scale_norm(w, &n[k], centred, stream, x + k * w->x_step);
 #pragma GCC unroll 2
