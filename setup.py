@@ -38,7 +38,8 @@ def flags() -> tuple[list[str], list[str]]:
 
 def headers(folder: str, *endings: str) -> list[str]:
     """Return what is compiled anew once it changes."""
-    return [folder + name for name in sorted(os.listdir(folder)) if name.endswith(endings)]
+    found = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
+    return sorted(name.replace(os.sep, "/") for name in found if name.endswith(endings))
 
 
 def library() -> tuple[str, dict[str, object]]:

@@ -22,7 +22,7 @@ from tokkit._core import text
 from tokkit._core.stages import clock_hertz, scan_seconds
 from tokkit.cli.stages import LIMIT
 from tokkit.pretokenizers import patterns, regex_split
-from tokkit.pretokenizers.pattern import compile_pattern
+from tokkit.unicode_regex.compile import compile_pattern
 
 PARTS = ("split", "encode")
 CORPORA = ("english-prose", "english-technical", "code", "de", "zh", "ja", "ko", corpora.BUNDLED)

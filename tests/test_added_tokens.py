@@ -14,7 +14,7 @@ from reference.added_tokens import cut as naive
 from strategies import adversarial
 from tokkit._core.added import AddedMatcher
 from tokkit._core.aligned import AlignedText
-from tokkit._core.pretokenize import kinds_of
+from tokkit._core.staged import kinds_of
 from tokkit._core.text import isas
 from tokkit.added_tokens import AddedTokens
 from tokkit.definition import AddedToken

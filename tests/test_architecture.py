@@ -15,10 +15,11 @@ PUBLIC = "(tokkit itself)"
 TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
-3 engine batch_parts bert_engine interpreter assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
-3 continuing costs registry subwords sentencepiece_engine segmentations
+3 engines batch_parts assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
+3 continuing costs registry subwords segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
-1 definition length_rules sentencepiece_model added_tokens encoding columns alignment matching vocab errors version lazy
+1 definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy
+1 atoms unicode_regex
 1 threads
 0 _core
 """
@@ -108,9 +109,9 @@ def sources(*suffixes: str) -> list[Path]:
 @pytest.mark.parametrize(
     ("path", "source", "wrong"),
     [
-        ("tokkit/vocab.py", "from tokkit.engine import compile", True),
+        ("tokkit/vocab.py", "from tokkit.engines.engine import compile", True),
         ("tokkit/vocab.py", "def f():\n    import tokkit.tokenizer", True),
-        ("tokkit/vocab.py", "from tokkit import engine", True),
+        ("tokkit/vocab.py", "from tokkit import engines", True),
         ("tokkit/vocab.py", "from . import errors", False),
         ("tokkit/vocab.py", "from .formats.tiktoken import read", True),
         ("tokkit/vocab.py", "import importlib\nimportlib.import_module('tokkit.cli')", True),

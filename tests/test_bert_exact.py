@@ -20,9 +20,8 @@ from conftest import LONG, slice_of
 from newer_characters import NEWER, known
 from pipelines import Json, padding, truncation
 from strategies import CONTEXTS, adversarial, documents
-from tokkit._core import bert
+from tokkit._core import plan
 from tokkit._core.text import isas
-from tokkit.bert_engine import BertEngine
 
 pytest.importorskip("tokenizers")
 NAMES = ("bert-base-uncased", "bert-base-chinese", "bert-base-multilingual-cased")
@@ -57,7 +56,7 @@ def both(made: Json) -> Both:
 
 def engine_and_rival(made: Json, **changed: Any) -> Both:
     found = Both(copy.copy(made) | changed)
-    assert isinstance(found.ours._engine, BertEngine)
+    assert found.ours._engine.encoder is not None
     return found
 
 
@@ -75,14 +74,14 @@ def test_seeded_texts_give_the_encodings_of_tokenizers(both: Both) -> None:
 
 @pytest.mark.parametrize("isa", [name for name in isas() if name != "neon"])
 def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str, Path], isa: str) -> None:
-    bert.use_isa(isa)
+    plan.use_isa(isa)
     try:
         for path in corpora.values():
             text = slice_of(path, 30_000)[: 1_000_000 if isa == isas()[-1] else 100_000]
             for start in range(0, len(text), 2000):
                 both.encodings(known(text[start : start + 2000]))
     finally:
-        bert.use_isa(None)
+        plan.use_isa(None)
 
 
 def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Both) -> None:

@@ -117,7 +117,7 @@ def test_a_batch_gives_the_same_arrays_every_time(tok: tokkit.Tokenizer) -> None
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads for texts of any length."""
-    from tokkit import engine
+    from tokkit.engines import engine
 
     monkeypatch.setattr(engine, "CHARACTERS_A_THREAD", 1000)
 

@@ -57,7 +57,7 @@ class Ways:
                 made = tokkit.Tokenizer(Definition(vocab, BPE(), Split(pattern), {SPECIAL: self.special_id}))
             assert made.split_engine == tier
             self.tiers[tier] = made
-        self.encoder = self.tiers["scanner"]._engine._encoder
+        self.encoder = self.tiers["scanner"]._engine._core
         # Else no piece is ever cut at a safe boundary, and half of what is tested here is not there.
         assert self.encoder.unreachable == 0
 
@@ -168,7 +168,7 @@ def test_megabytes_of_adversarial_text_give_tiktokens_ids(
     load_shared: Callable[[str], tokkit.Tokenizer], load_tiktoken: Callable[[str], tiktoken.Encoding], name: str
 ) -> None:
     ours, theirs = load_shared(name), load_tiktoken(name)
-    encoder = ours._engine._encoder
+    encoder = ours._engine._core
     done, seed = 0, 0
     while done < (50_000_000 if LONG else 300_000):  # bytes, for each of four vocabularies
         text = adversarial(seed, 100_000)

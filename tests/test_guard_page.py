@@ -25,14 +25,22 @@ from tokkit._core.pattern import SplitPattern
 from tokkit._core.text import isas, scan, to_utf8
 from tokkit.definition import BPE
 from tokkit.models import bpe
-from tokkit.pretokenizers import pattern_automaton, pattern_syntax, pattern_tables, patterns
+from tokkit.pretokenizers import patterns
+from tokkit.unicode_regex import automaton as automata
+from tokkit.unicode_regex import syntax
+from tokkit.unicode_regex import tables as pattern_tables
 from tokkit.vocab import Vocab
 from vocabularies import ALPHABETS, grown
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
     *("isa", "dfa", "large_memory", "word_cache"),
-    *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512", "encode")),
+    *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512")),
+    *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "stages")),
+    *(f"split/cut_units{isa}" for isa in ("", "_avx2", "_avx512")),
+    *("aligned", "added", "added_trie", "added_avx2", "added_avx512", "char_kinds", "charsmap", "graphemes"),
+    *("model", "model_cuts", "pretokenize", "pretokenize_rewrite", "token_trie", "token_index", "unit_cache"),
+    *(f"normalize_{part}" for part in ("forms", "characters", "pieces", "precompiled")),
     *(name + isa for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")),
     "scan_neon",
 )
@@ -109,7 +117,7 @@ def automaton(pattern: str) -> tuple[SplitPattern, bytes]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pattern_tables, "SplitPattern", keep)
-        built = pattern_automaton.build(pattern_syntax.parse(pattern))
+        built = automata.build(syntax.parse(pattern))
         (next_, action, index, blocks), options = pattern_tables.tables(built, keep_unmatched=False)
     rows, classes = next_.shape
     head = numbers(rows, classes, *(options[name] * classes for name in ("start", "gap", "unsure")))

@@ -19,9 +19,9 @@ import pytest
 
 from conftest import LONG, ROOT
 from strategies import adversarial
-from tokkit._core import normalize, pretokenize
 from tokkit._core.added import AddedMatcher
 from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import FORMS, Stages
 from tokkit._core.text import isas
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
@@ -37,25 +37,14 @@ LENGTHS = range(140) if LONG else (*range(24), 31, 32, 33, 47, 48, 63, 64, 65, 1
 
 def stages() -> list[Callable[[AlignedText], None]]:
     """What the driver runs on a text, in its order, by the Python interface."""
-    forms = sorted(normalize.FORMS, key=lambda name: normalize.FORMS[name])
-    every = [lambda text, name=name: normalize.form(text, name) for name in forms]
-    every += [normalize.lowercase, normalize.strip_accents, normalize.nmt, normalize.byte_level]
-    for rest in (True, False):
-        every.append(lambda text, rest=rest: normalize.bert(text, clean=True, chinese=True, strip=rest, lower=rest))
-    return [
-        *every,
-        lambda text: normalize.prepend(text, "▁".encode()),
-        lambda text: normalize.strip(text, left=True, right=True),
-        lambda text: normalize.replace(text, b" ", "▁".encode()),
-        lambda text: normalize.replace(text, b"a", b" ", 2),
-        pretokenize.split_words,
-        pretokenize.split_bert,
-        pretokenize.split_scripts,
-        lambda text: pretokenize.split_fixed(text, 3),
-        pretokenize.prefix_space,
-        pretokenize.byte_symbols,
-        lambda text: pretokenize.metaspace(text, "▁", 0),
-    ]
+    every: list[tuple[object, ...]] = [("form", name) for name in sorted(FORMS, key=lambda name: FORMS[name])]
+    every += [("lowercase",), ("strip_accents",), ("nmt",), ("byte_level",)]
+    every += [("bert", True, True, rest, rest) for rest in (True, False)]
+    every += [("prepend", "▁".encode()), ("strip", True, True)]
+    every += [("replace", b" ", "▁".encode()), ("replace", b"a", b" ", 2)]
+    every += [("split_words",), ("split_bert",), ("split_scripts",), ("split_fixed", 3), ("prefix_space",)]
+    every += [("byte_symbols",), ("metaspace", "▁", 0)]
+    return [Stages([stage]).run for stage in every]
 
 
 def matcher(isa: str) -> AddedMatcher:

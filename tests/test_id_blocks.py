@@ -11,7 +11,7 @@ import pytest
 import tokkit
 from strategies import adversarial
 from tokkit._core.id_blocks import KEPT_BYTES
-from tokkit.engine import Engine
+from tokkit.engines.byte_level import ByteLevelEngine
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_an_array_may_be_changed_and_outlives_its_tokenizer() -> None:
 
 
 def test_memory_that_comes_back_is_bounded_and_used_again(tok: tokkit.Tokenizer) -> None:
-    encoder = Engine(tok.definition).encoder
+    encoder = ByteLevelEngine(tok.definition).encoder
     assert encoder is not None
     text = adversarial(9, 60_000)
     encoder.encode_array(text)

@@ -12,9 +12,10 @@ import tokkit
 from strategies import adversarial, documents
 from tokkit.definition import AddedToken, Definition
 from tokkit.encoding import Encoding
-from tokkit.engine import Engine, engine_of
+from tokkit.engines.byte_level import ByteLevelEngine
+from tokkit.engines.engine import engine_of
+from tokkit.engines.interpreter import Interpreter
 from tokkit.formats import byte_symbols
-from tokkit.interpreter import Interpreter
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.unicode import NFC
@@ -71,7 +72,7 @@ def texts() -> list[str]:
     return [*found, *documents(733, 150), *(adversarial(seed, 2000) for seed in range(6))]
 
 
-def compare(one: Engine | Interpreter, other: Engine | Interpreter) -> None:
+def compare(one: ByteLevelEngine | Interpreter, other: ByteLevelEngine | Interpreter) -> None:
     """Assert that two give equal ids, offsets, words and counts for every text.
 
     Offsets are those of characters: the spans of tokens over bytes part a character, those of symbols share it.
@@ -96,7 +97,7 @@ def test_the_engine_over_bytes_and_the_components_find_the_same(
     made = make_tokenizer("merges", cut, keep_unmatched=True).definition
     made = with_added(replace(made, model=tokkit.BPE(made.model.merges, whole_piece)), ADDED)
     engine, components = engine_of(made), engine_of(as_components(made))
-    assert isinstance(engine, Engine)
+    assert isinstance(engine, ByteLevelEngine)
     assert components.split_engine == "components"
     compare(engine, components)
 
@@ -106,25 +107,26 @@ def test_bytes_behind_components_are_those_of_components_alone(make_tokenizer: M
     made = with_added(make_tokenizer("merges", "cl100k", keep_unmatched=True).definition, CONDITIONS)
     made = replace(made, normalizer=normalizer)
     mixed, components = engine_of(made), engine_of(as_components(made))
-    assert isinstance(mixed, Interpreter)
-    assert mixed.split_engine != "components"
+    assert isinstance(mixed, ByteLevelEngine)
+    assert mixed.in_stages
+    compare(mixed, Interpreter(made))
     compare(mixed, components)
 
 
 def test_an_interpreter_of_what_the_engine_runs_finds_the_same(make_tokenizer: Make) -> None:
     for kind in ("rank", "merges"):
         made = with_added(make_tokenizer(kind, "o200k").definition, ADDED)
-        compare(Engine(made), Interpreter(made))
+        compare(ByteLevelEngine(made), Interpreter(made))
 
 
 def test_batches_are_the_texts_one_by_one(make_tokenizer: Make) -> None:
     made = with_added(make_tokenizer("merges", "gpt2", keep_unmatched=True).definition, ADDED)
     chosen = texts()
-    wanted = Engine(made).encode_batch(chosen, "all", 2)
-    for engine in (Interpreter(made), engine_of(as_components(made))):
-        ids, offsets = engine.encode_batch(chosen, "all", 2)
-        assert np.array_equal(ids, wanted[0])
-        assert np.array_equal(offsets, wanted[1])
+    wanted = ByteLevelEngine(made).encode_batch(chosen, "all", 2)
+    ids, offsets = engine_of(as_components(made)).encode_batch(chosen, "all", 2)
+    assert np.array_equal(ids, wanted[0])
+    assert np.array_equal(offsets, wanted[1])
+    assert np.array_equal(ids, np.concatenate([Interpreter(made).encode_array(text, "all") for text in chosen]))
 
 
 def test_both_decode_to_the_same_text(make_tokenizer: Make) -> None:

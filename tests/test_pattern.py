@@ -19,11 +19,11 @@ from reference.stretches import stretches
 from strategies import CONTEXTS, adversarial, code_points_in_context, texts
 from tokkit._core.pattern import SplitPattern
 from tokkit._core.text import scan
-from tokkit.pretokenizers import code_points
-from tokkit.pretokenizers.code_points import CATEGORIES, CodePoints
-from tokkit.pretokenizers.pattern import compile_pattern
-from tokkit.pretokenizers.pattern_tree import NotRegular
 from tokkit.pretokenizers.patterns import SCANNERS
+from tokkit.unicode_regex import code_points
+from tokkit.unicode_regex.code_points import CATEGORIES, CodePoints
+from tokkit.unicode_regex.compile import compile_pattern
+from tokkit.unicode_regex.tree import NotRegular
 
 RANDOM_PATTERNS = 2000 if LONG else 250
 TEXTS_EACH = 12

@@ -12,10 +12,10 @@ import pytest
 
 from reference.sentencepiece_viterbi import scores
 from sentencepiece_models import by_chance, strings, text_by_chance, trained
+from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import OptionError
 from tokkit.formats.sentencepiece import read_model
 from tokkit.segmentations import Segmentations
-from tokkit.sentencepiece_engine import encoder_of
 from tokkit.sentencepiece_model import SentencePieceModel
 
 

@@ -18,9 +18,9 @@ from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trai
 from tokkit._core import sp_engine
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
+from tokkit.engines.sentencepiece import cut_at_spaces, encoder_of
 from tokkit.errors import VocabError
 from tokkit.formats.sentencepiece import read_model, write_model
-from tokkit.sentencepiece_engine import cut_at_spaces, encoder_of
 from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
 from tokkit.vocab import Vocab
 
@@ -50,7 +50,7 @@ def processor(blob: bytes) -> Any:
 def with_cache(model: SentencePieceModel, units: int) -> SentencePieceEncoder:
     """The engine of a model with a cache of its own size."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tokkit.sentencepiece_engine.CACHE_UNITS", units)
+        patch.setattr("tokkit.engines.sentencepiece.CACHE_UNITS", units)
         made = encoder_of(model)
     assert isinstance(made, SentencePieceEncoder)
     return made
@@ -207,7 +207,7 @@ def test_a_long_text_has_the_same_ids_with_any_number_of_threads(
     name: str, shared: Path, corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models that cannot be cut for sure encode it as one."""
-    monkeypatch.setattr("tokkit.sentencepiece_engine.PART", 500)
+    monkeypatch.setattr("tokkit.engines.sentencepiece.PART", 500)
     tokenizer = tokkit.load(shared / "vocabs" / MODELS[name])
     text = "".join(slice_of(corpora[c], 30_000) for c in ("english-prose", "ja", "english-technical"))
     for long in (text, "  " + text + " x  ", text.replace("e ", "<s> "), "a b" * 3000, text.encode()):

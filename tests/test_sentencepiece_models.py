@@ -14,9 +14,9 @@ import tokkit
 from conftest import SHARED
 from reference.sentencepiece import Twin
 from sentencepiece_zoo import NAMES, model, sentencepiece, texts
+from tokkit.engines.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError, SpecialTokenError, VocabError
 from tokkit.formats import sentencepiece as model_file
-from tokkit.sentencepiece_engine import SentencePieceEngine
 from tokkit.sentencepiece_model import NORMAL, UNUSED, SentencePieceModel, definition_of
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab

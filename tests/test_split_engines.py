@@ -164,7 +164,7 @@ def test_what_regex_refuses_is_never_compiled() -> None:
 
 def test_usual_patterns_are_compiled_without_importing_regex() -> None:
     code = (
-        "import sys; from tokkit.pretokenizers.pattern import compile_pattern as c\n"
+        "import sys; from tokkit.unicode_regex.compile import compile_pattern as c\n"
         r"for p in (r'\w+|[^\w\s]+', r'(?i:[a-z]+)|\p{Lu}|\s+(?!\S)', r'\d{1,3}$'): c(p, keep_unmatched=False)"
         "\nassert 'regex' not in sys.modules"
     )

@@ -15,13 +15,13 @@ from conftest import LONG, SPECIALS
 from reference import split, split_points
 from strategies import MAKERS, adversarial, documents, texts
 from tokkit._core.batch import split_points as of_core
-from tokkit._core.special import SpecialMatcher
+from tokkit.engines.special_tokens import finder_of
 from tokkit.pretokenizers import patterns
 
 if TYPE_CHECKING:
     import tokkit
 
-MATCHER = SpecialMatcher({token.encode(): id_ for token, id_ in SPECIALS.items()})
+FINDER = finder_of(SPECIALS)
 # Few characters, so that each pair and triple of kinds comes soon.
 KINDS = "aAé中⺀〇カ・\u3040\x01ʰ1²\u0301'’.!/ \t\u3000\n\rs\u017fЖ🙂\ue000"
 
@@ -62,27 +62,27 @@ def test_no_split_point_lies_in_the_text_of_a_special_token() -> None:
     for _ in range(2000):
         text = "".join(rng.choices(pieces, k=rng.randint(1, 6)))
         wanted = split_points.split_points(text, SPECIALS)
-        assert of_core(text, MATCHER).tolist() == wanted
-        assert of_core(text + "🙂", MATCHER).tolist()[: len(wanted)] == wanted
-        assert len(of_core(text.encode(), MATCHER)) == len(wanted)
+        assert of_core(text, finder=FINDER).tolist() == wanted
+        assert of_core(text + "🙂", finder=FINDER).tolist()[: len(wanted)] == wanted
+        assert len(of_core(text.encode(), finder=FINDER)) == len(wanted)
 
 
 def test_special_tokens_with_spaces_in_them_are_never_cut(make_tokenizer: Callable[..., tokkit.Tokenizer]) -> None:
     specials = {"a b": 2000, "b a": 2001, " .": 2002, "a b a b a": 2003}
     tok = make_tokenizer("rank", "cl100k", specials)
-    matcher = SpecialMatcher({token.encode(): id_ for token, id_ in specials.items()})
+    finder = finder_of(specials)
     rng = random.Random(821)
     for _ in range(1000):
         text = "".join(rng.choices(["a", "b", " ", " ", ".", "c "], k=rng.randint(2, 14)))
-        bounds = [0, *of_core(text, matcher).tolist(), len(text)]
+        bounds = [0, *of_core(text, finder=finder).tolist(), len(text)]
         parts = [tok.encode(text[a:b], special="all") for a, b in itertools.pairwise(bounds)]
         assert [id_ for part in parts for id_ in part] == tok.encode(text, special="all"), text
 
 
 def test_a_special_token_that_is_very_long_leaves_text_uncut_rather_than_wrong() -> None:
-    long = SpecialMatcher({b"x " * 200: 0})
-    assert of_core("a b c", long).tolist() == []
-    assert of_core("a b c", SpecialMatcher({b"x " * 100: 0})).tolist() == [1, 3]
+    long = finder_of({"x " * 200: 0})
+    assert of_core("a b c", finder=long).tolist() == []
+    assert of_core("a b c", finder=finder_of({"x " * 100: 0})).tolist() == [1, 3]
 
 
 def test_surrogates_are_never_parted() -> None:

@@ -10,16 +10,16 @@ from strategies import adversarial
 from tokkit._core.stages import STAGES, StageTimer, clock_hertz, scan_seconds
 from tokkit._core.text import isa, isas, scan
 from tokkit.cli import stages
-from tokkit.engine import Engine
+from tokkit.engines.byte_level import ByteLevelEngine
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
-from tokkit.pretokenizers.pattern import compile_pattern
+from tokkit.unicode_regex.compile import compile_pattern
 
 PATTERNS = ("cl100k", "gpt2", r"\p{L}+|\p{N}", r"[a-z]+| [a-z]+")
 
 
 def timer_of(tok: tokkit.Tokenizer, texts: list[str]) -> StageTimer:
-    encoder = Engine(tok.definition).encoder
+    encoder = ByteLevelEngine(tok.definition).encoder
     assert encoder is not None
     return StageTimer(encoder, texts)
 
@@ -81,7 +81,7 @@ def test_an_unknown_stage_or_isa_is_an_error_that_leaves_all_as_it_was(make_toke
 
 
 def test_texts_that_are_not_utf8_are_refused(make_tokenizer) -> None:
-    encoder = Engine(make_tokenizer("rank", "cl100k").definition).encoder
+    encoder = ByteLevelEngine(make_tokenizer("rank", "cl100k").definition).encoder
     assert encoder is not None
     with pytest.raises(ValueError, match="not UTF-8"):
         StageTimer(encoder, [b"\xff"])
@@ -97,7 +97,7 @@ def test_no_figures_where_the_regex_package_cuts(make_tokenizer) -> None:
     pattern = r"\bx|(?s:.)"
     assert choose(pattern, keep_unmatched=False).engine == "regex"
     tok = make_tokenizer("rank", pattern)
-    assert Engine(tok.definition).encoder is None
+    assert ByteLevelEngine(tok.definition).encoder is None
     found = stages.measured(tok.definition, [b"xx"], 1)
     assert found["isas"] == []
     assert "regex" in stages.title(found)

@@ -228,7 +228,7 @@ def test_units_of_dense_corpora_end_where_ids_end(
     load_shared: Callable[[str], tokkit.Tokenizer], corpora: dict[str, object], corpus: str, name: str, isa: str
 ) -> None:
     text = slice_of(corpora[corpus], 200_000)
-    encoder = load_shared(name)._engine._encoder
+    encoder = load_shared(name)._engine._core
     tok = load_shared(name)
     ends, utf8 = encoder.units(text, isa), to_utf8(text, isa)
     ids = encoder.encode_pieces(utf8, encoder.units(text, "scalar"))

@@ -22,7 +22,8 @@ from tokkit.postprocessors.trimming import Spaces
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engine import AnyEngine, Special
+    from tokkit.engines.engine import Engine
+    from tokkit.engines.special_tokens import Special
 
 Own = Literal["own"]
 """The truncation or padding that the tokenizer's file states."""
@@ -33,7 +34,7 @@ Words = Sequence["Text"]
 class Assembler:
     """Makes encodings of one definition's texts."""
 
-    def __init__(self, definition: Definition, engine: AnyEngine) -> None:
+    def __init__(self, definition: Definition, engine: Engine) -> None:
         self._definition, self._engine = definition, engine
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
 

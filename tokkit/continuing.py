@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit._core.blocks import block_end
 from tokkit._core.text import to_utf8
-from tokkit.engine import AnyEngine, Engine, Special
+from tokkit.engines.byte_level import ByteLevelEngine
+from tokkit.engines.engine import Engine
+from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -47,27 +48,32 @@ class EncodeStream:
     ([257], [], [259, 81])
     """
 
-    def __init__(self, engine: AnyEngine, special: Special) -> None:
+    def __init__(self, engine: Engine, special: Special) -> None:
         self._engine = engine
         self._special = special if isinstance(special, str) else frozenset(special)
-        self._matcher = engine.matcher("all" if special == "raise" else self._special)
+        engine.last_cut(b"", 0, self._special)  # which says whether the policy is one
         self._held = bytearray()
+        self._continues = False
 
     def feed(self, text: Text) -> list[int]:
         """Take more text (bytes may end inside a character); return the ids that nothing to come can change."""
         held = self._held + (text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text))
-        end = block_end(held, len(held), self._matcher) if self._engine.cuts else 0
-        ids = self._engine.encode(bytes(held[:end]), self._special) if end else []
-        self._held = held[end:]  # an error above leaves the stream as it was
+        end = self._engine.last_cut(held, len(held), self._special)
+        if not end:
+            self._held = held
+            return []
+        ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
+        self._held, self._continues = held[end:], True  # an error above leaves the stream as it was
         return ids
 
     def flush(self) -> list[int]:
         """Return the ids of what is held back, and begin anew."""
-        held, self._held = bytes(self._held), bytearray()
-        return self._engine.encode(held, self._special)
+        held, continues = bytes(self._held), self._continues
+        self._held, self._continues = bytearray(), False
+        return self._engine.encode_part(held, self._special, continues=continues, goes_on=False)
 
 
-def truncated(tok: Tokenizer, engine: AnyEngine, text: Text, n: int, special: Special) -> tuple[str, int]:
+def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Special) -> tuple[str, int]:
     """Return what `Tokenizer.truncate` does."""
     if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
         raise OptionError(f"n is {n!r}; it must be an int of at least 0")
@@ -91,7 +97,7 @@ def truncated(tok: Tokenizer, engine: AnyEngine, text: Text, n: int, special: Sp
 class Completions:
     """Finds what the end of a text may become, of one byte-level engine: the same sets as tiktoken's."""
 
-    def __init__(self, engine: Engine, vocab: Vocab, added: Collection[int]) -> None:
+    def __init__(self, engine: ByteLevelEngine, vocab: Vocab, added: Collection[int]) -> None:
         """`added` are the ids of the vocabulary that are added tokens, and not the model's own."""
         self._engine, self._vocab, self._added = engine, vocab, frozenset(added)
         own = sorted((token, id_) for token, id_ in vocab.items() if id_ not in self._added)
@@ -119,12 +125,12 @@ class Completions:
     def _encode(self, utf8: bytes, special: Special) -> tuple[list[int], int]:
         """Return the ids of a text, and how many its last piece has: none where an added token is at its end."""
         engine = self._engine
-        at = block_end(utf8, len(utf8), engine.matcher("all" if special == "raise" else special)) if engine.cuts else 0
+        at = engine.last_cut(utf8, len(utf8), special)
         first = engine.encode(utf8[:at], special) if at else []
         _, last, _, words = engine.aligned(utf8[at:], special)
         if not len(last) or int(last[-1]) in self._added:
             return first + last.tolist(), 0
-        numbers = words()
+        numbers = words() if callable(words) else words
         return first + last.tolist(), int(np.count_nonzero(numbers == numbers[-1]))
 
     def _is_space(self, id_: int) -> bool:
@@ -154,7 +160,7 @@ class Completions:
         if broken:
             # What is no text is one piece, whatever the pattern.
             ends = np.cumsum([len(text) for text in broken], dtype=np.int64)
-            ids = self._engine.merge_apart(b"".join(broken), ends)
+            ids = self._engine.merge_only(b"".join(broken), ends)
             after = np.searchsorted(np.cumsum(self._lengths[ids]), ends, side="left") + 1
             yield from self._cut(ids, np.append(0, after), len(rest))
 
@@ -174,11 +180,11 @@ class Completions:
         last = text[-1].encode()
         if len(rest) > len(last) and text[-1] in WHITE_SPACE:
             ends = np.array([len(rest) - len(last), len(rest)], dtype=np.int64)
-            yield tuple(self._engine.merge_apart(rest, ends).tolist())
+            yield tuple(self._engine.merge_only(rest, ends).tolist())
 
 
-def completions_of(definition: Definition, engine: AnyEngine) -> Completions:
+def completions_of(definition: Definition, engine: Engine) -> Completions:
     """Return what finds completions; OptionError for a tokenizer that is not all byte-level BPE."""
-    if not isinstance(engine, Engine):
+    if not isinstance(engine, ByteLevelEngine) or engine.in_stages:
         raise OptionError("completions are found for byte-level BPE alone, and not in a pipeline of components")
     return Completions(engine, definition.vocab, definition.added_ids.values())

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engine import AnyEngine
+from tokkit.engines.engine import Engine
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import sentencepiece
 from tokkit.pretokenizers import patterns
 from tokkit.sentencepiece_model import SentencePieceModel
 
 
-def fingerprint(definition: Definition, engine: AnyEngine) -> str:
+def fingerprint(definition: Definition, engine: Engine) -> str:
     """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
     digest = hashlib.sha256()
     vocab, model, split = definition.vocab, _whole(definition), definition.pretokenizer

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.sp_lattice import Lattice, Text
+from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import OptionError
-from tokkit.sentencepiece_engine import encoder_of
 from tokkit.sentencepiece_model import SentencePieceModel
 
 Ids = NDArray[np.uint32]

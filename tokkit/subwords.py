@@ -18,7 +18,7 @@ from tokkit.errors import OptionError
 from tokkit.models.char_bpe import CharBPE
 
 if TYPE_CHECKING:
-    from tokkit.engine import Special
+    from tokkit.engines.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 MOST_WORDS = 1 << 18

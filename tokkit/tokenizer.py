@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tokkit import formats
 from tokkit.decoding import Stream, decoding_of
 from tokkit.definition import Definition
-from tokkit.engine import Engine, Special, engine_of
+from tokkit.engines.engine import engine_of
+from tokkit.engines.special_tokens import Special
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
 
@@ -171,14 +172,11 @@ class Tokenizer:
     @property
     def in_stages(self) -> bool:
         """Whether there are stages before the model that change text, and not one engine over bytes."""
-        return not isinstance(self._engine, Engine)
+        return self._engine.in_stages
 
     def stages(self, text: Text, *, special: Special = "text") -> Iterator[tuple[str, AlignedText]]:
         """Yield the name of each stage before the model, and the text behind it: the same object, changed on."""
-        from tokkit.interpreter import Interpreter
-
-        engine = Interpreter(self._definition) if isinstance(self._engine, Engine) else self._engine
-        return engine.stages(text, special)
+        return self._engine.stages(text, special)
 
     @functools.cached_property
     def _assembler(self) -> Assembler:

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpe_encode.h"
+#include "encode/plan.h"
 #include "isa.h"
 #include "utf8.h"
 
@@ -103,7 +103,7 @@ static void scan_guarded(const tk_split *split, const zone *z, const uint8_t *te
     free(roomy);
 }
 
-static void encode_guarded(tk_bpe *model, tk_worker *w, const tk_split *split, const zone *z, const uint8_t *text,
+static void encode_guarded(const tk_plan *plan, tk_worker *w, const zone *z, const uint8_t *text,
                            size_t n) {
     for (int at_end = 0; at_end < 2; at_end++)
         for (int isa = 0; isa < TK_ISAS; isa++) {
@@ -111,7 +111,7 @@ static void encode_guarded(tk_bpe *model, tk_worker *w, const tk_split *split, c
             if (!tk_isa_supported(isa)) continue;
             tk_isa_use(isa);
             w->n_ids = 0;
-            if (tk_encode(model, w, split, place(z, text, n, at_end), n, &at, n) != TK_OK) stop("no memory", 0, n);
+            if (tk_encode(plan, w, NULL, place(z, text, n, at_end), n, &at, n) != TK_OK) stop("no memory", 0, n);
             answer(w->ids, w->n_ids, 4);
         }
 }
@@ -147,7 +147,9 @@ int main(int argc, char **argv) {
     v.special = tk_calloc(v.n_ids, 1);
     tk_bpe model;
     tk_worker worker;
-    if (tk_bpe_build(&model, &v, &culprit) || tk_worker_init(&worker, &model, 1000)) return 1;
+    tk_plan plan = {.miss = tk_miss_bytes, .bpe = &model};
+    plan.split = (tk_split){.family = TK_SCAN_O200K, .cuts = &model.cuts};
+    if (tk_bpe_build(&model, &v, &culprit) || tk_worker_init(&worker, &plan, 1000)) return 1;
     tk_dfa dfa = {.dropped = TK_DROPPED};
     size_t rows = number();
     dfa.n_classes = (uint32_t)number(), dfa.start = (uint32_t)number(), dfa.gap = (uint32_t)number();
@@ -176,7 +178,7 @@ int main(int argc, char **argv) {
             tk_split split = {.family = family}, cutting = {.family = family, .cuts = &model.cuts};
             scan_guarded(&split, &texts, text, n, which);
             scan_guarded(&cutting, &texts, text, n, which);
-            if (family == TK_SCAN_O200K) encode_guarded(&model, &worker, &cutting, &texts, text, n);
+            if (family == TK_SCAN_O200K) encode_guarded(&plan, &worker, &texts, text, n);
         }
         tk_split by_automaton = {.dfa = &dfa};
         scan_guarded(&by_automaton, &texts, text, n, which);

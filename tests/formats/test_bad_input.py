@@ -172,7 +172,9 @@ def test_a_split_that_explodes_is_compiled_or_stopped_and_named(rest: str, monke
 
 def test_a_replacement_that_explodes_is_stopped_and_named() -> None:
     replace = {"type": "Replace", "pattern": {"Regex": EXPLODES}, "content": ""}
-    stopped(word_level(normalizer=replace), "'(a+)+b' took over 2 s on 5000 characters")
+    assert tokkit.Tokenizer(tokenizer_json.read(word_level(normalizer=replace))).encode(LONG_TEXT) == [0]  # compiled
+    beyond = replace | {"pattern": {"Regex": EXPLODES + "(?=cd)"}}  # two characters ahead: not compiled
+    stopped(word_level(normalizer=beyond), "took over 2 s on 5000 characters")
     model = {"type": "WordLevel", "vocab": {LONG_TEXT: 0}, "unk_token": "x"}
     tok = tokkit.Tokenizer(tokenizer_json.read(made_of(model, decoder=replace)))
     is_stopped(lambda: tok.decode([0]), "the pattern '(a+)+b' took over 2 s on 5000 characters")

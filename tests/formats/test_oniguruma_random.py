@@ -8,12 +8,12 @@ import pytest
 
 from both_pipelines import FAILED, theirs_or_failed
 from conftest import LONG
-from tokkit import matching
 from tokkit._core.aligned import AlignedText
 from tokkit.errors import FormatError, PatternError
 from tokkit.formats import oniguruma
 from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers.split import Split
+from tokkit.unicode_regex import matching
 
 tokenizers = pytest.importorskip("tokenizers")
 

@@ -165,12 +165,12 @@ def test_openai_gpt_gives_what_tokenizers_gives(shared: Path, corpora: dict[str,
 
 def test_mistral_is_cut_into_units_and_a_vocabulary_that_crosses_them_is_not(shared: Path) -> None:
     _, model = published(shared / "vocabs" / "mistral-v1" / "tokenizer.json")
-    assert model._core.cuts == (True, True)
+    assert model._core.cuts[:2] == (True, True)
     names = ["a", "▁", "a▁", "▁a", "<unk>"]
-    assert made(names, [("a", "▁")], {})._core.cuts == (False, True)
-    assert made(names, [("▁", "a")], {"unk_token": "<unk>"})._core.cuts == (True, True)
-    assert made(names, [("▁", "a")], {"end_of_word_suffix": "</w>"})._core.cuts == (False, False)
-    assert made(names, [("▁", "a")], {"unk_token": "<unk>"}, cuts=False)._core.cuts == (False, False)
+    assert made(names, [("a", "▁")], {})._core.cuts[:2] == (False, True)
+    assert made(names, [("▁", "a")], {"unk_token": "<unk>"})._core.cuts[:2] == (True, True)
+    assert made(names, [("▁", "a")], {"end_of_word_suffix": "</w>"})._core.cuts[:2] == (False, False)
+    assert made(names, [("▁", "a")], {"unk_token": "<unk>"}, cuts=False)._core.cuts[:2] == (False, False)
 
 
 @pytest.mark.parametrize("unk_token", [None, "▁", "<unk>", "a▁"])

@@ -67,7 +67,7 @@ def said(model: PieceModel, text: str, seed: int | None = None) -> list[Any] | N
 def test_units_give_what_whole_pieces_give(seed: int, texts: list[str]) -> None:
     names, merges, options = drawn(seed)
     alone = made(names, merges, options, cache_units=0, cuts=False)
-    assert alone._core.cuts == (False, False)
+    assert alone._core.cuts[:2] == (False, False)
     for units in (0, 2, 1 << 8):
         model = made(names, merges, options, cache_units=units)
         assert model._core.cuts[1]

@@ -10,6 +10,7 @@ from reference import pretokenize as naive
 from strategies import adversarial, texts
 from tokkit._core import pretokenize
 from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import kinds_of
 from tokkit.pretokenizers.behaviors import BEHAVIORS
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace import Whitespace
@@ -41,7 +42,7 @@ def test_words_and_punctuation_are_cut_as_in_the_naive_twins(text: str) -> None:
     for component, twin in ((Bert(), naive.bert), (Whitespace(), naive.words)):
         aligned = AlignedText(text)
         component.pretokenize(aligned)
-        assert aligned.pieces == twin(text, pretokenize.kinds_of)
+        assert aligned.pieces == twin(text, kinds_of)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,4 +51,4 @@ def test_a_long_text_is_cut_as_in_the_naive_twins(seed: int) -> None:
     for component, twin in ((Bert(), naive.bert), (Whitespace(), naive.words)):
         aligned = AlignedText(text)
         component.pretokenize(aligned)
-        assert aligned.pieces == twin(text, pretokenize.kinds_of)
+        assert aligned.pieces == twin(text, kinds_of)

@@ -4,9 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_reserve, tk_worker
 from tokkit._core.id_blocks cimport Block
-from tokkit._core.special cimport SpecialMatcher, tk_special
+from tokkit._core.plan cimport (
+    Encoder, Finder, TK_OK, Worker, check, finder_of, tk_encode, tk_finder, tk_reserve, tk_worker,
+)
 from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
 
@@ -56,26 +57,25 @@ cdef struct Segment:  # a text, or a part of one
     size_t length
     size_t n_ids
     int width
-    bint begins_text
+    bint begins_text, ends_text
 
 
-cdef inline void see(TextView *view, SpecialMatcher matcher, tk_document *document) noexcept:
+cdef inline void see(TextView *view, tk_document *document) noexcept:
     document.units = view.data
     document.n = view.length
     document.width = view.width
-    document.special = &matcher.special if matcher is not None else NULL
 
 
 cdef class Batch:
     """Texts to one array of ids: threads call `run` till it returns, then one calls `result`, and at last `close`.
 
-    The result does not depend on the number of threads. `cuts` says that texts may be cut at split points
-    (csrc/split_points.h): long ones are, and become the work of several threads.
+    The result does not depend on the number of threads. Where the encoder and the tokens that are looked for allow
+    it, long texts are cut at split points (csrc/split_points.h), and become the work of several threads.
     """
 
-    cdef BPEEncoder encoder
-    cdef SpecialMatcher matcher
-    cdef tk_special *specials
+    cdef Encoder encoder
+    cdef Finder finder
+    cdef const tk_finder *added
     cdef list owners
     cdef list workers
     cdef object lock
@@ -90,18 +90,18 @@ cdef class Batch:
     cdef int status
     cdef object error
 
-    def __cinit__(self, BPEEncoder encoder, list texts, SpecialMatcher matcher, bint cuts):
+    def __cinit__(self, Encoder encoder, list texts, Finder finder=None):
         cdef size_t number, n = len(texts)
         self.encoder = encoder
-        self.matcher = matcher
-        self.specials = &matcher.special if matcher is not None else NULL
+        self.finder = finder
+        self.added = finder_of(finder)
         self.owners = list(texts)
         self.workers = []
         self.lock = threading.Lock()
         if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
             raise MemoryError
         for number in range(n):
-            self.add(number, cuts)
+            self.add(number)
         self.failed = self.parts.n
 
     def __dealloc__(self):
@@ -109,11 +109,12 @@ cdef class Batch:
         free(self.parts.list)
         free(self.out.ids)
 
-    cdef object add(self, size_t number, bint cuts):
+    cdef object add(self, size_t number):
         # A text becomes a segment, or several.
         cdef TextView view
         cdef tk_document document
         cdef size_t start = 0, at, end, some = PART_UNITS
+        cdef bint cuts
         text = self.owners[number]
         if isinstance(text, str):
             view_text(text, &view)
@@ -124,7 +125,8 @@ cdef class Batch:
             view.width = 0
         else:
             raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
-        see(&view, self.matcher, &document)
+        see(&view, &document)
+        cuts = self.encoder.describe(&document, self.finder)
         if not isinstance(text, str):
             view.width = UNCHECKED
         elif view.width > 1:
@@ -133,12 +135,12 @@ cdef class Batch:
         while cuts and at + REACH < view.length:
             end = tk_split_point(&document, at, at + REACH)
             if end < at + REACH:
-                self.append(&view, start, end)
+                self.append(&view, start, end, False)
                 start = at = end
             at += some
-        self.append(&view, start, view.length)
+        self.append(&view, start, view.length, True)
 
-    cdef int append(self, TextView *view, size_t start, size_t end) except -1:
+    cdef int append(self, TextView *view, size_t start, size_t end, bint ends) except -1:
         # One more segment, in the last part or in a new one.
         cdef Segment *segment
         if tk_reserve(&self.segments, &self.segments_capacity, self.n_segments + 1, sizeof(Segment)) != TK_OK:
@@ -149,6 +151,7 @@ cdef class Batch:
         segment.n_ids = 0
         segment.width = view.width
         segment.begins_text = start == 0
+        segment.ends_text = ends
         if self.parts.n == 0 or self.units_of_part >= PART_UNITS:
             if tk_parts_add(&self.parts, self.n_segments) != TK_OK:
                 raise MemoryError
@@ -230,11 +233,10 @@ cdef class Batch:
             if segment.width == UNCHECKED and tk_utf8_invalid(p, n) != n:
                 status = NOT_UTF8
             at = 0
+            w.continues, w.goes_on = not segment.begins_text, not segment.ends_text
             while status == TK_OK and at < n:
                 bytes_[0] += min(n - at, <size_t> SLICE_BYTES)
-                status = encode_some(
-                    &self.encoder.model, w, &self.encoder.split, self.specials, p, n, &at, at + SLICE_BYTES
-                )
+                status = tk_encode(&self.encoder.plan, w, self.added, p, n, &at, at + SLICE_BYTES)
                 if bytes_[0] >= SLICE_BYTES:
                     bytes_[0] = 0
                     if tk_parts_dropped(&self.parts):
@@ -328,13 +330,21 @@ cdef class Batch:
             self.encoder.give_back(self.workers.pop())
 
 
-def split_points(text, SpecialMatcher matcher=None):
-    """Return all split points of a text, int64: in bytes for bytes, in characters for a str."""
+def split_points(text, Encoder encoder=None, Finder finder=None):
+    """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
+
+    Without an encoder, those of the patterns that csrc/split_points.c has its proof for.
+    """
     cdef TextView view
     cdef tk_document document
     cdef size_t at = 0
     _owner = view_text(text, &view)  # holds the memory that the view shows
-    see(&view, matcher, &document)
+    document.rule, document.special = NULL, NULL
+    if encoder is not None:
+        encoder.describe(&document, finder)
+    elif finder is not None and finder.guard is not None:
+        document.special = &finder.guard.special
+    see(&view, &document)
     found = []
     while True:
         at = tk_split_point(&document, at + 1, view.length)

@@ -3,8 +3,8 @@ from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, Worker, check, encode_some, tk_worker
-from tokkit._core.special cimport SpecialMatcher, tk_special, tk_special_find
+from tokkit._core.plan cimport Encoder, Finder, TK_OK, Worker, check, finder_of, tk_encode, tk_finder, tk_worker
+from tokkit._core.special cimport tk_special_find
 from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport tk_utf8_invalid
 
@@ -13,7 +13,7 @@ cdef enum:
     SLICE_BYTES = 1 << 22  # how much is encoded between two looks at signals: under 0.2 s
 
 
-def block_end(const uint8_t[::1] text, size_t n, SpecialMatcher matcher=None) -> int:
+def block_end(const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None) -> int:
     """Return the last split point (csrc/split_points.h) of text[:n], of which more follows; 0 for none."""
     cdef tk_document document
     cdef size_t back = NEAR_END, limit, start, found, last = 0
@@ -22,8 +22,9 @@ def block_end(const uint8_t[::1] text, size_t n, SpecialMatcher matcher=None) ->
     document.units = &text[0] if n else NULL
     document.n = n
     document.width = 0
-    document.special = &matcher.special if matcher is not None else NULL
-    limit = n - min(n, <size_t> matcher.special.longest if matcher is not None else 0)
+    if not encoder.describe(&document, finder):
+        return 0
+    limit = n - min(n, <size_t> document.special.longest if document.special is not NULL else 0)
     start = limit
     with nogil:
         while last == 0 and start > 0:  # twice as far each time: in linear time, whatever is there
@@ -39,19 +40,19 @@ def block_end(const uint8_t[::1] text, size_t n, SpecialMatcher matcher=None) ->
 cdef class BlockEncoder:
     """Encodes blocks, one thread's; its buffer is the ids of the last block: uint16 where `narrow`, else uint32.
 
-    `matcher` finds special tokens; where `refuses`, one is an error. ValueError has (reason, offset, …).
+    `finder` finds added tokens; where `refuses`, one is an error. ValueError has (reason, offset, …).
     """
 
-    cdef BPEEncoder encoder
-    cdef SpecialMatcher matcher
+    cdef Encoder encoder
+    cdef Finder finder
     cdef Worker worker
     cdef bint refuses
     cdef bint narrow
     cdef size_t views
 
-    def __cinit__(self, BPEEncoder encoder, SpecialMatcher matcher, bint refuses, bint narrow):
+    def __cinit__(self, Encoder encoder, Finder finder, bint refuses, bint narrow):
         self.encoder = encoder
-        self.matcher = matcher
+        self.finder = finder
         self.refuses = refuses
         self.narrow = narrow
         self.worker = encoder.take_worker()
@@ -59,10 +60,13 @@ cdef class BlockEncoder:
         if narrow and encoder.n_ids > 1 << 16:
             raise OverflowError(f"ids up to {encoder.n_ids - 1} do not fit in uint16")
 
-    def encode(self, const uint8_t[::1] text, size_t n):
-        """Encode text[:n], which nobody may change meanwhile, as a text of its own; return self, a buffer of ids."""
+    def encode(self, const uint8_t[::1] text, size_t n, bint continues=False, bint goes_on=False):
+        """Encode text[:n], which nobody may change meanwhile; return self, a buffer of ids.
+
+        It is a text of its own, or a part that continues one, or after which one goes on.
+        """
         cdef tk_worker *w
-        cdef tk_special *specials = &self.matcher.special if self.matcher is not None else NULL
+        cdef const tk_finder *added = finder_of(self.finder)
         cdef const uint8_t *p = &text[0] if n else NULL
         cdef size_t at = 0, bad, start = 0, end = 0
         cdef uint32_t id_ = 0
@@ -78,12 +82,13 @@ cdef class BlockEncoder:
         if bad != n:
             raise ValueError("not UTF-8", bad)
         if self.refuses:
-            if specials != NULL and tk_special_find(specials, p, n, 0, &start, &end, &id_):
+            if added != NULL and tk_special_find(&self.finder.guard.special, p, n, 0, &start, &end, &id_):
                 raise ValueError("special token", start, id_)
-            specials = NULL
+            added = NULL
+        w.continues, w.goes_on = continues, goes_on
         while at < n and status == TK_OK:
             with nogil:
-                status = encode_some(&self.encoder.model, w, &self.encoder.split, specials, p, n, &at, at + SLICE_BYTES)
+                status = tk_encode(&self.encoder.plan, w, added, p, n, &at, at + SLICE_BYTES)
             if n > SLICE_BYTES:
                 PyErr_CheckSignals()
         check(status)

@@ -1,27 +1,14 @@
 # A precompiled_charsmap in, `Charsmap` out, which normalizes a text in its pieces; and grapheme clusters, for tests.
 from libc.stdint cimport uint8_t
 
-from tokkit._core.aligned cimport AlignedText, check_stage, tk_aligned
-
 cdef extern from "base.h":
     int TK_NO_MEMORY, TK_BAD_INPUT
 
 cdef extern from "graphemes.h" nogil:
     size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end)
 
-cdef extern from "charsmap.h" nogil:
-    ctypedef struct tk_charsmap:
-        size_t n_units
-    int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char **reason)
-    void tk_charsmap_free(tk_charsmap *map)
-    int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map)
-
-
 cdef class Charsmap:
     """What a sentencepiece model puts in the place of stretches of text. Immutable; ValueError for what is no map."""
-
-    cdef tk_charsmap map
-    cdef readonly bytes data
 
     def __cinit__(self, bytes data not None):
         cdef const char *reason = NULL
@@ -39,15 +26,12 @@ cdef class Charsmap:
     def __dealloc__(self):
         tk_charsmap_free(&self.map)
 
+    def keeps(self, str character not None) -> bool:
+        """Return whether a character of ASCII stays what it is if it stands alone."""
+        return self.map.plain[ord(character) & 127] != 0
+
     def __reduce__(self):
         return Charsmap, (self.data,)
-
-    def normalize(self, AlignedText text not None):
-        """Replace, in each piece, what the map has a string for."""
-        cdef int status
-        with nogil:
-            status = tk_charsmap_normalize(&text.state, &self.map)
-        check_stage(status)
 
 
 def clusters(str text not None) -> list:

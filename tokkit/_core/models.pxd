@@ -18,7 +18,12 @@ cdef extern from "model.h" nogil:
     ctypedef struct tk_unit_cuts:
         bint blanks
         uint8_t *joined
+        int all
+    ctypedef struct tk_token_trie:
+        pass
     ctypedef struct tk_model:
+        tk_token_trie trie
+        uint32_t unknown
         tk_unit_cuts cuts
     void tk_model_worker_shrink(tk_model_worker *w, size_t most)
 

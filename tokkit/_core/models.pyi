@@ -6,7 +6,9 @@ from numpy.typing import NDArray
 from tokkit._core.aligned import AlignedText
 
 class PieceEncoder:
-    cuts: tuple[bool, bool]
+    cuts: tuple[bool, bool, bool]
+    may_drop: bool
+    def has(self, token: bytes) -> bool: ...
     def __init__(
         self,
         kind: str,

@@ -35,6 +35,7 @@ cdef extern from "model.h" nogil:
     int tk_wordpiece_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_wordlevel_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     void tk_model_free(tk_model *m)
+    uint32_t tk_trie_find(const tk_token_trie *trie, const uint8_t *bytes, size_t n)
     int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text)
 
 ctypedef int (*build_model)(tk_model *, const tk_own_tokens *, const tk_model_options *, int64_t *) noexcept nogil
@@ -180,8 +181,19 @@ cdef class PieceEncoder:
 
     @property
     def cuts(self) -> tuple:
-        """Whether pieces are cut before U+2581 inside, and between characters that no merge joins."""
-        return self.model.cuts.blanks, self.model.cuts.joined is not NULL
+        """Whether pieces are cut before U+2581 inside, and between characters that no merge joins; in the latter case
+        whether all characters that are no token become bytes that nothing merges.
+        """
+        return self.model.cuts.blanks, self.model.cuts.joined is not NULL, self.model.cuts.all != 0
+
+    @property
+    def may_drop(self) -> bool:
+        """Whether characters may get no token at all: those behind them in a piece then have other spans."""
+        return self.model.unknown == TK_NO_ID and not self.model.cuts.all
+
+    def has(self, bytes token not None) -> bool:
+        """Return whether the model has a token of its own with these bytes."""
+        return tk_trie_find(&self.model.trie, <const uint8_t *> <const char *> token, len(token)) != TK_NO_ID
 
 
 def find_merges(

@@ -3,9 +3,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
-from tokkit._core.bpe cimport BPEEncoder, TK_OK, TK_STAGE_SCAN, Worker, check, encode_stage, tk_worker, use_isa
+from tokkit._core.bpe cimport BPEEncoder, encode_stage, use_isa
 from tokkit._core.pattern cimport split_of
-from tokkit._core.text cimport tk_dfa_memo_free, tk_split
+from tokkit._core.plan cimport TK_OK, TK_STAGE_SCAN, Worker, check, tk_plan, tk_worker
+from tokkit._core.text cimport tk_dfa_memo_free
 
 import threading
 import time
@@ -16,7 +17,7 @@ cdef extern from "cycles.h" nogil:
     int TK_CHAIN_CYCLES
     void tk_chain(uint64_t steps, volatile uint64_t *end)
 
-STAGES = ("scan", "keys", "probe", "emit", "all")  # by the numbers of csrc/bpe_encode.h; each has those before it in it
+STAGES = ("scan", "keys", "probe", "emit", "all")  # by the numbers of csrc/encode/plan.h; each has those before it
 CHAIN_STEPS = 1 << 21                              # about a millisecond
 CHAIN_RUNS = 9                                     # of which the fastest counts: whatever disturbs one makes it slower
 
@@ -39,12 +40,14 @@ def scan_seconds(split, texts, *, isa=None) -> tuple:
 
     Dropped stretches count as pieces. `isa` is as in `StageTimer.run`.
     """
-    cdef tk_split by = split_of(split)
+    cdef tk_plan plan
     cdef tk_worker scratch
     cdef size_t pieces = 0, n
     cdef const uint8_t *p
     cdef bytes text
     cdef list ready = list(map(to_utf8, texts))
+    memset(&plan, 0, sizeof(plan))
+    plan.split = split_of(split)
     memset(&scratch, 0, sizeof(scratch))  # a scan needs neither a vocabulary nor a cache
     use_isa(isa)
     try:
@@ -53,7 +56,7 @@ def scan_seconds(split, texts, *, isa=None) -> tuple:
             p = <const uint8_t *> <const char *> text
             n = len(text)
             with nogil:
-                encode_stage(NULL, &scratch, &by, p, n, TK_STAGE_SCAN, &pieces)
+                encode_stage(&plan, &scratch, p, n, TK_STAGE_SCAN, &pieces)
             PyErr_CheckSignals()
         return time.perf_counter() - start, pieces
     finally:
@@ -110,7 +113,7 @@ cdef class StageTimer:
             n = len(text)
             w.n_ids = 0
             with nogil:
-                status = encode_stage(&self.encoder.model, w, &self.encoder.split, p, n, stage, &pieces)
+                status = encode_stage(&self.encoder.plan, w, p, n, stage, &pieces)
             check(status)
             ids += w.n_ids
             PyErr_CheckSignals()

@@ -30,9 +30,9 @@ def measured(
     """
     from tokkit._core.stages import StageTimer, clock_hertz
     from tokkit._core.text import isas
-    from tokkit.engine import Engine
+    from tokkit.engines.byte_level import ByteLevelEngine
 
-    engine = Engine(definition)
+    engine = ByteLevelEngine(definition)
     found: dict[str, Any] = {"tier": engine.split_engine, "limit": LIMIT, "isas": []}
     if engine.encoder is None:
         return found | {"reason": f"the regex package cuts this text: {engine.split_reason}"}

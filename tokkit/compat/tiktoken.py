@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from tokkit import registry
 from tokkit._core.special import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
+from tokkit.engines.special_tokens import finder_of
 from tokkit.errors import OptionError, TokkitError
 from tokkit.pretokenizers import patterns
 from tokkit.threads import thread_count
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tokkit.engine import Engine
+    from tokkit._core.plan import Finder
+    from tokkit.engines.byte_level import ByteLevelEngine
 
 __all__ = [
     "Encoding",
@@ -83,11 +85,12 @@ class Encoding:
         self._pat_str = pat_str
         self._special_tokens = dict(special_tokens)
         self._tok = tok
-        self._engine = cast("Engine", tok._engine)
+        self._engine = cast("ByteLevelEngine", tok._engine)
         self._in_core = self._engine.encoder is not None
         self._special_ids = frozenset(self._special_tokens.values())
         self.max_token_value = tok.n_ids - 1
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
+        self._finders: dict[frozenset[str], Finder] = {}
         self._none: frozenset[str] = frozenset()
         self._all = frozenset(self._special_tokens)
 
@@ -119,6 +122,14 @@ class Encoding:
             self._matchers[tokens] = SpecialMatcher(ids) if ids else None
         return self._matchers[tokens]
 
+    def _finder(self, tokens: frozenset[str]) -> Finder:
+        """Return what finds these special tokens; several may have one id."""
+        if tokens not in self._finders:
+            if len(self._finders) >= 64:
+                self._finders.clear()
+            self._finders[tokens] = finder_of({text: self._special_tokens[text] for text in tokens if text})
+        return self._finders[tokens]
+
     def _named(self, tokens: frozenset[str]) -> frozenset[str]:
         """Return those of the tokens that the tokenizer knows, which has one text for an id."""
         return tokens & self._tok.special_tokens.keys()
@@ -141,7 +152,7 @@ class Encoding:
         if not allowed:
             return self._engine.encode(text)
         if self._in_core:
-            ids: list[int] = self._engine.encoder.encode(text, self._matcher(allowed))  # type: ignore[union-attr]
+            ids: list[int] = self._engine.encoder.encode(text, self._finder(allowed))  # type: ignore[union-attr]
             return ids
         return self._engine.encode(text, self._named(allowed))
 
@@ -151,7 +162,7 @@ class Encoding:
         """Return the ids of a text as a uint32 array."""
         allowed = self._allowed(text, allowed_special, disallowed_special)
         if allowed and self._in_core:
-            return self._engine.encoder.encode_array(text, self._matcher(allowed))  # type: ignore[union-attr]
+            return self._engine.encoder.encode_array(text, self._finder(allowed))  # type: ignore[union-attr]
         return self._engine.encode_array(text, self._named(allowed))
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
@@ -274,7 +285,7 @@ class Encoding:
 
         if (id_ := self._mergeable_ranks.get(piece)) is not None:
             return [id_]
-        return [int(id_) for id_ in self._engine.merge_apart(piece, np.array([len(piece)], dtype=np.int64))]
+        return [int(id_) for id_ in self._engine.merge_only(piece, np.array([len(piece)], dtype=np.int64))]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoding._of, (self.name, self._tok, self._special_tokens)

@@ -8,11 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
-from tokkit._core.blocks import block_end
-from tokkit._core.special import SpecialMatcher
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
-from tokkit.engine import AnyEngine, Special
+from tokkit.engines.engine import Engine
+from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, together
 
@@ -49,18 +48,21 @@ class _Cleaned:
 
 
 class _Blocks:
-    """Cuts a stream into blocks, each a text of its own; without `cuts` it is one block."""
+    """Cuts a stream into blocks where the engine allows it, which makes parts of one text of them."""
 
-    def __init__(self, source: _Source, name: str, matcher: SpecialMatcher | None, cuts: bool) -> None:
-        self._source, self._name, self._matcher, self._cuts = source, name, matcher, cuts
+    def __init__(self, source: _Source, name: str, engine: Engine, special: Special) -> None:
+        self._source, self._name, self._engine, self._special = source, name, engine, special
         self._lock = threading.Lock()
         self._carried = b""
         self._ended = False
         self.number = 0
         self.offset = 0
 
-    def next(self, buffer: bytearray) -> tuple[int, int, int] | None:
-        """Put the next block into the buffer, which may grow; return its number, offset and bytes, None at the end."""
+    def next(self, buffer: bytearray) -> tuple[int, int, int, bool] | None:
+        """Put the next block into the buffer, which may grow; return its number, offset and bytes, None at the end.
+
+        And whether the text goes on behind it.
+        """
         with self._lock:
             n = len(self._carried)
             buffer[:n] = self._carried
@@ -70,12 +72,12 @@ class _Blocks:
                     buffer.extend(bytes(n))
                 n = self._fill(buffer, n)
                 if not self._ended:
-                    end = block_end(buffer, n, self._matcher) if self._cuts else 0
+                    end = self._engine.last_cut(buffer, n, self._special)
             end = end or n
             self._carried = bytes(memoryview(buffer)[end:n])
             if not end:
                 return None
-            found = self.number, self.offset, end
+            found = self.number, self.offset, end, bool(self._carried) or not self._ended
             self.number += 1
             self.offset += end
             return found
@@ -133,7 +135,7 @@ class _Turns:
 class FileEncoder:
     """Encodes files with an engine: `special` as everywhere, `errors` as `Corpus` has them."""
 
-    def __init__(self, engine: AnyEngine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
+    def __init__(self, engine: Engine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
         if errors not in readers.INPUT_ERRORS:
             raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
         self._engine, self._special, self._threads, self._errors = engine, special, threads, errors
@@ -149,10 +151,7 @@ class FileEncoder:
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
         with readers.opened(path, name) as (stream, position):
             source = cast(_Source, stream) if self._errors == "strict" else _Cleaned(stream, self._errors)
-            engine = self._engine
-            blocks = _Blocks(
-                source, name, engine.matcher("all" if self._special == "raise" else self._special), engine.cuts
-            )
+            blocks = _Blocks(source, name, self._engine, self._special)
             size = readers.size_of(path)
             threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
 
@@ -168,9 +167,9 @@ class FileEncoder:
                 buffer = bytearray(BLOCK_BYTES)
                 with contextlib.closing(self._engine.block_encoder(self._special, narrow=self._narrow)) as encoder:
                     while not failed and (block := blocks.next(buffer)) is not None:
-                        number, offset, n = block
+                        number, offset, n, goes_on = block
                         try:
-                            ids = encoder.encode(buffer, n)
+                            ids = encoder.encode(buffer, n, offset > 0, goes_on)
                         except ValueError as error:
                             failed[number] = self._explained(error, name, offset, buffer)
                             turns.stop()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tokkit.decoders.base import Decoder, check_text, replace_each
-from tokkit.matching import checked_pattern, matches
+from tokkit.unicode_regex.matching import checked_pattern, matches
 
 
 @dataclass(frozen=True, slots=True)

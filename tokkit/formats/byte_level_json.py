@@ -14,7 +14,7 @@ from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
 from tokkit.formats import conversion, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
-from tokkit.formats.tables import Merges, Table, listed
+from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as InTurn
@@ -69,11 +69,13 @@ def has_options(model: Section) -> bool:
 def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split) -> Definition | None:
     """Return the definition of a model over bytes; None, with nothing taken, where the model is not one.
 
-    It is one if its tokens are of symbols, one for each byte, and none of the added ones is among them.
+    It is one if its tokens are of symbols, one for each byte that texts have, and none of the added ones is among them.
     """
     texts = {token.content: token.id for token in added}
     own = symbol_tables.own_bytes(vocab, texts)
-    if own is None or conversion.missing_byte(*own[0]) is not None:
+    if own is None or not conversion.NEVER_IN_UTF8.issuperset(
+        conversion.missing_bytes(own[0][0], spread(own[0][1], own[1]))
+    ):
         return None
     merges = model.peek("merges")
     packed = merges if isinstance(merges, Merges) else Merges.of(strict_json.typed(merges, "model.merges", list))
@@ -85,7 +87,7 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split
         model.take(name, *types, default=None)
     model.finish()
     in_turn = merges_in_turn(merges)
-    given = {"whole_piece": whole_piece, "split": split, "path": "model.vocab"}
+    given = {"whole_piece": whole_piece, "split": split, "path": "model.vocab", "drops_unknown": True}
     return symbol_tables.read(vocab, in_turn, texts, own=own, found=found, **given)
 
 

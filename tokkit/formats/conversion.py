@@ -38,10 +38,21 @@ def is_utf_8(data: bytes) -> bool:
 
 def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
     """Return a byte that no token of length one is, or None: without it some text would have no ids."""
+    absent = missing_bytes(blob, offsets)
+    return absent[0] if absent else None
+
+
+NEVER_IN_UTF8 = frozenset([0xC0, 0xC1, *range(0xF5, 0x100)])
+"""The bytes that no text has."""
+
+
+def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
+    """Return the bytes that no token of length one is."""
     starts = offsets[:-1][np.diff(offsets) == 1]
     absent = np.ones(256, dtype=bool)
     absent[np.frombuffer(blob, dtype=np.uint8)[starts]] = False  # np.setdiff1d would import half of numpy
-    return int(absent.argmax()) if absent.any() else None
+    found: list[int] = np.flatnonzero(absent).tolist()
+    return found
 
 
 def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.pattern import SplitPattern
+    from tokkit._core.staged import Stages
 
 WHOLE = 0
 """The scanner that does not cut."""
@@ -26,13 +27,21 @@ CACHE_WORDS = 1 << 19
 
 
 def encoder(
-    vocab: Vocab, model: BPE, special_ids: Collection[int], split: int | SplitPattern, *, cache_words: int = CACHE_WORDS
+    vocab: Vocab,
+    model: BPE,
+    special_ids: Collection[int],
+    split: int | SplitPattern,
+    *,
+    cache_words: int = CACHE_WORDS,
+    before: Stages | None = None,
+    splittable: bool = False,
 ) -> BPEEncoder:
     """Build the encoder; a vocabulary that BPE cannot work with raises VocabError.
 
-    `split` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`), or is a compiled pattern.
+    `split` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`), or is a compiled pattern;
+    `before` runs on the text first; `splittable` says that texts may be cut at split points (csrc/split_points.h).
     """
-    made = _model(vocab, model, special_ids, split, cache_words)
+    made = _model(vocab, model, special_ids, split, cache_words, before, splittable)
     try:
         made.prepare()
     except ValueError:
@@ -61,7 +70,13 @@ def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> t
 
 
 def _model(
-    vocab: Vocab, model: BPE, special_ids: Collection[int], split: int | SplitPattern, cache_words: int
+    vocab: Vocab,
+    model: BPE,
+    special_ids: Collection[int],
+    split: int | SplitPattern,
+    cache_words: int,
+    before: Stages | None = None,
+    splittable: bool = False,
 ) -> BPEEncoder:
     special = np.zeros(vocab.n_ids, dtype=np.uint8)
     if special_ids:
@@ -69,6 +84,8 @@ def _model(
     merges = None if model.merges is None else np.ascontiguousarray(model.merges, dtype=np.uint32)
     drops = model.drops_unknown
     try:
-        return BPEEncoder(vocab.blob, vocab.offsets, special, merges, model.whole_piece, split, cache_words, drops)
+        return BPEEncoder(
+            vocab.blob, vocab.offsets, special, merges, model.whole_piece, split, cache_words, drops, before, splittable
+        )
     except (ValueError, OverflowError) as error:
         raise VocabError(str(error)) from None

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.models import find_merges
+from tokkit._core.models import PieceEncoder, find_merges
+from tokkit.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import pieces
 from tokkit.vocab import Vocab
@@ -104,6 +105,41 @@ class CharBPE:
             "cache_units": cache_units,
         }
         return pieces.build("bpe", vocab, marks, options)
+
+    def cuts(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
+        """Return the pairs of atoms between which a piece may be cut: no merge joins them, and each is a token.
+
+        So every merge is on one side, and neither side changes what the other does (csrc/model_cuts.h has the proof).
+        """
+        before_blanks, between, all_fall_back = core.cuts
+        made = nowhere()
+        if self.dropout or self.ignore_merges or not (before_blanks or between):
+            return made
+        joined = nowhere()
+        joined[_atoms(vocab, self.merges[:, 0], last=True), _atoms(vocab, self.merges[:, 1], last=False)] = True
+        joined[[WHITE, LEADS, HAN]] = joined[OTHER]
+        joined[:, [WHITE, LEADS, HAN]] = joined[:, [OTHER]]
+        if between:
+            own = np.array([all_fall_back or core.has(bytes([code])) for code in range(128)] + [all_fall_back] * 5)
+            made |= own[:, None] & own[None, :]
+        if before_blanks:
+            made[:, BLANK] = True
+        made[BLANK, BLANK] = False
+        return made & ~joined
+
+
+def _atoms(vocab: Vocab, ids: NDArray[np.uint32], *, last: bool) -> NDArray[np.int64]:
+    """Return the atom of the first or last character of each token: ASCII, U+2581, or another."""
+    blob = np.frombuffer(vocab.blob + bytes(3), dtype=np.uint8)
+    width = len("\u2581".encode())
+    ends = vocab.offsets[1:][ids]
+    starts = vocab.offsets[:-1][ids]
+    at = ends - 1 if last else starts
+    found = np.where((byte := blob[at].astype(np.int64)) < 0x80, byte, OTHER)
+    at = np.maximum(ends - width, starts) if last else starts
+    blank = np.array([blob[at + k] for k in range(width)]) == np.frombuffer("\u2581".encode(), dtype=np.uint8)[:, None]
+    found[blank.all(axis=0) & (ends - starts >= width)] = BLANK
+    return found
 
 
 def merge_ids(

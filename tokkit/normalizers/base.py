@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-import abc
+from typing import Any
 
 from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import Stages
+from tokkit.atoms import CutRule, never
 from tokkit.errors import OptionError
 
+Specs = tuple[tuple[Any, ...], ...]
+"""What the core runs for a component (`Stages`)."""
 
-class Normalizer(abc.ABC):
+
+class Normalizer:
     """Changes what stands in the pieces of a text. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
-    @abc.abstractmethod
+    def stages(self) -> Specs | None:
+        """Return what the core runs, None where `normalize` is all there is."""
+        return None
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [never()]
+
     def normalize(self, text: AlignedText) -> None:
         """Normalize each piece of `text` by itself, in place, but for those that are added tokens."""
+        specs = self.stages()
+        if specs is None:
+            raise OptionError(f"{type(self).__name__} has neither stages() nor normalize(text)")
+        Stages(specs).run(text)
 
     def normalize_str(self, text: str) -> str:
         """Return `text`, as one piece, normalized."""

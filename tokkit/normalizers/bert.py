@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer, check_flag
+from tokkit.atoms import HAN, LEADS, OTHER, WHITE, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs, check_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,16 @@ class Bert(Normalizer):
         """Whether marks are dropped: as `strip_accents` says, or where it does not, as `lowercase`."""
         return self.lowercase if self.strip_accents is None else self.strip_accents
 
-    def normalize(self, text: AlignedText) -> None:
-        """Normalize each piece."""
-        normalize.bert(
-            text,
-            clean=self.clean_text,
-            chinese=self.handle_chinese_chars,
-            strip=self.strips_accents,
-            lower=self.lowercase,
-        )
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("bert", self.clean_text, self.handle_chinese_chars, self.strips_accents, self.lowercase),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        chinese = {HAN: [32]} if self.handle_chinese_chars else {}
+        return [by_character(self._of_ascii, {OTHER: None, WHITE: None, LEADS: None, **chinese})]
+
+    def _of_ascii(self, character: str) -> str:
+        if self.clean_text and (character < " " or character == "\x7f"):
+            return " " if character in "\t\n\r" else ""
+        return character.lower() if self.lowercase else character

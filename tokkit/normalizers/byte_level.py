@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer
+from tokkit.atoms import BLANK, HAN, LEADS, OTHER, WHITE, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +16,14 @@ class ByteLevel(Normalizer):
     'aĠÃ©'
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Spell the bytes of each piece."""
-        normalize.byte_level(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("byte_level",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [by_character(_symbol, {HAN: [OTHER], **{key: [OTHER] for key in (WHITE, BLANK, LEADS)}})]
+
+
+def _symbol(character: str) -> str:
+    return character if "!" <= character <= "~" else "\u0100"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer
+from tokkit.atoms import OTHER, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +18,11 @@ class Lowercase(Normalizer):
     'οδοσ, straße'
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Turn each piece into lower case."""
-        normalize.lowercase(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("lowercase",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        letters = [*range(ord("a"), ord("z") + 1), OTHER]
+        return [by_character(str.lower, {OTHER: letters})]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer
+from tokkit.atoms import BLANK, OTHER, WHITE, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +16,16 @@ class Nmt(Normalizer):
     'a b c'
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Clean each piece."""
-        normalize.nmt(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("nmt",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [by_character(_of_ascii, {OTHER: None, BLANK: [32], WHITE: [32, WHITE]})]
+
+
+def _of_ascii(character: str) -> str:
+    if character in "\t\n\f\r":
+        return " "
+    return "" if "\0" < character < " " or character == "\x7f" else character

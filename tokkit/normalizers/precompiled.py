@@ -6,10 +6,10 @@ import base64
 import binascii
 from dataclasses import dataclass, field
 
-from tokkit._core.aligned import AlignedText
 from tokkit._core.charsmap import Charsmap
+from tokkit.atoms import HAN, LEADS, OTHER, CutRule, by_character
 from tokkit.errors import OptionError
-from tokkit.normalizers.base import Normalizer
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,14 @@ class Precompiled(Normalizer):
         object.__setattr__(self, "precompiled_charsmap", text)
         object.__setattr__(self, "_map", map_)
 
-    def normalize(self, text: AlignedText) -> None:
-        """Replace, in each piece, what the map has strings for."""
-        self._map.normalize(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("charsmap", self._map),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        rule = by_character(
+            lambda character: character if self._map.keeps(character) else "", dict.fromkeys(range(OTHER, HAN + 1))
+        )
+        rule.allowed[LEADS] = rule.allowed[13, 10] = rule.allowed[:, HAN] = False  # they may be of one cluster
+        return [rule]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer, check_text
+from tokkit.atoms import AT_START, CutRule, everywhere, nowhere
+from tokkit.normalizers.base import Normalizer, Specs, check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,10 @@ class Prepend(Normalizer):
     def __post_init__(self) -> None:
         check_text("prepend", self.prepend)
 
-    def normalize(self, text: AlignedText) -> None:
-        """Put the prefix before each piece."""
-        normalize.prepend(text, self.prepend.encode())
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("prepend", self.prepend.encode()),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [CutRule(everywhere(), nowhere(), edges=AT_START)]

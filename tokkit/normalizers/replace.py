@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from tokkit._core import normalize
 from tokkit._core.aligned import AlignedText
-from tokkit.matching import checked_pattern, matches
-from tokkit.normalizers.base import Normalizer, check_text
+from tokkit._core.staged import Stages
+from tokkit.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
+from tokkit.normalizers.base import Normalizer, Specs, check_text
+from tokkit.unicode_regex.cuts import chosen, pattern_cuts
+from tokkit.unicode_regex.matching import checked_pattern, matches
 
 # One character that means itself, as often as it stands there: nothing that needs a regular expression.
 _RUN = re.compile(r"(\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])(?:\+|\{([1-9]\d{0,3}),\})", re.DOTALL)
@@ -34,12 +40,47 @@ class Replace(Normalizer):
         check_text("content", self.content)
         object.__setattr__(self, "pattern", checked_pattern(self.pattern))
 
+    def stages(self) -> Specs | None:
+        """Return what the core runs; None for a pattern that is not regular."""
+        content = self.content.encode()
+        if text := self.pattern.get("String"):
+            return (("replace", text.encode(), content),)
+        pattern = self.pattern.get("Regex", "")
+        if run := _RUN.fullmatch(pattern):
+            return (("replace", run[1][-1].encode(), content, int(run[2] or 1)),)
+        choice = chosen(pattern)
+        return (("replace_pattern", choice, content),) if choice is not None else None
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut: where no match has both characters."""
+        ends = [atom(self.content[-1])] if self.content else None
+        starts = [atom(self.content[0])] if self.content else None
+        pattern = self.pattern.get("Regex", "")
+        if text := self.pattern.get("String") or ((run := _RUN.fullmatch(pattern)) and 2 * run[1][-1]):
+            allowed = before_ascii()
+            for left, right in itertools.pairwise(map(atom, text)):
+                allowed[left, right] = False
+            last, first = atom(text[-1]), atom(text[0])
+            alone = len(text) == 1 and last < OTHER
+            return [
+                CutRule(
+                    allowed,
+                    nowhere(),
+                    images({last: ends and ([] if alone else [last]) + ends}),
+                    images({first: starts and ([] if alone else [first]) + starts}),
+                )
+            ]
+        rule = pattern_cuts(pattern)
+        if rule is None:
+            return [never()]
+        last_of = {code: ends and [code, *ends] for code in np.flatnonzero(rule.may).tolist()}
+        first_of = {code: starts and [code, *starts] for code in np.flatnonzero(rule.may).tolist()}
+        return [CutRule(rule.safe & before_ascii(), nowhere(), images(last_of), images(first_of))]
+
     def normalize(self, text: AlignedText) -> None:
         """Replace the matches in each piece; PatternError where finding them takes too long."""
-        content = self.content.encode()
-        if self.pattern.get("String"):
-            normalize.replace(text, self.pattern["String"].encode(), content)
-        elif run := _RUN.fullmatch(self.pattern.get("Regex", "")):
-            normalize.replace(text, run[1][-1].encode(), content, int(run[2] or 1))
+        if specs := self.stages():
+            Stages(specs).run(text)
         else:
-            normalize.replace_matches(text, partial(matches, self.pattern.get("Regex", "")), content)
+            find = partial(matches, self.pattern.get("Regex", ""))
+            normalize.replace_matches(text, find, self.content.encode())

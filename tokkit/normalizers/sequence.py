@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from tokkit._core.aligned import AlignedText
+from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
-from tokkit.normalizers.base import Normalizer
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,20 @@ class Sequence(Normalizer):
         for normalizer in self.normalizers:
             if not callable(getattr(normalizer, "normalize", None)) or isinstance(normalizer, type):
                 raise OptionError(f"normalizers have a method normalize(text); {normalizer!r} has none")
+
+    def stages(self) -> Specs | None:
+        """Return what the core runs; None where it cannot run all of them."""
+        found: list[tuple[Any, ...]] = []
+        for normalizer in self.normalizers:
+            specs = normalizer.stages() if isinstance(normalizer, Normalizer) else None
+            if specs is None:
+                return None
+            found += specs
+        return tuple(found)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [rule for normalizer in self.normalizers for rule in normalizer.cut_rules()]
 
     def normalize(self, text: AlignedText) -> None:
         """Run all of them."""

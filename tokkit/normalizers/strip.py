@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer, check_flag
+from tokkit.atoms import AT_END, AT_START, WHITES, CutRule, everywhere, nowhere
+from tokkit.normalizers.base import Normalizer, Specs, check_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,12 @@ class Strip(Normalizer):
         check_flag("strip_left", self.strip_left)
         check_flag("strip_right", self.strip_right)
 
-    def normalize(self, text: AlignedText) -> None:
-        """Cut the ends of each piece."""
-        normalize.strip(text, left=self.strip_left, right=self.strip_right)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("strip", self.strip_left, self.strip_right),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        allowed = everywhere()
+        allowed[WHITES] = False  # white space at either end of a text is all in its first or last part
+        return [CutRule(allowed, nowhere(), edges=AT_START * self.strip_left | AT_END * self.strip_right)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer
+from tokkit.atoms import OTHER, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +18,10 @@ class StripAccents(Normalizer):
     'e é'
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Drop the marks of each piece."""
-        normalize.strip_accents(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("strip_accents",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [by_character(str, {OTHER: None})]

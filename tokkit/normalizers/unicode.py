@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit.normalizers.base import Normalizer
+from tokkit.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule, by_character
+from tokkit.normalizers.base import Normalizer, Specs
+
+# ASCII and Chinese characters join nothing before them, and no other character becomes one that ends in white space.
+_beyond = [HAN, OTHER, BLANK, *range(33, 128)]
+_canonical = by_character(str, {OTHER: [OTHER, *b"K;`"], HAN: [HAN, OTHER]})
+_compatible = by_character(str, {OTHER: _beyond, WHITE: WHITES, HAN: [HAN, OTHER]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +23,13 @@ class NFC(Normalizer):
     1
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Bring each piece into the form."""
-        normalize.form(text, "NFC")
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("form", "NFC"),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [_canonical]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +40,13 @@ class NFD(Normalizer):
     2
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Bring each piece into the form."""
-        normalize.form(text, "NFD")
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("form", "NFD"),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [_canonical]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +57,13 @@ class NFKC(Normalizer):
     'fi XII 2'
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Bring each piece into the form."""
-        normalize.form(text, "NFKC")
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("form", "NFKC"),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [_compatible]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,10 @@ class NFKD(Normalizer):
     4
     """
 
-    def normalize(self, text: AlignedText) -> None:
-        """Bring each piece into the form."""
-        normalize.form(text, "NFKD")
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("form", "NFKD"),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where a text may be cut."""
+        return [_compatible]

@@ -18,7 +18,7 @@ from tokkit.pipeline.packing import Packer
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engine import Special
+    from tokkit.engines.special_tokens import Special
     from tokkit.nn.encoder import TextEncoder
     from tokkit.pipeline.families import Plan
     from tokkit.pipeline.weights import Weights

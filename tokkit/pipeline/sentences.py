@@ -17,7 +17,7 @@ from tokkit.pipeline.pooling import pool
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engine import Special
+    from tokkit.engines.special_tokens import Special
     from tokkit.pipeline.modules import Modules
 
 Floats = NDArray[np.float32]

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import WHITE, CutRule, atoms_where, everywhere
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
-class Bert:
+class Bert(Pretokenizer):
     """Drop white space, and make each punctuation character a piece.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("Don't stop.")
     >>> Bert().pretokenize(text)
     >>> text.pieces
     ['Don', "'", 't', 'stop', '.']
     """
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_bert(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_bert",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        # White space is dropped and each punctuation character a piece: both end those beside them.
+        must = atoms_where(lambda c: (c.isspace() and c not in "\x1c\x1d\x1e\x1f") or c in string.punctuation, WHITE)
+        return [CutRule(everywhere(), must[:, None] | must[None, :])]

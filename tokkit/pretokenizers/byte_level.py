@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import AT_START, BLANK, HAN, LEADS, OTHER, WHITE, CutRule, everywhere, images, nowhere
 from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import ISOLATED
+from tokkit.unicode_regex.cuts import split_rule
 
 
 @dataclass(frozen=True, slots=True)
-class ByteLevel:
+class ByteLevel(Pretokenizer):
     """Cut by GPT-2's pattern (`use_regex`), and put a symbol in the place of each byte (formats/byte_symbols.py).
 
     With `add_prefix_space`, each piece that does not start with a space gets one first. `trim_offsets` is read by the
     post-processor alone.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("Où est")
     >>> ByteLevel(add_prefix_space=False).pretokenize(text)
     >>> text.pieces
@@ -27,10 +29,17 @@ class ByteLevel:
     trim_offsets: bool = True
     use_regex: bool = True
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further, and change what stands in them."""
-        if self.add_prefix_space:
-            pretokenize.prefix_space(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        prefix = (("prefix_space_first",),) if self.add_prefix_space else ()
+        scanner = patterns.SCANNERS[patterns.BYTE_LEVEL]
+        split = (("split_pattern", scanner, ISOLATED, False),) if self.use_regex else ()
+        return (*prefix, *split, ("byte_symbols",))
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        rules = [CutRule(everywhere(), nowhere(), edges=AT_START)] if self.add_prefix_space else []
         if self.use_regex:
-            pretokenize.split_by_pattern(text, patterns.SCANNERS[patterns.BYTE_LEVEL], ISOLATED, False)
-        pretokenize.byte_symbols(text)
+            rules.append(split_rule(patterns.BYTE_LEVEL, ISOLATED, invert=False))
+        others = {key: [OTHER] for key in [*range(33), 127, WHITE, BLANK, LEADS, HAN]}
+        return [*rules, CutRule(everywhere(), nowhere(), images(others), images(others))]

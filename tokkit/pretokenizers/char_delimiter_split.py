@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import OTHER, CutRule, atoms_where, split_at
 from tokkit.errors import OptionError
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import REMOVED
 
 
 @dataclass(frozen=True, slots=True)
-class CharDelimiterSplit:
+class CharDelimiterSplit(Pretokenizer):
     """Drop each `delimiter`, which is one character.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("a,b,,c")
     >>> CharDelimiterSplit(",").pretokenize(text)
     >>> text.pieces
@@ -27,6 +28,13 @@ class CharDelimiterSplit:
         if not one or "\ud800" <= self.delimiter <= "\udfff":
             raise OptionError(f"delimiter is {self.delimiter!r}; it must be one character")
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_by_character(text, self.delimiter, REMOVED)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_character", self.delimiter, REMOVED),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        must = atoms_where(lambda character: character == self.delimiter)
+        may = must.copy()
+        may[OTHER:] = self.delimiter > "\x7f"
+        return [split_at(must, may, REMOVED)]

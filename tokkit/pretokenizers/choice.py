@@ -40,8 +40,8 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
         return Choice("scanner", patterns.SCANNERS[pattern])
     # Most tokenizers have a scanner, and load without the compiler.
     from tokkit.pretokenizers import regex_split
-    from tokkit.pretokenizers.pattern import compile_pattern
-    from tokkit.pretokenizers.pattern_tree import NotRegular
+    from tokkit.unicode_regex.compile import compile_pattern
+    from tokkit.unicode_regex.tree import NotRegular
 
     reason = "TOKKIT_SPLIT asks for it"
     if forced != "regex":

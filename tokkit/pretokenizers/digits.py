@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import HAN, LEADS, OTHER, CutRule, atoms_where, split_at
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import CONTIGUOUS, ISOLATED
 
 
 @dataclass(frozen=True, slots=True)
-class Digits:
+class Digits(Pretokenizer):
     """Make runs of numbers (all of N) pieces, or with `individual_digits` each one by itself.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("in 2026")
     >>> Digits().pretokenize(text)
     >>> text.pieces
@@ -21,6 +23,12 @@ class Digits:
 
     individual_digits: bool = False
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_by_kind(text, "number", ISOLATED if self.individual_digits else CONTIGUOUS)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_kind", "number", ISOLATED if self.individual_digits else CONTIGUOUS),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        must = atoms_where(lambda character: character in string.digits)
+        may = atoms_where(lambda character: character in string.digits, OTHER, LEADS, HAN)
+        return [split_at(must, may, ISOLATED if self.individual_digits else CONTIGUOUS)]

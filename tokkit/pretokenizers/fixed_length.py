@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import CutRule, never
 from tokkit.errors import OptionError
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
-class FixedLength:
+class FixedLength(Pretokenizer):
     """Make each `length` characters a piece; the last one has what is left.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("abcdefg")
     >>> FixedLength(3).pretokenize(text)
     >>> text.pieces
@@ -25,6 +26,10 @@ class FixedLength:
         if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length < 1 << 63:
             raise OptionError(f"length is {self.length!r}; it must be an int of at least 1")
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_fixed(text, self.length)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_fixed", self.length),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [never()]

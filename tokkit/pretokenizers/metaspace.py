@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import (
+    AT_START,
+    BLANK,
+    HAN,
+    LEADS,
+    OTHER,
+    WHITE,
+    CutRule,
+    atom,
+    atoms_where,
+    everywhere,
+    images,
+    nowhere,
+    split_at,
+)
 from tokkit.errors import OptionError
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import MERGED_WITH_NEXT
 
 SCHEMES = ("never", "always", "first")
@@ -14,12 +28,13 @@ SCHEMES = ("never", "always", "first")
 
 
 @dataclass(frozen=True, slots=True)
-class Metaspace:
+class Metaspace(Pretokenizer):
     """Put `replacement` (one character) in the place of each space, and cut before each of them (`split`).
 
     Pieces that do not start with it get one: all ("always"), none ("never"), or those that begin where the original
     does ("first").
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("Hey friend")
     >>> Metaspace().pretokenize(text)
     >>> text.pieces
@@ -37,8 +52,18 @@ class Metaspace:
         if self.prepend_scheme not in SCHEMES:
             raise OptionError(f"prepend_scheme is {self.prepend_scheme!r}; it must be one of {', '.join(SCHEMES)}")
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Change the pieces of a text, and cut them further."""
-        pretokenize.metaspace(text, self.replacement, SCHEMES.index(self.prepend_scheme))
-        if self.split:
-            pretokenize.split_by_character(text, self.replacement, MERGED_WITH_NEXT)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        put = ("metaspace_first", self.replacement, SCHEMES.index(self.prepend_scheme))
+        return (put, ("split_character", self.replacement, MERGED_WITH_NEXT)) if self.split else (put,)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        shown = images({32: [atom(self.replacement)]})
+        edges = AT_START if self.prepend_scheme != "never" else 0
+        put = CutRule(everywhere(), nowhere(), shown, shown, edges)
+        must = atoms_where(lambda character: character == self.replacement)
+        must[BLANK] = self.replacement == "\u2581"
+        may = must.copy()
+        may[[OTHER, WHITE, LEADS, HAN]] = atom(self.replacement) == OTHER
+        return [put, split_at(must, may, MERGED_WITH_NEXT)] if self.split else [put]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import BLANK, LEADS, OTHER, CutRule, atoms_where, split_at
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 
 
 @dataclass(frozen=True, slots=True)
-class Punctuation:
+class Punctuation(Pretokenizer):
     """Cut at each punctuation character: those of ASCII, its symbols among them, and P of Unicode 8.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("ab..c,")
     >>> Punctuation().pretokenize(text)
     >>> text.pieces
@@ -24,6 +26,12 @@ class Punctuation:
     def __post_init__(self) -> None:
         object.__setattr__(self, "behavior", behavior_named(self.behavior))
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_by_kind(text, "punctuation", BEHAVIORS.index(self.behavior))
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_kind", "punctuation", BEHAVIORS.index(self.behavior)),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        must = atoms_where(lambda character: character in string.punctuation)
+        may = atoms_where(lambda character: character in string.punctuation, OTHER, BLANK, LEADS)
+        return [split_at(must, may, BEHAVIORS.index(self.behavior))]

@@ -111,7 +111,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
 
 
 def _as_of_version(pattern: str, text: str) -> str:
-    from tokkit.matching import as_of_version  # no tokenizer that the C core splits for needs it
+    from tokkit.unicode_regex.matching import as_of_version  # no tokenizer that the C core splits for needs it
 
     return as_of_version(pattern, text)
 

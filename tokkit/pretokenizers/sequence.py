@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from tokkit._core.aligned import AlignedText
+from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
-
-
-class Pretokenizer(Protocol):
-    """What cuts the pieces of a text further."""
-
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Pretokenizer):
     """Run each pretokenizer on the pieces that the one before made.
 
     >>> from tokkit.pretokenizers.digits import Digits
@@ -37,6 +32,20 @@ class Sequence:
             if not callable(getattr(part, "pretokenize", None)):
                 raise OptionError(f"{part!r} is no pretokenizer: it has no method pretokenize(text)")
         object.__setattr__(self, "pretokenizers", parts)
+
+    def stages(self) -> Specs | None:
+        """Return what the core runs; None where it cannot run all of them."""
+        found: list[tuple[Any, ...]] = []
+        for part in self.pretokenizers:
+            specs = part.stages() if isinstance(part, Pretokenizer) else None
+            if specs is None:
+                return None
+            found += specs
+        return tuple(found)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [rule for part in self.pretokenizers for rule in part.cut_rules()]
 
     def pretokenize(self, text: AlignedText) -> None:
         """Cut the pieces of a text further."""

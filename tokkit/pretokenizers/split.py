@@ -9,11 +9,15 @@ from typing import NamedTuple
 
 from tokkit._core import pretokenize
 from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import Stages
+from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
-from tokkit.matching import check_version
 from tokkit.pretokenizers import regex_split
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
+from tokkit.unicode_regex.cuts import split_rule
+from tokkit.unicode_regex.matching import check_version
 
 
 class Pattern(NamedTuple):
@@ -37,7 +41,7 @@ class Pattern(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Split(Pretokenizer):
     r"""Cut at the matches of a pattern, of which, or with `invert` of the text between them, becomes `behavior`.
 
     A pattern is matched by a scanner, a compiled automaton or the `regex` package, whichever is the first that can
@@ -68,12 +72,22 @@ class Split:
         """The pattern in the syntax of `regex`."""
         return re.escape(self.pattern.text) if self.pattern.kind == "String" else self.pattern.text
 
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        if self._chosen.split is None:
+            return None
+        return (("split_pattern", self._chosen.split, BEHAVIORS.index(self.behavior), self.invert),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [split_rule(self.expression, BEHAVIORS.index(self.behavior), invert=self.invert)]
+
     def pretokenize(self, text: AlignedText) -> None:
         """Cut the pieces of a text further."""
-        behavior = BEHAVIORS.index(self.behavior)
-        if self._chosen.split is not None:
-            pretokenize.split_by_pattern(text, self._chosen.split, behavior, self.invert)
+        if specs := self.stages():
+            Stages(specs).run(text)
         else:
+            behavior = BEHAVIORS.index(self.behavior)
             pretokenize.split_by_matches(
                 text, lambda piece: regex_split.matches(self.expression, piece), behavior, self.invert
             )

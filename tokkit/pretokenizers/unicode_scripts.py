@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import CutRule, never
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
-class UnicodeScripts:
+class UnicodeScripts(Pretokenizer):
     """Cut where the script changes, kana being Han, by the Unicode that tokenizers has for it.
 
     Spaces and what is not assigned belong to the run before them; before the first run they are dropped.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("どこで go")
     >>> UnicodeScripts().pretokenize(text)
     >>> text.pieces
     ['どこで ', 'go']
     """
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_scripts(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_scripts",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [never()]  # what is of any script belongs to the run before it

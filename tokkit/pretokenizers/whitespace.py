@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_where
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 
 
 @dataclass(frozen=True, slots=True)
-class Whitespace:
+class Whitespace(Pretokenizer):
     r"""Drop white space, and make runs of \w and runs of other characters pieces.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("Hi, you!?")
     >>> Whitespace().pretokenize(text)
     >>> text.pieces
     ['Hi', ',', 'you', '!?']
     """
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_words(text)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_words",),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        white = atoms_where(lambda c: c.isspace() and c not in "\x1c\x1d\x1e\x1f", WHITE)
+        word = atoms_where(lambda c: c.isalnum() or c == "_", HAN)
+        other = ~(white | word)
+        other[[OTHER, LEADS]] = False
+        ends = white[:, None] | white[None, :] | (word[:, None] & other[None, :]) | (other[:, None] & word[None, :])
+        return [CutRule(ends, ends)]

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
+from tokkit.atoms import WHITE, CutRule, atoms_where, split_at
+from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import REMOVED
 
 
 @dataclass(frozen=True, slots=True)
-class WhitespaceSplit:
+class WhitespaceSplit(Pretokenizer):
     r"""Drop white space.
 
+    >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("Hi,  you!\n")
     >>> WhitespaceSplit().pretokenize(text)
     >>> text.pieces
     ['Hi,', 'you!']
     """
 
-    def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
-        pretokenize.split_by_kind(text, "white", REMOVED)
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("split_kind", "white", REMOVED),)
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        must = atoms_where(lambda c: c.isspace() and c not in "\x1c\x1d\x1e\x1f", WHITE)
+        return [split_at(must, must, REMOVED)]

@@ -3,23 +3,37 @@
 
 int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n) {
     memset(a, 0, sizeof *a);
+    int status = tk_aligned_reset(a, text, n, TK_AT_TEXT_START, 0);
+    if (status != TK_OK) tk_aligned_free(a);
+    return status;
+}
+
+int tk_aligned_reset(tk_aligned *a, const uint8_t *text, size_t n, int place, int goes_on) {
     if (n > UINT32_MAX) return TK_TOO_LARGE;
-    a->text = tk_alloc(n + TK_ALIGNED_SLACK, 1);
-    a->pieces = tk_alloc(1, sizeof(tk_piece));
-    if (!a->text || !a->pieces) return tk_aligned_free(a), TK_NO_MEMORY;
+    if (tk_reserve(&a->text, &a->text_capacity, n + TK_ALIGNED_SLACK, 1) != TK_OK ||
+        tk_reserve(&a->pieces, &a->capacity, 1, sizeof(tk_piece)) != TK_OK)
+        return TK_NO_MEMORY;
     memcpy(a->text, text, n);
     memset(a->text + n, 0, TK_ALIGNED_SLACK);
+    if (a->spans) a->idle_spans = a->spans, a->spans = NULL;
     a->n = a->n_original = n;
-    a->capacity = 1;
     a->pieces[0] = (tk_piece){0, n, TK_NO_TOKEN};
     a->n_pieces = n > 0;
+    a->place = place;
+    a->goes_on = goes_on;
     return TK_OK;
 }
 
-void tk_aligned_free(tk_aligned *a) {
+/* Give back all memory of its own. */
+static void release(tk_aligned *a) {
     free(a->text);
     free(a->spans);
+    free(a->idle_spans);
     free(a->pieces);
+}
+
+void tk_aligned_free(tk_aligned *a) {
+    release(a);
     memset(a, 0, sizeof *a);
 }
 
@@ -42,8 +56,9 @@ static void own_spans(const uint8_t *text, size_t start, size_t end, tk_span *ou
 
 int tk_aligned_spell_out(tk_aligned *a) {
     if (a->spans) return TK_OK;
-    a->spans = tk_alloc(a->n, sizeof(tk_span));
-    if (!a->spans) return TK_NO_MEMORY;
+    if (tk_reserve(&a->idle_spans, &a->spans_capacity, a->n, sizeof(tk_span)) != TK_OK) return TK_NO_MEMORY;
+    a->spans = a->idle_spans;
+    a->idle_spans = NULL;
     own_spans(a->text, 0, a->n, a->spans);
     return TK_OK;
 }
@@ -53,6 +68,16 @@ int tk_aligned_spell_out(tk_aligned *a) {
 int tk_rewrite_begin(tk_rewrite *w, const tk_aligned *from) {
     memset(w, 0, sizeof *w);
     w->from = from;
+    if (from->spare) {
+        w->made = *from->spare;
+        memset(from->spare, 0, sizeof *from->spare);
+        if (!w->made.spans) w->made.spans = w->made.idle_spans;
+        w->made.idle_spans = NULL;
+        w->made.n = w->made.n_pieces = 0;
+    }
+    w->made.spare = from->spare;
+    w->made.place = from->place;
+    w->made.goes_on = from->goes_on;
     w->made.n_original = from->n_original;
     tk_rewrite_room(w, from->n + from->n / 8);
     return w->status;
@@ -101,8 +126,16 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
     if (w->status == TK_OK && w->made.n > UINT32_MAX) w->status = TK_TOO_LARGE;
     if (w->status != TK_OK) return tk_aligned_free(&w->made), w->status;
     memset(w->made.text + w->made.n, 0, TK_ALIGNED_SLACK);
-    tk_aligned_free(a);
+    if (a->spare) *a->spare = *a;
+    else release(a);
     *a = w->made;
+    return TK_OK;
+}
+
+int tk_rewrite_cancel(tk_rewrite *w) {
+    tk_aligned *spare = w->from->spare;
+    if (spare) *spare = w->made;
+    else release(&w->made);
     return TK_OK;
 }
 
@@ -111,6 +144,11 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
 void tk_cut_begin(tk_cut *cut, const tk_aligned *from) {
     memset(cut, 0, sizeof *cut);
     cut->from = from;
+    if (!from->spare) return;
+    cut->pieces = from->spare->pieces;
+    cut->capacity = from->spare->capacity;
+    from->spare->pieces = NULL;
+    from->spare->capacity = 0;
 }
 
 size_t tk_cut_next(tk_cut *cut, size_t number) {
@@ -122,7 +160,12 @@ size_t tk_cut_next(tk_cut *cut, size_t number) {
 
 int tk_cut_end(tk_cut *cut, tk_aligned *a) {
     if (cut->status != TK_OK) return free(cut->pieces), cut->status;
-    free(a->pieces);
+    if (a->spare) {
+        a->spare->pieces = a->pieces;
+        a->spare->capacity = a->capacity;
+    } else {
+        free(a->pieces);
+    }
     a->pieces = cut->pieces;
     a->n_pieces = cut->n;
     a->capacity = cut->capacity;

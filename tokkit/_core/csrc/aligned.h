@@ -20,20 +20,32 @@ typedef struct {
     uint32_t start, end; /* bytes of the original */
 } tk_span;
 
-typedef struct {
+/* Where the first piece begins, for stages that put something before a text: at the start of the text that the user
+   gave, behind an added token, or inside, where only a part of a text is encoded by itself. */
+enum { TK_AT_TEXT_START, TK_AT_SECTION_START, TK_INSIDE };
+
+typedef struct tk_aligned tk_aligned;
+struct tk_aligned {
     uint8_t *text; /* UTF-8; TK_ALIGNED_SLACK readable bytes stand behind it */
     size_t n;
     tk_span *spans; /* for each byte of the text, where it comes from; NULL where that is its own character */
     tk_piece *pieces;
     size_t n_pieces, capacity;
     size_t n_original;
-} tk_aligned;
+    size_t text_capacity, spans_capacity;
+    int place, goes_on;  /* of the first piece; whether text follows the last one, of which this is a part */
+    tk_span *idle_spans; /* memory for `spans` while that is NULL, or NULL */
+    tk_aligned *spare;   /* memory that the next change is written to, and that of this one goes to then; may be NULL */
+};
 
 enum { TK_ALIGNED_SLACK = 64 };
 
 /* One piece that is all of the text; 0, TK_NO_MEMORY, or TK_TOO_LARGE for 4 GiB or more. */
 int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n);
 void tk_aligned_free(tk_aligned *a);
+
+/* The same for a text that has memory already (or is all zero, but for `spare`): what is there is used again. */
+int tk_aligned_reset(tk_aligned *a, const uint8_t *text, size_t n, int place, int goes_on);
 
 /* Spans of its own, for a text that has none yet; 0 or TK_NO_MEMORY. */
 int tk_aligned_spell_out(tk_aligned *a);
@@ -51,7 +63,6 @@ TK_INLINE tk_span tk_aligned_span(const tk_aligned *a, size_t start, size_t end)
 typedef struct {
     const tk_aligned *from;
     tk_aligned made;
-    size_t text_capacity, spans_capacity;
     size_t at, end;     /* what is left of the piece that is read */
     size_t began;       /* where the piece that is read begins, */
     size_t piece_start; /* and where what became of it */
@@ -64,15 +75,19 @@ typedef struct {
 int tk_rewrite_begin(tk_rewrite *w, const tk_aligned *from);
 int tk_rewrite_end(tk_rewrite *w, tk_aligned *a);
 
+/* End with the text as it was; TK_OK. */
+int tk_rewrite_cancel(tk_rewrite *w);
+
 /* The next piece to change: its number, or from->n_pieces; added tokens before it are kept. What was not read of the
    piece before is dropped. `number` is the one behind the piece taken last, 0 at first. */
 size_t tk_rewrite_next(tk_rewrite *w, size_t number);
 
 TK_INLINE int tk_rewrite_room(tk_rewrite *w, size_t n) {
     size_t need = w->made.n + n;
-    if (TK_LIKELY(need + TK_ALIGNED_SLACK <= w->text_capacity && need <= w->spans_capacity)) return 1;
-    if (w->status == TK_OK) w->status = tk_reserve(&w->made.text, &w->text_capacity, need + TK_ALIGNED_SLACK, 1);
-    if (w->status == TK_OK) w->status = tk_reserve(&w->made.spans, &w->spans_capacity, need, sizeof(tk_span));
+    tk_aligned *made = &w->made;
+    if (TK_LIKELY(need + TK_ALIGNED_SLACK <= made->text_capacity && need <= made->spans_capacity)) return 1;
+    if (w->status == TK_OK) w->status = tk_reserve(&made->text, &made->text_capacity, need + TK_ALIGNED_SLACK, 1);
+    if (w->status == TK_OK) w->status = tk_reserve(&made->spans, &made->spans_capacity, need, sizeof(tk_span));
     return w->status == TK_OK;
 }
 

@@ -72,6 +72,7 @@ typedef struct {
     const uint8_t *prefix, *suffix;
     size_t n_prefix, n_suffix;
     tk_ranked_pair *pairs;
+    uint8_t *pair_filter;
     size_t pair_mask;
     unsigned pair_shift;
     const uint32_t *merges; /* [n][3] left, right, result, by rank */

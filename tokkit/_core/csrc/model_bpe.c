@@ -2,23 +2,23 @@
 
    Short units merge in two small arrays, which is quadratic but local; long ones, those with a prefix (where a merge
    may make what was there before) and those with dropout in a list with a heap, O(n log n). */
+#include "large_memory.h"
 #include "model.h"
 
-enum { SMALL = 48 }; /* symbols; above, the heap is faster */
+enum { SMALL = 48 };       /* symbols; above, the heap is faster */
+enum { FILTER_BITS = 19 }; /* most pairs do not merge, and a filter of 64 KiB knows most of these */
 #define NO_LINK UINT32_MAX
 
 /* ---- building */
 
 static uint64_t pair_key(uint32_t left, uint32_t right) { return (uint64_t)left << 32 | right; }
 
-TK_INLINE size_t pair_slot(const tk_char_bpe *bpe, uint64_t key) {
-    uint64_t mixed = (key ^ key >> 29) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(mixed >> bpe->pair_shift);
-}
+TK_INLINE uint64_t pair_hash(uint64_t key) { return (key ^ key >> 29) * UINT64_C(0x9E3779B97F4A7C15); }
 
 TK_INLINE const tk_ranked_pair *find_pair(const tk_char_bpe *bpe, uint32_t left, uint32_t right) {
-    uint64_t key = pair_key(left, right);
-    for (size_t slot = pair_slot(bpe, key);; slot = (slot + 1) & bpe->pair_mask) {
+    uint64_t key = pair_key(left, right), hash = pair_hash(key);
+    if (!tk_has_bit(bpe->pair_filter, (size_t)(hash >> (64 - FILTER_BITS)))) return NULL;
+    for (size_t slot = (size_t)(hash >> bpe->pair_shift);; slot = (slot + 1) & bpe->pair_mask) {
         const tk_ranked_pair *pair = bpe->pairs + slot;
         if (pair->key == key) return pair;
         if (pair->key == UINT64_MAX) return NULL;
@@ -53,14 +53,17 @@ static int read_merges(tk_model *m, const tk_own_tokens *own, const tk_model_opt
     while (slots < 2 * o->n_merges) slots *= 2, bits++;
     bpe->pair_mask = slots - 1;
     bpe->pair_shift = 64 - bits;
-    bpe->pairs = tk_alloc(slots, sizeof *bpe->pairs);
-    if (!bpe->pairs) return TK_NO_MEMORY;
+    bpe->pairs = tk_table_alloc(slots * sizeof *bpe->pairs);
+    bpe->pair_filter = tk_calloc((size_t)1 << FILTER_BITS >> 3, 1);
+    if (!bpe->pairs || !bpe->pair_filter) return TK_NO_MEMORY;
     memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
     for (size_t rank = 0; rank < o->n_merges; rank++) {
         const uint32_t *merge = o->merges + 3 * rank;
         if (!fits(own, merge, o->n_prefix)) return *culprit = -1 - (int64_t)rank, TK_BAD_INPUT;
         uint64_t key = pair_key(merge[0], merge[1]);
-        size_t slot = pair_slot(bpe, key);
+        uint64_t hash = pair_hash(key);
+        size_t slot = (size_t)(hash >> bpe->pair_shift);
+        tk_set_bit(bpe->pair_filter, (size_t)(hash >> (64 - FILTER_BITS)));
         while (bpe->pairs[slot].key != key && bpe->pairs[slot].key != UINT64_MAX) slot = (slot + 1) & bpe->pair_mask;
         bpe->pairs[slot] = (tk_ranked_pair){key, (uint32_t)rank, merge[2]}; /* of a pair named twice the last counts */
         if (holds_inner_blank(tk_own_bytes(own, merge[2]), tk_own_length(own, merge[2]))) m->cuts.blanks = 0;
@@ -271,7 +274,10 @@ static int may_cut(const tk_model *m, const tk_own_tokens *own, const tk_model_o
     return tk_trie_find(&m->trie, blank, sizeof blank) != TK_NO_ID;
 }
 
-static void free_pairs(tk_model *m) { free(m->bpe.pairs); }
+static void free_pairs(tk_model *m) {
+    tk_table_free(m->bpe.pairs, (m->bpe.pair_mask + 1) * sizeof *m->bpe.pairs);
+    free(m->bpe.pair_filter);
+}
 
 int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
     /* Only symbols of one character are looked up by their bytes, and whole pieces where that is asked for. */

@@ -6,6 +6,7 @@
 #define TK_NORMALIZE_H
 #include "aligned.h"
 #include "normalization_tables.h"
+#include "scan.h"
 
 TK_INLINE size_t tk_normalization_place(const uint8_t *index, uint32_t c) {
     return (size_t)index[c / TK_NORMALIZATION_BLOCK] * TK_NORMALIZATION_BLOCK + c % TK_NORMALIZATION_BLOCK;
@@ -57,10 +58,6 @@ int tk_normalize_nmt(tk_aligned *a);
 int tk_normalize_byte_level(tk_aligned *a);
 int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lower);
 
-/* What the last makes of one character, as a rule's `map` does; `clean` also of white space and controls. */
-unsigned tk_normalize_bert_character(int clean, int chinese, int strip, int lower, const uint8_t *p, unsigned length,
-                                     uint8_t *out);
-
 /* ---- changes of a piece */
 
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n);
@@ -74,5 +71,11 @@ int tk_normalize_replace(tk_aligned *a, const uint8_t *pattern, size_t n, size_t
 /* Put `content` in the place of text[spans[2i]:spans[2i+1]] for each i < n_spans; they are whole characters, in order,
    apart, and each within one piece. */
 int tk_normalize_replace_spans(tk_aligned *a, const size_t *spans, size_t n_spans, const uint8_t *content, size_t n);
+
+/* Put `content` in the place of each match of a compiled pattern, which drops what it does not match. */
+int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n);
+
+/* Whether n bytes are in a form already, as far as a look at each character says. */
+int tk_normalize_form_stays(int form, const uint8_t *text, size_t n);
 
 #endif

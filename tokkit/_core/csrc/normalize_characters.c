@@ -223,12 +223,3 @@ int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lowe
     if (status == TK_OK) status = tk_normalize_characters(a, &rule);
     return status == TK_OK && lower ? tk_normalize_lowercase(a) : status;
 }
-
-unsigned tk_normalize_bert_character(int clean, int chinese, int strip, int lower, const uint8_t *p, unsigned length,
-                                     uint8_t *out) {
-    tk_character_rule rule = {.map = map_bert, .lower = lower != 0};
-    rule.clean = clean != 0;
-    rule.chinese = chinese != 0;
-    rule.strip = strip != 0;
-    return map_bert(&rule, p, length, out);
-}

@@ -161,6 +161,11 @@ static int next_change(stretch *s, int form, const uint8_t *text, size_t end, si
     return 0;
 }
 
+int tk_normalize_form_stays(int form, const uint8_t *text, size_t n) {
+    size_t start = 0, stop = 0;
+    return !next_stretch(form, text, n, &start, &stop);
+}
+
 int tk_normalize_form(tk_aligned *a, int form) {
     stretch s = {0};
     size_t first = 0, start = 0, stop = 0;

@@ -1,4 +1,5 @@
 /* A text in pieces in, the same with something put before each piece, cut from its ends, or replaced in it, out. */
+#include "dfa.h"
 #include "normalize.h"
 
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n) {
@@ -129,5 +130,30 @@ int tk_normalize_replace_spans(tk_aligned *a, const size_t *spans, size_t n_span
         }
         tk_rewrite_keep(&w, w.end - w.at);
     }
+    return tk_rewrite_end(&w, a);
+}
+
+int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n) {
+    enum { ENDS = 256 };
+    size_t ends[ENDS];
+    tk_dfa_memo memo;
+    tk_split own = *split;
+    tk_rewrite w;
+    int any = 0;
+    memset(&memo, 0, sizeof memo);
+    own.memo = &memo;
+    tk_rewrite_begin(&w, a);
+    for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
+        const size_t start = w.at;
+        size_t at = 0, got;
+        while (w.status == TK_OK && (got = tk_scan(&own, a->text + start, w.end - start, &at, ends, ENDS)))
+            for (size_t k = 0; k < got && w.status == TK_OK; k++) {
+                size_t size = start + (ends[k] & ~TK_DROPPED) - w.at;
+                if (ends[k] & TK_DROPPED) tk_rewrite_keep(&w, size);
+                else any = 1, replace_next(&w, size, content, n);
+            }
+    }
+    tk_dfa_memo_free(&memo);
+    if (!any && w.status == TK_OK) return tk_rewrite_cancel(&w);
     return tk_rewrite_end(&w, a);
 }

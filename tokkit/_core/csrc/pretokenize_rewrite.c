@@ -1,22 +1,21 @@
 /* Pieces in, the same with other characters in them out: bytes as symbols, and spaces that can be seen. */
 #include "pretokenize.h"
 
-/* Is the byte its own symbol? The others take the characters from U+0100 up, in their order. */
-static int is_printable(unsigned byte) {
-    return (byte >= 0x21 && byte < 0x7F) || (byte >= 0xA1 && byte < 0xAD) || byte >= 0xAE;
+/* The UTF-8 of a byte's symbol: the byte itself where it is printable; the others take the characters from U+0100 up,
+   in their order. */
+TK_INLINE size_t put_symbol(uint8_t *out, unsigned byte) {
+    uint32_t c = byte;
+    if (byte <= 0x20) c = 0x100 + byte;
+    else if (byte >= 0x7F && byte <= 0xA0) c = 0x121 + (byte - 0x7F);
+    else if (byte == 0xAD) c = 0x143;
+    if (c < 0x80) return out[0] = (uint8_t)c, 1;
+    out[0] = (uint8_t)(0xC0 | c >> 6);
+    out[1] = (uint8_t)(0x80 | (c & 0x3F));
+    return 2;
 }
 
 int tk_byte_symbols(tk_aligned *a) {
     tk_rewrite w;
-    struct {
-        uint8_t utf8[2], length;
-    } symbols[256];
-    uint32_t hidden = 0x100;
-    for (unsigned byte = 0; byte < 256; byte++) {
-        uint8_t utf8[4] = {0};
-        symbols[byte].length = (uint8_t)(tk_utf8_put(utf8, is_printable(byte) ? byte : hidden++) - utf8);
-        memcpy(symbols[byte].utf8, utf8, 2);
-    }
     tk_rewrite_begin(&w, a);
     for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
         if (!tk_rewrite_room(&w, 2 * (w.end - w.at) + 2)) break; /* two bytes and spans are written at a time */
@@ -26,11 +25,10 @@ int tk_byte_symbols(tk_aligned *a) {
             tk_span span = tk_rewrite_here(&w);
             unsigned length = tk_utf8_length(a->text[w.at]);
             for (unsigned k = 0; k < length; k++) {
-                unsigned byte = a->text[w.at + k];
-                memcpy(out, symbols[byte].utf8, 2);
+                size_t size = put_symbol(out, a->text[w.at + k]);
                 spans[0] = spans[1] = span;
-                out += symbols[byte].length;
-                spans += symbols[byte].length;
+                out += size;
+                spans += size;
             }
             w.at += length;
         }
@@ -126,7 +124,8 @@ int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
         const uint8_t *start = a->text + w.at;
         tk_span span = tk_rewrite_here(&w);
         int starts = *start == ' ' || (w.end - w.at >= n && !memcmp(start, bytes, n));
-        if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && span.start == 0)))
+        int first = span.start == 0 && a->place == TK_AT_TEXT_START;
+        if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && first)))
             tk_rewrite_bytes(&w, bytes, n, span); /* it belongs to the character behind it, as in tokenizers */
         size_t longer = count_spaces(a->text + w.at, w.end - w.at) * (n - 1);
         if (!tk_rewrite_room(&w, w.end - w.at + longer + RUN)) break;

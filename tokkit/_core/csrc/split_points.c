@@ -62,11 +62,17 @@ static uint32_t unit(const tk_document *d, size_t i) {
 
 static int is_surrogate(uint32_t c) { return (c & 0xFFFFF800) == 0xD800; }
 
+static unsigned atom_of(uint32_t c) { return c < 0x80 ? c : tk_atom_beyond_ascii(c); }
+
 static int characters_split(const tk_document *d, size_t at) {
     uint32_t p, q;
-    if (!d->width) return utf8_around(d->units, d->n, at, &p, &q) && may_split(p, q);
-    p = unit(d, at - 1), q = unit(d, at);
-    return !is_surrogate(p) && !is_surrogate(q) && may_split(p, q); /* two of them may be one character */
+    if (!d->width) {
+        if (!utf8_around(d->units, d->n, at, &p, &q)) return 0;
+    } else {
+        p = unit(d, at - 1), q = unit(d, at);
+        if (is_surrogate(p) || is_surrogate(q)) return 0; /* two of them may be one character */
+    }
+    return d->rule ? (d->rule->left[atom_of(p)] & d->rule->right[atom_of(q)]) != 0 : may_split(p, q);
 }
 
 /* Does the text of a special token stand across the point? */

@@ -8,12 +8,14 @@
 #define TK_SPLIT_POINTS_H
 #include "base.h"
 #include "special.h"
+#include "split/cut_rule.h"
 
 typedef struct {
     const void *units; /* UTF-8, valid or not, or code units of a str */
     size_t n;
     int width; /* bytes of a code unit; 0 for UTF-8 */
     const tk_special *special; /* NULL where special tokens are ordinary text */
+    const tk_cut_rule *rule;   /* of components; NULL for the patterns that need no other */
 } tk_document;
 
 /* The first split point at or behind `from` and before `limit`, else `limit`; `limit` is n at most. If the text

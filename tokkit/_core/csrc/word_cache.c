@@ -140,7 +140,7 @@ static int seed(tk_cache *c) {
     const tk_bpe *m = c->model;
     tk_key keys[SEEDS_AHEAD];
     uint32_t tokens[SEEDS_AHEAD];
-    for (uint32_t t = 0; t < m->n;) {
+    for (uint32_t t = 0; m && t < m->n;) {
         int n = 0;
         for (; t < m->n && n < SEEDS_AHEAD; t++) {
             if (!is_seed(m, t) || m->length[t] > TK_SHORT_WORD) continue;
@@ -158,7 +158,7 @@ static int seed(tk_cache *c) {
 
 static int seed_long(tk_cache *c) {
     const tk_bpe *m = c->model;
-    for (uint32_t t = 0; t < m->n; t++) {
+    for (uint32_t t = 0; m && t < m->n; t++) {
         if (!is_seed(m, t) || m->length[t] <= TK_SHORT_WORD) continue;
         int status = put_long(c, m->bytes[t], m->length[t], m->id + t, 1);
         if (status != TK_OK) return status;
@@ -166,18 +166,19 @@ static int seed_long(tk_cache *c) {
     return TK_OK;
 }
 
-int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words) {
+int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words, size_t lines) {
     memset(c, 0, sizeof *c);
     c->model = model;
     size_t seeds = 0, long_seeds = 0, long_slots = MIN_LONG_SLOTS;
-    for (uint32_t t = 0; t < model->n; t++)
+    uint32_t n = model ? model->n : 0;
+    for (uint32_t t = 0; t < n; t++)
         if (model->length[t] > TK_SHORT_WORD) long_seeds++;
         else seeds += model->length[t] > 0;
     c->longest = TK_LONGEST_LEARNT;
-    for (uint32_t t = 0; t < model->n; t++)
+    for (uint32_t t = 0; t < n; t++)
         if (model->length[t] > c->longest) c->longest = model->length[t];
     while (long_slots < 4 * long_seeds) long_slots *= 2;
-    c->line_bits = MIN_LINE_BITS;
+    c->line_bits = lines ? (unsigned)lines : MIN_LINE_BITS;
     while (((size_t)1 << c->line_bits) < (c->line_bits < ROOMY_LINE_BITS ? 4 : 2) * seeds) c->line_bits++;
     c->max_line_bits = c->line_bits;
     while (max_words && ((size_t)1 << c->max_line_bits) < seeds + max_words) c->max_line_bits++;
@@ -224,7 +225,8 @@ static void forget_long(tk_cache *c) {
 void tk_cache_add(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count) {
     if (!c->learns) return;
     if (c->many.n + count > MAX_ARENA_IDS || c->n_words - c->n_seeds >= c->max_words) forget(c);
-    if (c->n_words >= slots(c) / 4 && !grow(c) && c->n_words >= slots(c) / 2) forget(c);
+    size_t full = c->model ? slots(c) / 4 : slots(c) / 8 * 3; /* without seeds a table begins small, and cold */
+    if (c->n_words >= full && !grow(c) && c->n_words >= slots(c) / 2) forget(c);
     (void)put(c, key, ids, count);
 }
 

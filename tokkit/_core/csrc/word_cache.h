@@ -52,9 +52,9 @@ typedef struct {
     uint64_t low, high, hash;
 } tk_key;
 
-/* max_words: how many short words it may learn besides the vocabulary's (0: none). TK_OK, TK_NO_MEMORY, or
-   TK_BAD_INPUT where two tokens have the same bytes. */
-int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words);
+/* max_words: how many short words it may learn besides the vocabulary's (0: none). Without a model, NULL, it begins
+   with no words, and 1 << `lines` lines. TK_OK, TK_NO_MEMORY, or TK_BAD_INPUT where two tokens have the same bytes. */
+int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words, size_t lines);
 void tk_cache_free(tk_cache *cache);
 size_t tk_cache_memory(const tk_cache *cache);
 

@@ -11,9 +11,9 @@ import numpy as np
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
+from tokkit.engines.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError
 from tokkit.segmentations import Segmentations
-from tokkit.sentencepiece_engine import SentencePieceEngine
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
 
 MOST_NBEST = 512

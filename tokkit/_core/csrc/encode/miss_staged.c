@@ -1,0 +1,56 @@
+/* A unit that the cache does not have in, its ids out: through the components, one by one, and the model. */
+#include "encode/plan.h"
+
+enum { INNER_UNITS = 1 << 12 }; /* of the model's own cache, 64 bytes each: parts of units come again in others */
+
+tk_staged *tk_staged_of(tk_worker *w) {
+    if (w->staged) return w->staged;
+    tk_staged *made = tk_calloc(1, sizeof *made);
+    if (!made) return NULL;
+    if (tk_model_worker_init(&made->model, INNER_UNITS) != TK_OK) return free(made), NULL;
+    made->unit.spare = &made->unit_spare;
+    made->section.spare = &made->section_spare;
+    return w->staged = made;
+}
+
+int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {
+    tk_staged *s = tk_staged_of(w);
+    if (!s) return TK_NO_MEMORY;
+    int place = edge & TK_EDGE_TEXT_START ? TK_AT_TEXT_START : TK_INSIDE;
+    if (edge & TK_EDGE_SECTION_START) place = TK_AT_SECTION_START;
+    int status = tk_aligned_reset(&s->unit, p, n, place, !(edge & TK_EDGE_END));
+    if (status == TK_OK) status = tk_stages_run(plan->stages, plan->n_stages, &s->unit);
+    return status == TK_OK ? tk_model_encode(plan->model, &s->model, &s->unit) : status;
+}
+
+static int encode(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {
+    int status = tk_run_stages(plan, w, p, n, edge);
+    if (status == TK_OK) status = tk_reserve_ids(w, w->staged->model.n);
+    if (status != TK_OK) return status;
+    const tk_model_worker *m = &w->staged->model;
+    memcpy(w->ids + w->n_ids, m->ids, m->n * sizeof *w->ids);
+    w->n_ids += m->n;
+    return TK_OK;
+}
+
+/* No ids are none that the cache keeps: it would not tell them from a word that is not there. */
+static int may_keep(size_t count, size_t n) { return count && (count <= TK_INLINE_IDS || count <= n); }
+
+int tk_miss_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+                   unsigned edge) {
+    const uint32_t *ids;
+    size_t count = 0, before = w->n_ids;
+    int is_long = n > TK_SHORT_WORD;
+    (void)readable;
+    if (!is_long) count = tk_cache_find(&w->cache, key, &ids);
+    else if (n <= w->cache.longest && !edge) count = tk_cache_find_long(&w->cache, p, n, key->low, &ids);
+    if (count) return tk_emit_known(w, ids, count), TK_OK;
+    w->cache.misses++;
+    int status = encode(plan, w, p, n, edge);
+    if (status != TK_OK) return status;
+    count = w->n_ids - before;
+    if (!may_keep(count, n)) return TK_OK;
+    if (!is_long) tk_cache_add(&w->cache, key, w->ids + before, count);
+    else if (!edge) tk_cache_add_long(&w->cache, p, n, w->ids + before, count);
+    return TK_OK;
+}

@@ -1,0 +1,57 @@
+/* The components of a tokenizer as a list that C runs from end to end: what changes a text, then what cuts it. */
+#ifndef TK_COMPONENTS_H
+#define TK_COMPONENTS_H
+#include "charsmap.h"
+#include "normalize.h"
+#include "pretokenize.h"
+
+typedef struct tk_stage tk_stage;
+
+/* One component with its options, of which each kind reads its own. Pointers are the owner's. */
+struct tk_stage {
+    int (*run)(const tk_stage *stage, tk_aligned *a);
+    int numbers[4];
+    size_t count;
+    int skips_inside; /* it puts something before a text: not before a part of one */
+    const uint8_t *pattern, *content;
+    size_t n_pattern, n_content;
+    const tk_charsmap *map;
+    tk_split split;
+};
+
+/* The kinds, in the order of KINDS in stages.pyx. */
+enum {
+    TK_COMPONENT_FORM,
+    TK_COMPONENT_LOWERCASE,
+    TK_COMPONENT_STRIP_ACCENTS,
+    TK_COMPONENT_NMT,
+    TK_COMPONENT_BYTE_LEVEL,
+    TK_COMPONENT_BERT,
+    TK_COMPONENT_PREPEND,
+    TK_COMPONENT_STRIP,
+    TK_COMPONENT_REPLACE,
+    TK_COMPONENT_REPLACE_PATTERN,
+    TK_COMPONENT_CHARSMAP,
+    TK_COMPONENT_SPLIT_PATTERN,
+    TK_COMPONENT_SPLIT_KIND,
+    TK_COMPONENT_SPLIT_CHARACTER,
+    TK_COMPONENT_SPLIT_WORDS,
+    TK_COMPONENT_SPLIT_BERT,
+    TK_COMPONENT_SPLIT_SCRIPTS,
+    TK_COMPONENT_SPLIT_FIXED,
+    TK_COMPONENT_PREFIX_SPACE,
+    TK_COMPONENT_BYTE_SYMBOLS,
+    TK_COMPONENT_METASPACE,
+    TK_COMPONENTS
+};
+
+/* Set stage->run by the number of a kind; 0 for a number that is none. */
+int tk_stage_set(tk_stage *stage, int kind);
+
+/* Run all of them in turn; TK_OK or the status of the one that failed. */
+int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a);
+
+/* Whether none of them changes n bytes, as far as a quick look tells. */
+int tk_stages_keep(const tk_stage *stages, size_t n_stages, const uint8_t *text, size_t n);
+
+#endif

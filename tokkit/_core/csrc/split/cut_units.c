@@ -1,0 +1,106 @@
+/* Atoms of characters, the tables of a rule, and units cut one character at a time: see cut_rule.h. */
+#include "isa.h"
+#include "split/cut_rule.h"
+
+size_t tk_cut_blocks_avx2(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *at, size_t *ends,
+                          size_t limit);
+size_t tk_cut_blocks_avx512(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *at, size_t *ends,
+                            size_t limit);
+
+/* The characters of the atoms beyond ASCII. Those that lead are Grapheme_Cluster_Break=Prepend of Unicode 17, from
+   U+11000 on whole blocks with them: what is taken for one costs cuts alone. */
+static const struct {
+    uint32_t first, last;
+    unsigned atom;
+} RANGES[] = {
+    {0x85, 0x85, TK_ATOM_WHITE},       {0xA0, 0xA0, TK_ATOM_WHITE},       {0x600, 0x605, TK_ATOM_LEADS},
+    {0x6DD, 0x6DD, TK_ATOM_LEADS},     {0x70F, 0x70F, TK_ATOM_LEADS},     {0x890, 0x891, TK_ATOM_LEADS},
+    {0x8E2, 0x8E2, TK_ATOM_LEADS},     {0xD4E, 0xD4E, TK_ATOM_LEADS},     {0x1680, 0x1680, TK_ATOM_WHITE},
+    {0x2000, 0x200A, TK_ATOM_WHITE},   {0x2028, 0x2029, TK_ATOM_WHITE},   {0x202F, 0x202F, TK_ATOM_WHITE},
+    {0x205F, 0x205F, TK_ATOM_WHITE},   {0x2581, 0x2581, TK_ATOM_BLANK},   {0x3000, 0x3000, TK_ATOM_WHITE},
+    {0x3400, 0x4DBF, TK_ATOM_HAN},     {0x4E00, 0x9FFF, TK_ATOM_HAN},     {0xF900, 0xFAFF, TK_ATOM_HAN},
+    {0x11000, 0x11FFF, TK_ATOM_LEADS}, {0x20000, 0x2A6DF, TK_ATOM_HAN},   {0x2A700, 0x2B81F, TK_ATOM_HAN},
+    {0x2B920, 0x2CEAF, TK_ATOM_HAN},   {0x2F800, 0x2FA1F, TK_ATOM_HAN},
+};
+enum { N_RANGES = sizeof RANGES / sizeof *RANGES };
+
+unsigned tk_atom_beyond_ascii(uint32_t c) {
+    if (c - 0x4E00 < 0x5200) return TK_ATOM_HAN;
+    unsigned low = 0, high = N_RANGES;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (RANGES[middle].last < c) low = middle + 1;
+        else high = middle;
+    }
+    return low < N_RANGES && RANGES[low].first <= c ? RANGES[low].atom : TK_ATOM_OTHER;
+}
+
+static void add(tk_byte_set *set, unsigned byte) { set->low[byte >> 7][byte & 15] |= (uint8_t)(1u << (byte >> 4 & 7)); }
+
+void tk_cut_rule_finish(tk_cut_rule *rule) {
+    unsigned used = 0;
+    for (unsigned atom = 0; atom < TK_ATOMS; atom++) used |= rule->right[atom];
+    rule->n_sets = 0;
+    while (used >> rule->n_sets) rule->n_sets++;
+    memset(rule->left_sets, 0, sizeof rule->left_sets);
+    memset(rule->right_sets, 0, sizeof rule->right_sets);
+    memset(&rule->odd, 0, sizeof rule->odd);
+    for (unsigned k = 0; k < rule->n_sets; k++)
+        for (unsigned byte = 0; byte < 256; byte++) {
+            unsigned atom = byte < 0x80 ? byte : TK_ATOM_OTHER;
+            if (rule->left[atom] >> k & 1) add(&rule->left_sets[k], byte);
+            if (byte < 0x80 && rule->right[atom] >> k & 1) add(&rule->right_sets[k], byte);
+        }
+    for (unsigned i = 0; i < N_RANGES; i++) {
+        const unsigned atom = RANGES[i].atom;
+        if (rule->left[atom] == rule->left[TK_ATOM_OTHER] && !rule->right[atom]) continue;
+        for (uint32_t c = RANGES[i].first;; c = c + 64 < RANGES[i].last ? c + 64 : RANGES[i].last) {
+            uint8_t bytes[4];
+            tk_utf8_put(bytes, c);
+            add(&rule->odd, bytes[0]);
+            if (c == RANGES[i].last) break;
+        }
+    }
+}
+
+size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                       size_t limit) {
+    size_t count = 0, at = *pos;
+    unsigned length, atom;
+    if (at >= n) return 0;
+    atom = tk_atom_at(text + at, &length);
+    at += length;
+    while (count < limit && at < n) {
+#if TK_X86
+        size_t before = at;
+        if (isa == TK_ISA_AVX512) count += tk_cut_blocks_avx512(rule, text, n, &at, ends + count, limit - count);
+        else if (isa == TK_ISA_AVX2) count += tk_cut_blocks_avx2(rule, text, n, &at, ends + count, limit - count);
+        if (at != before) {
+            if (n - at > 64 + 4) break; /* no room for the cuts of one more block */
+            while (at < n && tk_is_continuation(text[at])) at++;
+            if (at == n) break;
+            atom = tk_atom_before(text + at);
+        }
+#endif
+        for (; at < n && count < limit; at += length) {
+            unsigned next = tk_atom_at(text + at, &length);
+            if (rule->left[atom] & rule->right[next]) ends[count++] = at;
+            atom = next;
+        }
+    }
+    (void)isa;
+    if (count < limit && at >= n) ends[count++] = n;
+    *pos = ends[count - 1];
+    return count;
+}
+
+size_t tk_cut_units(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
+    return tk_cut_units_by(tk_isa, rule, text, n, pos, ends, limit);
+}
+
+size_t tk_next_cut(const tk_cut_rule *rule, const uint8_t *text, size_t from, size_t n) {
+    enum { ENDS = 64 };
+    size_t ends[ENDS], at = from;
+    tk_cut_units_by(TK_ISA_SCALAR, rule, text, n, &at, ends, 1);
+    return ends[0];
+}

@@ -1,0 +1,162 @@
+# Declarations of plans, their workers, and the encoder that owns both.
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from tokkit._core.added cimport AddedMatcher, tk_added
+from tokkit._core.aligned cimport tk_aligned
+from tokkit._core.charsmap cimport tk_charsmap
+from tokkit._core.id_blocks cimport BlockPool
+from tokkit._core.models cimport tk_model
+from tokkit._core.special cimport SpecialMatcher
+from tokkit._core.split_points cimport tk_cut_rule, tk_document
+from tokkit._core.text cimport TextView, tk_cuts, tk_dfa_memo, tk_split
+
+
+cdef extern from "bpe_model.h" nogil:
+    ctypedef struct tk_bpe:
+        uint32_t n
+        uint32_t unreachable
+        uint32_t *id
+        uint32_t *left
+        uint32_t *right
+        tk_cuts cuts
+
+cdef extern from "word_cache.h" nogil:
+    ctypedef struct tk_cache:
+        size_t n_words
+        size_t n_long
+        size_t n_seeds
+        uint64_t misses
+    size_t tk_cache_memory(const tk_cache *cache)
+    ctypedef struct tk_key:
+        pass
+
+cdef extern from "model.h" nogil:
+    int TK_UNKNOWN
+
+cdef extern from "encode/stages.h" nogil:
+    ctypedef struct tk_stage:
+        int numbers[4]
+        size_t count
+        int skips_inside
+        const uint8_t *pattern
+        const uint8_t *content
+        size_t n_pattern, n_content
+        const tk_charsmap *map
+        tk_split split
+    int tk_stage_set(tk_stage *stage, int kind)
+    int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a)
+
+cdef extern from "encode/plan.h" nogil:
+    ctypedef struct tk_worker:
+        tk_cache cache
+        uint32_t *ids
+        size_t n_ids
+        size_t ids_capacity
+        tk_dfa_memo memo
+        int continues
+        int goes_on
+        uint8_t *text
+        size_t text_capacity
+    int TK_EDGE_TEXT_START, TK_EDGE_SECTION_START, TK_EDGE_END
+    ctypedef struct tk_plan:
+        int (*miss)(
+            const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+            unsigned edge
+        ) noexcept
+        tk_split split
+        const tk_cut_rule *rule
+        unsigned edges
+        tk_bpe *bpe
+        const tk_model *model
+        const tk_stage *stages
+        size_t n_stages
+        const tk_stage *before
+        size_t n_before
+        size_t cache_lines
+        const tk_cut_rule *word_rule
+        int one_word
+        const uint32_t *lengths
+        size_t placed_words
+        size_t placed_lines
+    ctypedef struct tk_finder:
+        const tk_added *given
+        const tk_added *normalized
+        const int64_t *given_ids
+        const int64_t *normalized_ids
+        const uint8_t *given_allowed
+        const uint8_t *normalized_allowed
+    int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words)
+    void tk_worker_free(tk_worker *worker)
+    void tk_worker_shrink(tk_worker *worker, size_t most)
+    int tk_encode(
+        const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n, size_t *at,
+        size_t stop
+    )
+    int tk_encode_pieces(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
+    )
+    int tk_merge_pieces(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
+    )
+    int TK_ELSEWHERE
+    int tk_encode_placed(
+        const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n
+    )
+    const int64_t *tk_placed_spans(const tk_worker *worker)
+    const int32_t *tk_placed_words(const tk_worker *worker)
+    int TK_STAGE_SCAN
+    int tk_encode_stage(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, size_t n, int stage, size_t *pieces
+    )
+    int tk_miss_bytes(
+        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+        unsigned edge
+    ) noexcept
+    int tk_miss_staged(
+        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+        unsigned edge
+    ) noexcept
+
+cdef extern from "base.h" nogil:
+    int TK_OK
+    int TK_NO_MEMORY
+    int TK_BAD_INPUT
+    int TK_TOO_LARGE
+    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
+
+
+cdef class Finder:
+    cdef tk_finder finder
+    cdef readonly SpecialMatcher guard
+    cdef readonly bint splittable
+    cdef object owners
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    cdef tk_worker state
+    cdef double density  # ids for each unit of text, lately
+    cdef void shrink(self) noexcept
+
+
+cdef class Encoder:
+    cdef tk_plan plan
+    cdef readonly size_t n_ids
+    cdef readonly bint splittable  # texts may be cut into parts: by the rule, or at split points of the pattern
+    cdef size_t max_words
+    cdef readonly BlockPool pool
+    cdef object owner
+    cdef list idle
+    cdef PyObject **ints  # [n_ids] the int objects that lists have been given so far
+    cdef int share_ints(self) except -1
+    cdef Worker take_worker(self)
+    cdef object give_back(self, Worker worker)
+    cdef object run(self, Worker worker, text, Finder finder)
+    cdef list as_list(self, const uint32_t *ids, size_t n)
+    cdef object as_array(self, Worker worker)
+    cdef bint describe(self, tk_document *document, Finder finder) noexcept
+
+
+cdef object check(int status)
+cdef tk_finder *finder_of(Finder finder) noexcept

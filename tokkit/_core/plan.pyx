@@ -1,0 +1,301 @@
+# A plan in, an encoder out: text → ids for every tokenizer, one crossing of the C boundary for a text or a batch.
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_New
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from tokkit._core.added cimport AddedMatcher
+from tokkit._core.id_blocks cimport BlockPool
+from tokkit._core.models cimport filled
+from tokkit._core.special cimport SpecialMatcher
+from tokkit._core.split_points cimport tk_document
+from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
+
+import numpy as np
+
+cdef extern from "Python.h":
+    void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
+    PyObject *PyLong_FromUnsignedLong(unsigned long value)
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define TK_SHARES_INTS 0
+    #else
+    #define TK_SHARES_INTS 1
+    #endif
+    """
+    bint TK_SHARES_INTS
+
+cdef enum:
+    GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
+    SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
+    KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+    LONG_TEXT = 1 << 13            # units of text, whose ids may become an array without a copy
+
+new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.int32)
+
+cdef double FIRST_DENSITY = 0.25  # English has 0.23 ids a byte
+
+tk_isa_use(chosen_isa())
+
+STATUS_MESSAGES = {
+    TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
+    TK_TOO_LARGE: (OverflowError, "a text without a place to cut it at holds less than 4 GiB"),
+    TK_UNKNOWN: (LookupError, "a character has no token, and the model no unknown token"),
+}
+
+
+def use_isa(name):
+    """From now on, encode with this instruction set, in all threads; None is the one that the process has chosen."""
+    tk_isa_use(isa_number(name))
+
+
+cdef object check(int status):
+    if status != TK_OK:
+        kind, message = STATUS_MESSAGES[status]
+        raise kind(message)
+    return None
+
+
+cdef class Finder:
+    """Which added tokens are looked for in a text, by one policy. Immutable.
+
+    `given` finds those of the text as it stands and `normalized` those of the normalized text; each is (AddedMatcher,
+    bytes that say which tokens, or None for all). `guard` has the texts of all: none may stand across a place where a
+    text is cut; without one, texts are not cut where tokens are looked for.
+    """
+
+    def __cinit__(self, given=None, normalized=None, SpecialMatcher guard=None):
+        cdef AddedMatcher matcher
+        self.owners = given, normalized
+        self.guard = guard
+        self.splittable = guard is not None or (given is None and normalized is None)
+        memset(&self.finder, 0, sizeof(self.finder))
+        if given is not None:
+            matcher = given[0]
+            self.finder.given, self.finder.given_ids = &matcher.tokens, &matcher.ids[0]
+            self.finder.given_allowed = matcher.which(given[1])
+        if normalized is not None:
+            matcher = normalized[0]
+            self.finder.normalized, self.finder.normalized_ids = &matcher.tokens, &matcher.ids[0]
+            self.finder.normalized_allowed = matcher.which(normalized[1])
+
+
+cdef tk_finder *finder_of(Finder finder) noexcept:
+    return &finder.finder if finder is not None else NULL
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    def __cinit__(self, Encoder encoder):
+        cdef int status
+        with nogil:  # it takes milliseconds: threads set up theirs side by side
+            status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
+        if status == TK_BAD_INPUT:
+            raise ValueError("two tokens have the same bytes")
+        check(status)
+        self.density = FIRST_DENSITY
+
+    def __dealloc__(self):
+        tk_worker_free(&self.state)
+
+    cdef void shrink(self) noexcept:
+        tk_worker_shrink(&self.state, KEEP_BYTES)
+
+
+cdef class Encoder:
+    """Runs one plan. Immutable for callers; caches inside are one thread's at a time. Its kinds say what is in it."""
+
+    def __cinit__(self, *_args, **_options):
+        self.idle = []
+        self.pool = BlockPool()
+
+    cdef int share_ints(self) except -1:
+        # Once n_ids is known.
+        if TK_SHARES_INTS:
+            self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
+            if self.ints is NULL:
+                raise MemoryError
+        return 0
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.ints is not NULL:
+            for i in range(self.n_ids):
+                Py_XDECREF(self.ints[i])
+            PyMem_Free(self.ints)
+
+    cdef Worker take_worker(self):
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return Worker(self)
+
+    cdef object give_back(self, Worker worker):
+        worker.shrink()
+        self.idle.append(worker)
+
+    cdef bint describe(self, tk_document *document, Finder finder) noexcept:
+        # How a text may be cut into parts; whether it may be at all.
+        document.rule = self.plan.rule
+        document.special = NULL
+        if finder is not None and finder.guard is not None:
+            document.special = &finder.guard.special
+        return self.splittable and (finder is None or finder.splittable)
+
+    # ids of a text stay in the worker until they are copied out as a list, an array or a number
+
+    cdef object run(self, Worker worker, text, Finder finder):
+        cdef TextView view
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at = 0, stop
+        cdef int status
+        w.n_ids = 0
+        w.continues = w.goes_on = 0
+        text = view_text(text, &view)  # keeps the memory alive until the ids are there
+        if view.length >= LONG_TEXT:
+            self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
+        if view.length < GIL_FREE_BYTES:
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
+            while status == TK_OK and at < n:
+                status = tk_encode(&self.plan, w, added, p, n, &at, n)
+            check(status)
+            return None
+        with nogil:
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
+        check(status)
+        while at < n:
+            stop = at + SLICE_BYTES
+            with nogil:
+                status = tk_encode(&self.plan, w, added, p, n, &at, stop)
+            check(status)
+            if n > SLICE_BYTES:
+                PyErr_CheckSignals()
+        if view.length >= LONG_TEXT:
+            worker.density = max(0.9 * worker.density, w.n_ids / <double> view.length)
+        return None
+
+    cdef list as_list(self, const uint32_t *ids, size_t n):
+        cdef list result = PyList_New(n)
+        cdef size_t k
+        cdef PyObject *item
+        for k in range(n):
+            if TK_SHARES_INTS:
+                item = self.ints[ids[k]]
+                if item is NULL:
+                    item = self.ints[ids[k]] = new_int(ids[k])
+                Py_INCREF(<object> item)
+            else:
+                item = new_int(ids[k])
+            PyList_SET_ITEM(result, k, item)
+        return result
+
+    cdef object as_array(self, Worker worker):
+        return self.pool.array(&worker.state.ids, &worker.state.ids_capacity, worker.state.n_ids)
+
+    def prepare(self):
+        """Set up the cache of the first thread now, rather than when the first text comes."""
+        self.give_back(self.take_worker())
+
+    def encode(self, text, Finder finder=None) -> list:
+        """Return the ids of a text as a list; added tokens that `finder` finds become their ids."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return self.as_list(worker.state.ids, worker.state.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def encode_array(self, text, Finder finder=None):
+        """Return the ids of a text as a uint32 array."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return self.as_array(worker)
+        finally:
+            self.give_back(worker)
+
+    def count(self, text, Finder finder=None) -> int:
+        """Return how many ids a text has."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return worker.state.n_ids
+        finally:
+            self.give_back(worker)
+
+    def aligned(self, bytes text not None, Finder finder=None):
+        """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in its bytes, int32 (n,).
+
+        None for a text that this plan has to leave to the components.
+        """
+        cdef Worker worker = self.take_worker()
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef TextView view
+        cdef int status
+        text = view_text(text, &view)
+        w.n_ids = 0
+        try:
+            if view.length < GIL_FREE_BYTES:
+                status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+            else:
+                with nogil:
+                    status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+            if status == TK_ELSEWHERE:
+                return None
+            check(status)
+            return (
+                filled(new_array(w.n_ids, IDS), w.ids, w.n_ids * sizeof(uint32_t)),
+                filled(new_array((w.n_ids, 2), SPANS), tk_placed_spans(w), w.n_ids * 2 * sizeof(int64_t)),
+                filled(new_array(w.n_ids, WORDS), tk_placed_words(w), w.n_ids * sizeof(int32_t)),
+            )
+        finally:
+            self.give_back(worker)
+
+    def encode_part(self, bytes text not None, Finder finder, bint continues, bint goes_on) -> list:
+        """Return the ids of a part of a text: one that continues what came before, or after which the text goes on."""
+        cdef Worker worker = self.take_worker()
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef TextView view
+        cdef size_t at = 0, n
+        cdef int status
+        text = view_text(text, &view)
+        n = view.length
+        w.n_ids = 0
+        try:
+            while at < n:
+                w.continues, w.goes_on = continues, goes_on
+                with nogil:
+                    status = tk_encode(
+                        &self.plan, w, added, <const uint8_t *> view.data, n, &at, at + SLICE_BYTES
+                    )
+                check(status)
+                PyErr_CheckSignals()
+            return self.as_list(w.ids, w.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def cache_info(self) -> dict:
+        """Return sizes and counts of the idle workers' caches, added up."""
+        cdef Worker worker
+        totals = {"workers": 0, "words": 0, "own_words": 0, "long_words": 0, "misses": 0, "bytes": 0}
+        for worker in list(self.idle):
+            totals["workers"] += 1
+            totals["words"] += worker.state.cache.n_words
+            totals["own_words"] += worker.state.cache.n_seeds
+            totals["long_words"] += worker.state.cache.n_long
+            totals["misses"] += worker.state.cache.misses
+            totals["bytes"] += tk_cache_memory(&worker.state.cache)
+        return totals | {"max_words": self.max_words}
+
+
+cdef inline PyObject *new_int(uint32_t value) except NULL:
+    return PyLong_FromUnsignedLong(value)

@@ -1,0 +1,24 @@
+# Declarations of components that run in C, as lists and as plans.
+from libc.stddef cimport size_t
+
+from tokkit._core.models cimport PieceEncoder
+from tokkit._core.plan cimport Encoder, tk_stage
+from tokkit._core.split_points cimport tk_cut_rule
+
+
+cdef class Stages:
+    cdef tk_stage *list
+    cdef size_t n
+    cdef list owners
+    cdef object set(self, tk_stage *stage, str kind, first, second, third, fourth)
+    cdef object keep_content(self, tk_stage *stage, bytes content)
+    cdef object keep_split(self, tk_stage *stage, split)
+
+
+cdef class StagedEncoder(Encoder):
+    cdef tk_cut_rule cuts, word_cuts
+    cdef PieceEncoder model
+    cdef Stages stages, before
+
+
+cdef int checked_behavior(int behavior) except -1

@@ -1,0 +1,221 @@
+"""A byte-level definition in, its engine out: BPE over bytes in the core, with the split that the definition asks for.
+
+A normalizer runs on the text before it is split. Where a pattern is not regular, the `regex` package cuts the text.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit._core.bpe import BPEEncoder
+from tokkit._core.plan import Encoder
+from tokkit._core.spans import of_lengths as spans_of_lengths
+from tokkit._core.staged import Stages
+from tokkit._core.text import scan, to_utf8
+from tokkit.definition import Definition
+from tokkit.engines.engine import Aligned, Engine
+from tokkit.engines.plan import component_of
+from tokkit.engines.special_tokens import Special
+from tokkit.errors import OptionError
+from tokkit.formats.conversion import NEVER_IN_UTF8
+from tokkit.models import bpe
+from tokkit.normalizers.base import Normalizer
+from tokkit.pretokenizers import patterns, regex_split
+from tokkit.pretokenizers.choice import choose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tokkit._core.text import Text
+
+
+class ByteLevelEngine(Engine):
+    """Runs byte-level BPE."""
+
+    encoder: BPEEncoder | None
+
+    def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
+        """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
+        if definition.over_bytes is None:
+            raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
+        self._model, split = definition.over_bytes
+        self._split = split
+        self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
+        self.split_engine, self.split_reason = self._chosen.engine, self._chosen.reason
+        self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
+        normalizer = component_of(definition.normalizer, Normalizer)
+        before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
+        # NFC keeps what the proof of split points needs (csrc/split_points.c): no mark comes up where there was none.
+        keeps = normalizer is not None and all(spec == ("form", "NFC") for spec in normalizer.specs)
+        self._core = bpe.encoder(
+            definition.vocab,
+            self._model,
+            self._foreign,
+            patterns.WHOLE if self._chosen.split is None else self._chosen.split,
+            before=before,
+            splittable=keeps and split.pattern in patterns.CUTTABLE,
+        )
+        self._in_core = self._chosen.split is not None and normalizer is not None
+        self._lengths: NDArray[np.int64] = np.diff(definition.vocab.offsets)
+        super().__init__(definition)
+        self.in_stages = not self._pure
+        self.encoder = self._core if self._in_core else None
+        """None where the `regex` package cuts text."""
+
+    def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
+        """Return the encoder, which is the same for all policies."""
+        return self._core if self._in_core else None
+
+    @functools.cached_property
+    def _pure(self) -> bool:
+        """Whether texts are split as they are given, apart from added tokens that are found as they stand."""
+        return self._definition.normalizer is None and self._tokens.as_they_stand
+
+    def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
+        """Return the ids of a text that the `regex` package cuts."""
+        if not self._pure:
+            return super().encode_by_parts(text, special, threads)
+        parts = [
+            np.array([id_], dtype=np.uint32) if id_ is not None else self._encode_split(part)
+            for part, id_ in self._slices(to_utf8(text), special, text)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
+
+    def _encode_split(self, part: bytes) -> NDArray[np.uint32]:
+        keep = self._split.keep_unmatched
+        return self._core.encode_pieces(
+            *regex_split.split(self._split.pattern or "", part.decode(), keep_unmatched=keep)
+        )
+
+    def merge_only(self, pieces: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return what bytes merge to, UTF-8 or not, whatever the pattern says; piece k ends at byte ends[k]."""
+        return self._core.encode_pieces(pieces, ends, True)
+
+    def _slices(self, utf8: bytes, special: Special, text: Text | None = None) -> Iterable[tuple[bytes, int | None]]:
+        """Yield (text, None) and (added token, id) in turn."""
+        if special == "raise" and text is not None:
+            self._refuse(text)
+        finder = self._tokens.finder(self._tokens.allowed(special))
+        matcher, at = None if finder is None else finder.guard, 0
+        while matcher is not None and (found := matcher.find(utf8, at)) is not None:
+            start, end, id_ = found
+            if start > at:
+                yield utf8[at:start], None
+            yield utf8[start:end], id_
+            at = end
+        if at < len(utf8):
+            yield utf8[at:], None
+
+    def added_in(self, text: Text) -> list[tuple[int, int]]:
+        """Return (byte, id) of each added token in a text if all are allowed."""
+        if not self._pure:
+            return super().added_in(text)
+        found, at = [], 0
+        for part, id_ in self._slices(to_utf8(text), "all"):
+            if id_ is not None:
+                found.append((at, id_))
+            at += len(part)
+        return found
+
+    def aligned(self, text: Text, special: Special) -> Aligned:
+        """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's piece) for a text."""
+        if not self._pure:
+            return super().aligned(text, special)
+        if self._in_core and not self._drops:
+            encoder, finder = self._way(special, text)
+            utf8 = to_utf8(text)
+            if encoder is not None and (found := encoder.aligned(utf8, finder)) is not None:
+                return utf8, *found
+        utf8, ids, spans = self._spanned(text, special)
+        return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
+
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
+        """Return None where each token stands for what it covers."""
+        return None if self._pure else super().surfaces(text, special, ids, words)
+
+    def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
+        if self._drops:
+            utf8, ids, spans = self._with_every_byte._spanned(text, special)
+            kept = ids < self._definition.vocab.n_ids
+            return utf8, ids[kept], spans[kept]
+        utf8 = to_utf8(text)
+        if self._chosen.engine == "scanner" or self._split.keep_unmatched:
+            ids = self.encode_array(text, special)
+            return utf8, ids, spans_of_lengths(ids, self._lengths)
+        # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its piece.
+        id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
+        for part, id_ in self._slices(utf8, special, text):
+            if id_ is not None:
+                id_parts.append(np.array([id_], dtype=np.uint32))
+                span_parts.append(np.array([[at, at + len(part)]], dtype=np.int64))
+            else:
+                starts, ends = self._pieces(part)
+                joined_ends = np.cumsum(ends - starts)
+                joined = b"".join([part[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+                id_parts.append(self._core.encode_pieces(joined, joined_ends))
+                spans = spans_of_lengths(id_parts[-1], self._lengths)
+                piece = np.searchsorted(joined_ends, spans[:, 0], side="right")
+                span_parts.append(spans + (at + ends - joined_ends)[piece, None])
+            at += len(part)
+        return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
+
+    def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
+        """Return, for tokens with `spans` in a text, the number of the piece that each is part of; and of how many."""
+        ends, at = [np.empty(0, dtype=np.int64)], 0
+        for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
+            ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
+            at += len(part)
+        all_ends = np.concatenate(ends)
+        return np.searchsorted(all_ends, spans[:, 0], side="right").astype(np.int32), len(all_ends)
+
+    @functools.cached_property
+    def _drops(self) -> bool:
+        """Whether texts may have bytes without a token; some bytes are in no UTF-8."""
+        return self._model.drops_unknown and bool(self._absent - NEVER_IN_UTF8)
+
+    @functools.cached_property
+    def _absent(self) -> set[int]:
+        vocab = self._definition.vocab
+        single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(self._foreign)
+        return set(range(256)).difference(vocab[id_][0] for id_ in single)
+
+    @functools.cached_property
+    def _with_every_byte(self) -> ByteLevelEngine:
+        """The same tokenizer with an id for each byte that it drops, which says where the other ids belong."""
+        vocab = self._definition.vocab
+        more = vocab.with_tokens({vocab.n_ids + k: bytes([byte]) for k, byte in enumerate(sorted(self._absent))})
+        model = replace(self._model, drops_unknown=False)
+        return ByteLevelEngine(replace(self._definition, vocab=more, model=model), foreign=self._foreign)
+
+    def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
+        split = self._chosen.split
+        if split is not None:
+            ends, dropped = (scan(part, split), False) if isinstance(split, int) else split.scan(part)
+            starts = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
+            kept = ~np.broadcast_to(dropped, ends.shape)
+            return starts[kept], ends[kept]
+        text = part.decode()
+        found = regex_split.spans(self._split.pattern or "", text, keep_unmatched=self._split.keep_unmatched)
+        widths = np.array([len(character.encode()) for character in text], dtype=np.int64)
+        places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(widths)))
+        spans = places[np.array(found, dtype=np.int64).reshape(-1, 2)]
+        return spans[:, 0], spans[:, 1]
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return the merges that can happen, (n, 3) ids of left, right and result, in order of priority."""
+        return self._core.merges()
+
+    @property
+    def unreachable(self) -> int:  # type: ignore[override]
+        """How many tokens no merge makes: only whole pieces can be these."""
+        return self._core.unreachable
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the word caches."""
+        return self._core.cache_info()

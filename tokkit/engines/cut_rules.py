@@ -1,0 +1,106 @@
+"""The cut rules of all stages in, the tables of one rule for the text as it is given out.
+
+A rule is asked about the text before its stage. To ask it about the text as it is given, the two characters at a cut
+are followed through the stages before: what the last character left of it may have become, and the first right of it.
+Where a pretokenizer ends a piece whatever stands around, the stages behind it see the parts apart in any case, and are
+not asked.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, nowhere
+
+MOST_SETS = 8
+"""Kinds of characters that a rule may tell apart on the left: the bits of a byte."""
+
+
+Tables = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""`left` and `right` of csrc/split/cut_rule.h, uint8 (N_ATOMS,)."""
+
+
+class Composed(NamedTuple):
+    """The tables of all cuts, and of those that end words in any case, None where there are none; and `edges`."""
+
+    all: Tables | None
+    of_words: Tables | None
+    edges: int
+
+
+def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], model: Matrix) -> Composed:
+    """Return where all stages allow a cut, for the text before the first.
+
+    `model` has the pairs between which the model lets a piece be cut.
+    """
+    allowed, ends_word = model, nowhere()
+    for number in range(len(pretokenizers) - 1, -1, -1):
+        rule = pretokenizers[number]
+        # What prepends to each piece must see whole ones: only the first pretokenizer can tell where a text begins.
+        own = nowhere() if rule.edges and number else rule.allowed
+        always = rule.allowed & rule.boundary
+        allowed = (own & _before(rule, allowed)) | always
+        ends_word = (own & _before(rule, ends_word)) | always
+    for rule in reversed(normalizers):
+        allowed = rule.allowed & _before(rule, allowed)
+        ends_word = rule.allowed & _before(rule, ends_word)
+    edges = 0
+    for rule in (*normalizers, *pretokenizers):
+        edges |= rule.edges
+    return Composed(_tables(allowed), _tables(allowed & ends_word), edges)
+
+
+def _before(rule: CutRule, allowed: Matrix) -> Matrix:
+    """Return the pairs before a stage that become pairs which are allowed behind it, whichever they become."""
+    if rule.last is None or rule.first is None:
+        return allowed
+    made = allowed.copy()
+    for atom in np.flatnonzero((rule.last != _SELF).any(axis=1)).tolist():
+        made[atom] = allowed[rule.last[atom]].all(axis=0)
+    behind = made.copy()
+    for atom in np.flatnonzero((rule.first != _SELF).any(axis=1)).tolist():
+        made[:, atom] = behind[:, rule.first[atom]].all(axis=1)
+    return made
+
+
+_SELF = np.eye(N_ATOMS, dtype=np.bool_)
+
+
+def _tables(allowed: Matrix) -> Tables | None:
+    # White space goes with what follows: fewer units are as good, and a text ends in one with all that it ends in.
+    allowed = allowed.copy()
+    allowed[[*WHITES, *range(0x1C, 0x20)]] = False
+    allowed[:, [OTHER, WHITE, BLANK, LEADS]] = False
+    rows = _kinds(allowed)
+    if len(rows) > MOST_SETS:
+        allowed = _coarser(allowed)
+        rows = _kinds(allowed)
+    if not len(rows):
+        return None
+    left, right = np.zeros(N_ATOMS, dtype=np.uint8), np.zeros(N_ATOMS, dtype=np.uint8)
+    for number, row in enumerate(rows):
+        left[(allowed == row).all(axis=1)] = 1 << number
+        right[row] |= np.uint8(1 << number)
+    return left, right
+
+
+def _kinds(allowed: Matrix) -> Matrix:
+    """Return the different rows that allow anything."""
+    rows = np.unique(allowed, axis=0)
+    return np.asarray(rows[rows.any(axis=1)])
+
+
+def _coarser(allowed: Matrix) -> Matrix:
+    """Return the pairs that are allowed for all characters of a kind on the left, of which there are few."""
+    kinds = [string.ascii_letters, string.digits, ",.;:!?", "'\"()[]{}"]
+    groups = [[ord(character) for character in kind] for kind in kinds]
+    rest = set(range(128)).difference(*groups)
+    made = nowhere()
+    for group in (*groups, sorted(rest), [OTHER, LEADS, HAN], [BLANK]):
+        made[group] = allowed[group].all(axis=0)
+    return made

@@ -1,0 +1,264 @@
+"""A definition in, the engine that runs it out: text → ids, by a plan of the core wherever there is one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.batch import Batch
+from tokkit._core.blocks import BlockEncoder, block_end
+from tokkit._core.plan import Encoder, Finder
+from tokkit._core.text import to_utf8
+from tokkit.definition import Definition
+from tokkit.engines.special_tokens import Special, SpecialTokens
+from tokkit.errors import SpecialTokenError
+from tokkit.threads import CHARACTERS_A_THREAD, together
+
+if TYPE_CHECKING:
+    from tokkit._core.aligned import AlignedText
+    from tokkit._core.text import Text
+    from tokkit.engines.interpreter import Interpreter
+
+Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
+Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
+"""(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's piece (n,) or what gives it)."""
+
+_LASTING = (str, bytes)  # what nobody changes while threads read it
+
+
+Way = tuple[Encoder | None, Finder | None]
+"""How texts are encoded by one policy: an encoder of the core, if there is one, and what finds added tokens."""
+
+
+class Engine:
+    """Runs one definition. Safe to share between threads.
+
+    Each kind of model says in `encoder_for` what the core runs; where that is None, the interpreter does.
+    """
+
+    split_engine = "components"
+    """What cuts text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
+    split_reason = ""
+    unreachable = 0
+    in_stages = True
+    """Whether stages before the model change text."""
+    encoder: Encoder | None = None
+    """What encodes in the core if no special token is allowed, for measuring it."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._tokens = SpecialTokens(definition)
+        self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
+        self._text = self._way("text")
+
+    def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
+        """Return what the core runs, None where it has nothing for the definition.
+
+        `as_stated`: the model may make special tokens out of plain text, as it says; `normalized_first`: tokens are
+        looked for in the normalized text.
+        """
+        return None
+
+    def _way(self, special: Special, text: Text | None = None) -> Way:
+        """Return the way of a policy; SpecialTokenError for "raise" and a text that holds a special token."""
+        if special == "raise" and text is not None:
+            self._refuse(text)
+        allowed = self._tokens.allowed(special)
+        key = special == "all", allowed
+        if key not in self._ways:
+            if len(self._ways) >= 64:  # policies are few; a caller that makes new ones all the time pays for it
+                self._ways.clear()
+            encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
+            self._ways[key] = encoder, self._tokens.finder(allowed)
+        return self._ways[key]
+
+    def _refuse(self, text: Text) -> None:
+        """Raise SpecialTokenError where a text holds a special token."""
+        for start, id_ in self.added_in(text):
+            if (name := self._tokens.name(id_)) is not None:
+                raise SpecialTokenError(
+                    f"the text holds the special token {name!r} at byte {start}; "
+                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                )
+
+    def added_in(self, text: Text) -> list[tuple[int, int]]:
+        """Return (byte, id) of each added token in a text if all are allowed."""
+        return self._interpreter.added_in(text) if self._tokens.ids else []
+
+    @functools.cached_property
+    def _interpreter(self) -> Interpreter:
+        from tokkit.engines.interpreter import Interpreter
+
+        return Interpreter(self._definition)
+
+    def special_name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another."""
+        return self._tokens.name(id_)
+
+    def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
+        """Return the ids of a text that the core does not encode as a whole."""
+        return self._interpreter.encode_array(text, special)
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                return encoder.encode(text, finder)
+            except LookupError:  # a character without a token: the interpreter says which
+                pass
+        ids: list[int] = self.encode_by_parts(text, special).tolist()
+        return ids
+
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array; several threads share a long text where it may be cut."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                # A batch puts ids in place part by part, while they are in the cache: one thread gains as well.
+                if isinstance(text, _LASTING) and len(text) >= (1 + 3 * (threads == 1)) * CHARACTERS_A_THREAD:
+                    return self._run(Batch(encoder, [text], finder), threads)[0]
+                return encoder.encode_array(text, finder)
+            except LookupError:
+                pass
+        return self.encode_by_parts(text, special, threads)
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                return encoder.count(text, finder)
+            except LookupError:
+                pass
+        return len(self.encode_by_parts(text, special))
+
+    def encode_batch(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        special = special if isinstance(special, str) else frozenset(special)
+        if special == "raise":
+            for text in texts:
+                self._way(special, text)
+            special = "text"
+        encoder, finder = self._way(special)
+        if encoder is not None:
+            try:
+                return self._run(Batch(encoder, list(texts), finder), threads)
+            except LookupError:
+                pass
+        arrays = [self.encode_array(text, special) for text in texts]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
+
+    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
+        try:
+            # Each further thread brings a cache of its own, which pays only where there is much to encode.
+            together(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            return batch.result()
+        finally:
+            batch.close()
+
+    # ---- texts that come in parts
+
+    def last_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
+        """Return the last place of utf8[:n], of which more follows, where the text may be cut; 0 for none."""
+        encoder, finder = self._way("all" if special == "raise" else special)
+        return 0 if encoder is None else block_end(utf8, n, encoder, finder)
+
+    def encode_part(self, utf8: bytes, special: Special, *, continues: bool, goes_on: bool) -> list[int]:
+        """Return the ids of a part of a text that was cut by `last_cut`."""
+        encoder, finder = self._way(special, utf8)
+        if encoder is None or not (continues or goes_on):
+            return self.encode(utf8, special)
+        return encoder.encode_part(utf8, finder, continues, goes_on)
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
+        """Return what encodes the blocks of a file, one thread's: `encode(buffer, n, …)` and `close()`."""
+        refuses = special == "raise"
+        encoder, finder = self._way("all" if refuses else special)
+        if encoder is None or (refuses and not self._plainly_special):
+            return WholeEncoder(self, special, narrow)
+        return BlockEncoder(encoder, finder, refuses, narrow)
+
+    @property
+    def _plainly_special(self) -> bool:
+        """Whether a look at a block tells what "raise" would say: all added tokens are special, found as they stand."""
+        return self._tokens.as_they_stand and len(self._tokens.ids) == len(self._definition.added_tokens)
+
+    # ---- offsets, stages, facts
+
+    def aligned(self, text: Text, special: Special) -> Aligned:
+        """Return (utf8, ids, byte spans (n, 2), words) for a text."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            utf8 = to_utf8(text)
+            with contextlib.suppress(LookupError):  # a character without a token: the interpreter says which
+                if (found := encoder.aligned(utf8, finder)) is not None:
+                    return utf8, *found
+        return self._interpreter.aligned(text, special)
+
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
+        """Return what each token of `aligned` stands for; None where each is what it covers."""
+        return self._interpreter.surfaces(text, special, ids, words)
+
+    def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
+        """Yield the text behind each stage, with the stage's name: the same object, changed on."""
+        return self._interpreter.stages(text, special)
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches, of all policies together."""
+        encoders = {id(encoder): encoder for encoder, _ in self._ways.values() if encoder is not None}
+        totals: dict[str, int] = {}
+        for encoder in encoders.values():
+            for name, value in encoder.cache_info().items():
+                totals[name] = value if name == "max_words" else totals.get(name, 0) + value
+        return totals or self._interpreter.cache_info()
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
+        return np.empty((0, 3), dtype=np.uint32)
+
+
+class WholeEncoder:
+    """The face of BlockEncoder over an engine that cannot cut texts into blocks: each is a whole text."""
+
+    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
+        self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
+
+    def encode(self, text: bytearray, n: int, continues: bool = False, goes_on: bool = False) -> NDArray[Any]:
+        """Return the ids of text[:n]."""
+        utf8 = bytes(memoryview(text)[:n])
+        try:
+            utf8.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError("not UTF-8", error.start) from None
+        return self._engine.encode_array(utf8, self._special).astype(self._dtype)
+
+    def close(self) -> None:
+        """Do nothing: no thread's cache is held."""
+
+
+def engine_of(definition: Definition) -> Engine:
+    """Return the engine that runs a definition."""
+    if definition.over_bytes is not None:
+        from tokkit.engines.byte_level import ByteLevelEngine
+
+        return ByteLevelEngine(definition)
+    from tokkit.sentencepiece_model import SentencePieceModel  # most tokenizers do without what follows
+
+    if isinstance(definition.model, SentencePieceModel):
+        from tokkit.engines.sentencepiece import SentencePieceEngine
+
+        return SentencePieceEngine(definition)
+    from tokkit.engines.staged import StagedEngine
+
+    return StagedEngine(definition)

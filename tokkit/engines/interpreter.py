@@ -1,0 +1,201 @@
+"""A definition of any components in, what runs them one by one out: text → stages → ids, aligned with the text.
+
+The byte-level engine in C takes most tokenizers (engine.py). What it does not know goes through here: another model,
+a normalizer, added tokens with conditions. Both give equal results on what both can run (tests/test_interpreter.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.aligned import AlignedText
+from tokkit.added_tokens import AddedTokens
+from tokkit.columns import tokens_of
+from tokkit.definition import BPE, Definition, Split
+from tokkit.engines.special_tokens import Special
+
+if TYPE_CHECKING:
+    from tokkit._core.text import Text
+
+Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
+"""ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of the piece of each token."""
+
+
+class Interpreter:
+    """Runs the stages of one definition. Safe to share between threads."""
+
+    def __init__(self, definition: Definition, models: Callable[..., Any] | None = None) -> None:
+        """Build the models, or take those that `models(as_stated=…)` gives."""
+        self._definition = definition
+        self._added = AddedTokens(definition.added_tokens, definition.normalizer)
+        if isinstance(definition.model, BPE):
+            bare = replace(definition, special_tokens={}, added_tokens=(), normalizer=None)
+            self._bytes: _Bytes | None = _Bytes(bare, [token.id for token in definition.added_tokens])
+            self._model: Any = self._bytes
+        else:
+            self._bytes = None
+            self._models = Models(definition) if models is None else models
+            self._model = self._models(as_stated=False)
+
+    def _model_for(self, special: Special) -> Any:
+        """Return the model: with "all", as tokenizers has it, which may make special tokens out of plain text."""
+        return self._model if self._bytes is not None else self._models(as_stated=special == "all")
+
+    def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
+        """Yield the text behind each stage, with the stage's name: the same object, changed on."""
+        aligned = AlignedText(text)
+        special = "text" if special == "raise" else special  # the engine has looked
+        self._added.cut(aligned, special)
+        yield "added tokens", aligned
+        if self._definition.normalizer is not None:
+            self._definition.normalizer.normalize(aligned)
+            yield "normalizer", aligned
+        self._added.cut_normalized(aligned, special)
+        yield "added tokens, normalized", aligned
+        pretokenizer = self._definition.pretokenizer
+        if pretokenizer is not None and not isinstance(pretokenizer, Split):
+            pretokenizer.pretokenize(aligned)
+            yield "pretokenizer", aligned
+
+    def added_in(self, text: Text) -> list[tuple[int, int]]:
+        """Return (byte, id) of each added token in a text if all are allowed."""
+        aligned = AlignedText(text)
+        self._added.cut(aligned, "all")
+        if self._definition.normalizer is not None:
+            self._definition.normalizer.normalize(aligned)
+        self._added.cut_normalized(aligned, "all")
+        starts = aligned.piece_spans()[:, 0].tolist()
+        return [(start, id_) for start, id_ in zip(starts, aligned.ids, strict=True) if id_ is not None]
+
+    def prepared(self, text: Text, special: Special) -> AlignedText:
+        """Return a text behind all stages before the model."""
+        *_, (_, prepared) = self.stages(text, special)
+        return prepared
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        ids: list[int] = self.encode_array(text, special).tolist()
+        return ids
+
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array."""
+        prepared = self.prepared(text, special)
+        if self._bytes is not None and prepared.is_original:
+            return self._bytes.engine.encode_array(prepared.original, "text", threads)
+        ids: NDArray[np.uint32] = self._model_for(special).encode(prepared)[0]
+        return ids
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        return len(self.encode_array(text, special))
+
+    def aligned(
+        self, text: Text, special: Special
+    ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32] | Callable[[], NDArray[np.int32]]]:
+        """Return (utf8, ids, byte spans (n, 2), words or what computes them) for a text."""
+        prepared = self.prepared(text, special)
+        if self._bytes is not None and prepared.is_original:
+            return self._bytes.engine.aligned(prepared.original, "text")
+        return prepared.original, *self._model_for(special).encode(prepared)
+
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes]:
+        """Return what each token of `aligned`, which gave `ids` and `words`, stands for.
+
+        That is its own bytes, and for an added token or Unigram's unknown one what the text has there when it has
+        been normalized.
+        """
+        prepared = self.prepared(text, special)
+        utf8, unknown = prepared.utf8, getattr(self._definition.model, "unk_id", None)
+        spans: list[list[int]] = []
+        if self._bytes is not None or unknown is not None:
+            spans = self._model_for(special).encode(prepared.settled())[1].tolist()
+        if self._bytes is not None:
+            return [utf8[start:end] for start, end in spans]
+        made, bounds, added = tokens_of(self._definition.vocab, ids), prepared.bounds.tolist(), prepared.ids
+        for i, (id_, word) in enumerate(zip(ids.tolist(), words.tolist(), strict=True)):
+            if added[word] is not None:
+                made[i] = utf8[slice(*bounds[word])]
+            elif id_ == unknown:
+                made[i] = utf8[slice(*spans[i])]
+        return made
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches."""
+        info: dict[str, int] = self._model.cache_info()
+        return info
+
+
+class Models:
+    """The models of a definition: as it states, and one that makes no special tokens out of plain text."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._hidden = spelt_out(definition)
+        self._made: dict[bool, Any] = {}
+
+    def __call__(self, *, as_stated: bool) -> Any:
+        """Return one of the two."""
+        as_stated = as_stated or not self._hidden
+        if as_stated not in self._made:
+            definition = self._definition
+            model: Any = definition.model
+            foreign = definition.foreign if as_stated else definition.foreign | self._hidden
+            self._made[as_stated] = model.encoder(definition.vocab, foreign=foreign)
+        return self._made[as_stated]
+
+
+def spelt_out(definition: Definition) -> frozenset[int]:
+    """Return the special tokens that a model would make of their text, which nobody has allowed to be more than text.
+
+    T5's Unigram has "</s>" among its pieces. The unknown token may stay: it says nothing. Merges make what they make.
+    """
+    model: Any = definition.model
+    if getattr(model, "merges", None) is not None and not model.ignore_merges:
+        return frozenset()
+    unknown = getattr(model, "unk_id", None)
+    if (token := getattr(model, "unk_token", None)) is not None:
+        unknown = definition.vocab.get(token)
+    merged = {id_ for merge in getattr(model, "merges", np.empty((0, 3))).tolist() for id_ in merge}
+    return frozenset(definition.special_tokens.values()) - {unknown} - merged
+
+
+class _Bytes:
+    """The face of a component's model over the byte-level engine, which also cuts the pieces it is given."""
+
+    def __init__(self, definition: Definition, added_ids: list[int]) -> None:
+        from tokkit.engines.byte_level import ByteLevelEngine
+
+        self.engine = ByteLevelEngine(definition, foreign=added_ids)
+        self.cache_info = self.engine.cache_info
+
+    def encode(self, text: AlignedText) -> Found:
+        """Return (ids, spans, words) of the pieces of a text."""
+        utf8 = text.utf8
+        ids, spans, words, number = [_NO_IDS], [_NO_SPANS], [_NO_WORDS], 0
+        for (start, end), id_ in zip(text.bounds.tolist(), text.ids, strict=True):
+            if id_ is not None:
+                ids.append(np.array([id_], dtype=np.uint32))
+                spans.append(np.array([[start, end]]))
+                words.append(np.array([number], dtype=np.int32))
+                number += 1
+                continue
+            part = utf8[start:end]
+            _, found, places, _ = self.engine.aligned(part, "text")
+            in_piece, n_pieces = self.engine.words(part, places, "text")
+            ids.append(found)
+            spans.append(places + start)
+            words.append(in_piece + np.int32(number))
+            number += n_pieces
+        places = np.concatenate(spans)
+        if not text.in_place:
+            origin = text.spans().astype(np.int64)
+            places = np.stack([origin[places[:, 0], 0], origin[places[:, 1] - 1, 1]], axis=1)
+        return np.concatenate(ids), places, np.concatenate(words)
+
+
+_NO_IDS, _NO_SPANS, _NO_WORDS = np.empty(0, np.uint32), np.empty((0, 2), np.int64), np.empty(0, np.int32)

@@ -1,0 +1,69 @@
+"""A definition in, plans out: what of it the core runs, and where a text may be cut for that."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tokkit._core.plan import Encoder
+from tokkit._core.staged import StagedEncoder, Stages
+from tokkit.atoms import nowhere
+from tokkit.definition import Definition
+from tokkit.engines import cut_rules
+from tokkit.normalizers.base import Normalizer
+from tokkit.pretokenizers.base import Pretokenizer
+
+CACHE_UNITS = 1 << 18
+"""Units of up to 15 bytes that one thread's cache may hold; longer ones have a table of their own, of 3 MiB at most."""
+
+CACHE_LINES = 15
+"""log2 of the lines of two units that a new cache has: 2 MiB, which grows as it fills."""
+
+
+class Component(NamedTuple):
+    """What the core runs for normalizers or pretokenizers, and the cut rules of each part."""
+
+    specs: tuple[tuple[Any, ...], ...]
+    rules: list[Any]
+
+
+def component_of(part: Any, kind: type[Normalizer] | type[Pretokenizer]) -> Component | None:
+    """Return what the core runs for a normalizer or pretokenizer; None for one that is Python's."""
+    if part is None:
+        return Component((), [])
+    specs = part.stages() if isinstance(part, kind) else None
+    return None if specs is None else Component(specs, part.cut_rules())
+
+
+def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool) -> Encoder | None:
+    """Return the encoder of components and a model; None where the core cannot run all of them.
+
+    With `normalized_first` the text between two added tokens is normalized as a whole, as it must be where tokens are
+    looked for in what comes of it.
+    """
+    normalizer = component_of(definition.normalizer, Normalizer)
+    pretokenizer = component_of(definition.pretokenizer, Pretokenizer)
+    if normalizer is None or pretokenizer is None:
+        return None
+    before = normalizer if normalized_first else Component((), [])
+    on_units = Component((), []) if normalized_first else normalizer
+    cuts = getattr(definition.model, "cuts", None)
+    within = nowhere() if cuts is None else cuts(definition.vocab, model.core)
+    one_word = not any(spec[0].startswith("split") for spec in pretokenizer.specs)
+    rules = cut_rules.compose(on_units.rules, pretokenizer.rules, within)
+    return StagedEncoder(
+        model.core,
+        Stages([*on_units.specs, *pretokenizer.specs[:1], *map(_in_any_piece, pretokenizer.specs[1:])]),
+        before=Stages(before.specs) if before.specs else None,
+        rule=rules.all,
+        word_rule=rules.of_words if not one_word else None if model.core.may_drop else rules.all,
+        one_word=one_word,
+        edges=rules.edges,
+        n_ids=definition.vocab.n_ids,
+        max_words=CACHE_UNITS,
+        cache_lines=CACHE_LINES,
+    )
+
+
+def _in_any_piece(spec: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a stage that prepends to each piece it sees: behind another pretokenizer all pieces are whole."""
+    return (spec[0].removesuffix("_first"), *spec[1:])

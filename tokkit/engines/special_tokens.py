@@ -1,0 +1,130 @@
+"""Added tokens and a policy in, what finds them in a text out: which of the special ones user text may have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from tokkit._core.added import AddedMatcher
+from tokkit._core.plan import Finder
+from tokkit._core.special import SpecialMatcher
+from tokkit.added_tokens import content
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.definition import AddedToken, Definition
+
+Special = str | Collection[str]
+
+MOST_POLICIES = 64
+"""Policies are few; a caller that makes new ones all the time pays for it."""
+
+
+class SpecialTokens:
+    """The added tokens of one definition, and the finder of each policy: "text", "all", "raise", or a collection."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.ids = dict(definition.special_tokens)
+        self._tokens = definition.added_tokens
+        self._names = {id_: text for text, id_ in self.ids.items()}
+        normalizer = definition.normalizer
+        self._given = [token for token in self._tokens if normalizer is None or not token.normalized]
+        self._later = [token for token in self._tokens if normalizer is not None and token.normalized]
+        self._contents = {token.content: content(token, normalizer) for token in self._later}
+        self.as_they_stand = not self._later and found_as_they_stand(self._tokens)
+        self._matchers: dict[bool, AddedMatcher] = {}
+        self._finders: dict[frozenset[str], Finder | None] = {}
+
+    def name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another id."""
+        return self._names.get(id_)
+
+    def allowed(self, special: Special) -> frozenset[str]:
+        """Return the special tokens that a policy allows; "raise" allows none."""
+        if isinstance(special, str):
+            if special == "all":
+                return frozenset(self.ids)
+            if special not in ("text", "raise"):
+                raise OptionError(
+                    f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'
+                )
+            return frozenset()
+        allowed = frozenset(special)
+        if unknown := allowed.difference(self.ids):
+            raise OptionError(f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self.ids)[:20]}")
+        return allowed
+
+    def finder(self, allowed: frozenset[str]) -> Finder | None:
+        """Return what finds the tokens that are no special ones, and these; None where there are none."""
+        try:
+            return self._finders[allowed]
+        except KeyError:
+            if len(self._finders) >= MOST_POLICIES:
+                self._finders.clear()
+            return self._finders.setdefault(allowed, self._finder(allowed))
+
+    def in_normalized(self, allowed: frozenset[str]) -> bool:
+        """Return whether any of those tokens is looked for in the normalized text, and not in the text as it is."""
+        return any(not token.special or token.content in allowed for token in self._later)
+
+    def _finder(self, allowed: frozenset[str]) -> Finder | None:
+        wanted = [token for token in self._tokens if not token.special or token.content in allowed]
+        if not wanted:
+            return None
+        if self.as_they_stand:
+            return finder_of({token.content: token.id for token in wanted})
+        return Finder(
+            given=self._pass(self._given, allowed, later=False),
+            normalized=self._pass(self._later, allowed, later=True),
+            guard=self._guard(),
+        )
+
+    def _pass(
+        self, tokens: list[AddedToken], allowed: frozenset[str], *, later: bool
+    ) -> tuple[AddedMatcher, bytes | None] | None:
+        """Return what finds the tokens of one pass, and which of them: the others stay text, and nothing within."""
+        marks = bytes(not token.special or token.content in allowed for token in tokens)
+        if not any(marks):
+            return None
+        if later not in self._matchers:
+            self._matchers[later] = AddedMatcher(
+                (
+                    self._contents.get(token.content, token.content).encode(),
+                    token.id,
+                    token.single_word,
+                    token.lstrip,
+                    token.rstrip,
+                )
+                for token in tokens
+            )
+        return self._matchers[later], None if all(marks) else marks
+
+    def _guard(self) -> SpecialMatcher | None:
+        """Return the texts that no cut may go through; None where they do not say all."""
+        texts = [self._contents.get(token.content, token.content) for token in self._tokens]
+        if any(token.single_word or token.lstrip or token.rstrip for token in self._tokens):
+            return None
+        if self._later and not all(text.isascii() for text in texts):
+            return None
+        return SpecialMatcher({text.encode(): 0 for text in texts if text})
+
+
+def finder_of(tokens: Mapping[str, int]) -> Finder:
+    """Return what finds texts as they stand, and gives them these ids."""
+    matcher = AddedMatcher((text.encode(), id_, False, False, False) for text, id_ in tokens.items())
+    return Finder(given=(matcher, None), guard=SpecialMatcher({text.encode(): id_ for text, id_ in tokens.items()}))
+
+
+def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
+    """Tell whether one look for all tokens finds what tokenizers finds in two, and by whatever policy."""
+    if any(token.single_word or token.lstrip or token.rstrip for token in tokens):
+        return False
+    first, second = ([t.content for t in tokens if t.normalized is flag] for flag in (False, True))
+    return not (may_overlap(first, second) or may_overlap(second, first))
+
+
+def may_overlap(some: list[str], others: list[str]) -> bool:
+    """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
+    inside = {character for text in some for character in text[1:]}
+    starts = {text[:n] for text in some for n in range(len(text) + 1)}
+    return any(text[0] in inside or text in starts for text in others)

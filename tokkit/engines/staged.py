@@ -1,0 +1,36 @@
+"""A definition of components in, its engine out: the core runs them on units of text that it has not seen before."""
+
+from __future__ import annotations
+
+import functools
+
+from tokkit._core.plan import Encoder
+from tokkit.definition import Definition
+from tokkit.engines.engine import Engine
+from tokkit.engines.interpreter import Interpreter, Models
+from tokkit.engines.plan import staged_encoder
+from tokkit.models.pieces import PieceModel
+
+
+class StagedEngine(Engine):
+    """Runs the components of one definition, and any model of tokenizer.json behind them."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._models = Models(definition)
+        self._encoders: dict[tuple[int, bool], Encoder | None] = {}
+        super().__init__(definition)
+        self.encoder = self._text[0]
+
+    @functools.cached_property
+    def _interpreter(self) -> Interpreter:
+        return Interpreter(self._definition, self._models)
+
+    def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
+        """Return what the core runs, None where a component is Python's."""
+        model = self._models(as_stated=as_stated)
+        if not isinstance(model, PieceModel):
+            return None
+        key = id(model), normalized_first
+        if key not in self._encoders:
+            self._encoders[key] = staged_encoder(self._definition, model, normalized_first=normalized_first)
+        return self._encoders[key]

@@ -1,0 +1,34 @@
+"""What each pretokenizer has: its name in the core, where it allows a cut, and the way through both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import Stages
+from tokkit.atoms import CutRule, never
+from tokkit.errors import OptionError
+
+Specs = tuple[tuple[Any, ...], ...]
+"""What the core runs for a component (`Stages`)."""
+
+
+class Pretokenizer:
+    """Cuts the pieces of a text further. Immutable; its fields are those of tokenizer.json."""
+
+    __slots__ = ()
+
+    def stages(self) -> Specs | None:
+        """Return what the core runs, None where `pretokenize` is all there is."""
+        return None
+
+    def cut_rules(self) -> list[CutRule]:
+        """Return where the text before each of `stages` may be cut."""
+        return [never()]
+
+    def pretokenize(self, text: AlignedText) -> None:
+        """Cut the pieces of a text further, but for those that are added tokens."""
+        specs = self.stages()
+        if specs is None:
+            raise OptionError(f"{type(self).__name__} has neither stages() nor pretokenize(text)")
+        Stages(specs).run(text)

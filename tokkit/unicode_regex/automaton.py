@@ -1,0 +1,315 @@
+"""A pattern's tree in, a deterministic automaton out that finds the match `regex` finds: the first by priority.
+
+States are ordered lists of threads. A thread is (mask, node): on the classes of characters in `mask` it goes on to
+`node`, or, where that is MATCHED, the pattern has matched if the next character's class is in `mask`. The order is that
+in which a backtracking engine would try, so a thread behind a match on the same class can never win and is cut off.
+Look-ahead of one character only narrows masks, and the end of the text is a class like any other.
+
+Possessive repeats and atomic groups forbid what a backtracking engine may do later. They are compiled where one
+character decides: `[ab]++` goes on while there are a's and b's, and ends only where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.unicode_regex.code_points import LIMIT, CodePoints
+from tokkit.unicode_regex.tree import Alt, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, nullable
+
+MATCH, MATCHED = 0, -1
+MOST_NODES = 20_000
+MOST_STATES = 4_000
+MOST_STEPS = 2_000_000
+"""Of building: about a second's worth. A pattern beyond these is left to the `regex` package."""
+MOST_CLASSES = 254
+MOST_STRINGS = 64
+
+Thread = tuple[int, int]
+
+
+class Classes(NamedTuple):
+    """Code points that no set of a pattern tells apart share a class."""
+
+    bounds: NDArray[np.int64]  # where runs of one class begin, from 0
+    numbers: NDArray[np.uint8]  # the class of each run
+    n: int
+    masks: dict[CodePoints, int]  # set → bit mask of its classes
+
+
+class Automaton(NamedTuple):
+    """Rows are states, the first is the start; columns are classes, the last of which is the end of the text."""
+
+    next: NDArray[np.int32]  # (states, classes): state, -1 for none
+    final: NDArray[np.bool_]  # (states, classes): a match ends before a character of this class
+    classes: Classes
+
+
+def classes_of(sets: set[CodePoints]) -> Classes:
+    """Return the coarsest partition that all sets are unions of."""
+    ordered = sorted(sets, key=lambda points: points.key)
+    bounds = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *(points.bounds for points in ordered)]))
+    bounds = bounds[bounds < LIMIT]
+    member = np.array([points.at(bounds) for points in ordered], dtype=np.bool_).reshape(len(ordered), len(bounds))
+    packed = np.packbits(member, axis=0).T
+    numbers: dict[bytes, int] = {}
+    runs = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
+    if len(numbers) > MOST_CLASSES:
+        raise NotRegular(f"it tells {len(numbers)} kinds of characters apart; {MOST_CLASSES} are the limit")
+    masks = dict.fromkeys(ordered, 0)
+    for run, number in enumerate(runs):
+        for k, points in enumerate(ordered):
+            masks[points] |= int(member[k, run]) << number
+    return Classes(bounds, np.array(runs, dtype=np.uint8), len(numbers), masks)
+
+
+def sets_of(node: Node) -> set[CodePoints]:
+    """Return all sets of characters in a tree."""
+    if isinstance(node, (Chars, Look)):
+        return {node.points}
+    if isinstance(node, (Repeat, Atomic)):
+        return sets_of(node.node)
+    return set().union(*map(sets_of, node.options if isinstance(node, Alt) else node.parts))
+
+
+def build(tree: Node) -> Automaton:
+    """Return the automaton of a pattern; NotRegular where it may match nothing or cannot be compiled exactly."""
+    classes = classes_of(sets_of(tree))
+    graph = _Graph(classes)
+    start = graph.closure(graph.add(tree, MATCH, True))
+    if any(node == MATCHED for _, node in start):
+        raise NotRegular("it can match the empty text")
+    # State 0 has taken nothing. One with the same threads that has taken something is another state.
+    states: dict[tuple[Thread, ...], int] = {}
+    queue = [start]
+    made: dict[tuple[int, ...], int] = {}
+    rows: list[list[int]] = []
+    finals: list[list[bool]] = []
+    steps = 0
+    for threads in queue:
+        row, final = [-1] * (classes.n + 1), [False] * (classes.n + 1)
+        for mask, nodes in _grouped(threads, graph.everything):
+            steps += 1 + len(nodes)
+            ends = bool(nodes) and nodes[-1] == MATCHED
+            nodes = nodes[:-1] if ends else nodes
+            state = -1
+            if nodes:
+                state = made.get(nodes, -1)
+                if state < 0:
+                    following = graph.merged(nodes)
+                    if following and following not in states:
+                        states[following] = len(queue)
+                        queue.append(following)
+                    state = made[nodes] = states.get(following, -1)
+            for column in _bits(mask):
+                row[column], final[column] = state, ends
+        rows.append(row)
+        finals.append(final)
+        if len(queue) > MOST_STATES or steps + graph.steps > MOST_STEPS:
+            raise NotRegular(f"its automaton is too large: over {len(rows)} states")
+    return Automaton(np.array(rows, dtype=np.int32), np.array(finals, dtype=np.bool_), classes)
+
+
+def _grouped(threads: tuple[Thread, ...], everything: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return (mask, nodes): on which classes which threads go on, in their order, up to a match."""
+    groups: list[tuple[int, tuple[int, ...]]] = [(everything, ())]
+    for mask, node in threads:
+        split: list[tuple[int, tuple[int, ...]]] = []
+        for group, nodes in groups:
+            if inside := group & mask:
+                split.append((inside, (*nodes, node)))
+            if outside := group & ~mask:
+                split.append((outside, nodes))
+        groups = split
+    return groups
+
+
+def _bits(mask: int) -> list[int]:
+    return [k for k in range(mask.bit_length()) if mask >> k & 1]
+
+
+class _Graph:
+    """The nodes of all threads: what each takes, and where it goes on. Node 0 is MATCH."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
+        self.end = 1 << classes.n
+        self.everything = (self.end << 1) - 1
+        # A node is ("chars" | "look", mask, next) or ("split", options in their order).
+        self.nodes: list[tuple[str, int, tuple[int, ...]]] = [("match", 0, ())]
+        self.closures: dict[int, tuple[Thread, ...]] = {}
+        self.steps = 0
+
+    def node(self, kind: str, mask: int, following: tuple[int, ...]) -> int:
+        if len(self.nodes) >= MOST_NODES:
+            raise NotRegular(f"it has over {MOST_NODES} parts once repeats are written out")
+        self.nodes.append((kind, mask, following))
+        return len(self.nodes) - 1
+
+    def mask(self, node: Chars | Look) -> int:
+        mask = self.classes.masks[node.points]
+        return mask | self.end if isinstance(node, Look) and node.end else mask
+
+    def add(self, node: Node, following: int, last: bool) -> int:
+        """Add what matches `node` and goes on to `following`; `last` says that only the match comes behind it."""
+        if isinstance(node, Chars):
+            return self.node("chars", self.mask(node), (following,))
+        if isinstance(node, Look):
+            return self.node("look", self.mask(node), (following,))
+        if isinstance(node, Alt):
+            return self.node("split", 0, tuple(self.add(option, following, last) for option in node.options))
+        if isinstance(node, Concat):
+            for k in range(len(node.parts) - 1, -1, -1):
+                following = self.add(node.parts[k], following, last and k == len(node.parts) - 1)
+            return following
+        if isinstance(node, Atomic):
+            return self.atomic(node.node, following, last)
+        if node.kind != "possessive":
+            return self.repeat(node, following, last, node.kind == "greedy")
+        return self.atomic(Repeat(node.node, node.least, node.most, "greedy"), following, last)
+
+    def repeat(self, node: Repeat, following: int, last: bool, greedy: bool, leave: int | None = None) -> int:
+        """Add a repeat; with `leave`, it ends early only where the next class is in that mask."""
+        if nullable(node.node) and node.least != node.most:
+            raise NotRegular("a repeat of what can match the empty text")
+        exits = following if leave is None else self.node("look", leave, (following,))
+
+        def choice(inside: int) -> tuple[int, ...]:
+            return (inside, exits) if greedy else (exits, inside)
+
+        if node.most is None:
+            loop = self.node("split", 0, ())
+            self.nodes[loop] = ("split", 0, choice(self.add(node.node, loop, False)))
+            entry = loop
+        else:
+            entry = following
+            for _ in range(node.most - node.least):
+                inside = self.add(node.node, entry, last and entry == following)
+                entry = self.node("split", 0, choice(inside))
+        for _ in range(node.least):
+            entry = self.add(node.node, entry, last and entry == following)
+        return entry
+
+    def atomic(self, node: Node, following: int, last: bool) -> int:
+        """Add a group that is left in its first way only; NotRegular where one character does not tell which."""
+        if last or _single(node):
+            return self.add(node, following, last)
+        if isinstance(node, Atomic):
+            return self.atomic(node.node, following, last)
+        if isinstance(node, Repeat) and node.kind == "possessive":
+            return self.atomic(Repeat(node.node, node.least, node.most, "greedy"), following, last)
+        if isinstance(node, Repeat) and node.kind == "greedy" and isinstance(node.node, Chars):
+            return self.repeat(node, following, last, True, self.everything & ~self.mask(node.node))
+        if isinstance(node, Concat) and node.parts and all(map(_single, node.parts[:-1])):
+            following = self.atomic(node.parts[-1], following, last)
+            return self.add(Concat(node.parts[:-1]), following, False)
+        if isinstance(node, Alt):
+            first = [self.first(option) for option in node.options]
+            if all(not a & b for k, a in enumerate(first) for b in first[:k]):
+                return self.node("split", 0, tuple(self.atomic(option, following, last) for option in node.options))
+        raise NotRegular("an atomic group or possessive repeat of more than single characters")
+
+    def first(self, node: Node) -> int:
+        """Return the classes on which a node may begin; all of them where it may match nothing."""
+        if isinstance(node, Chars):
+            return self.mask(node)
+        if isinstance(node, Alt):
+            first = 0
+            for option in node.options:
+                first |= self.first(option)
+            return first
+        if isinstance(node, Concat) and node.parts and not nullable(node.parts[0]):
+            return self.first(node.parts[0])
+        if isinstance(node, (Repeat, Atomic)) and not nullable(node):
+            return self.first(node.node)
+        return self.everything
+
+    def closure(self, node: int) -> tuple[Thread, ...]:
+        """Return the threads that a node begins with, in their order."""
+        found = self.closures.get(node)
+        if found is None:
+            threads: list[Thread] = []
+            seen: dict[int, int] = {}
+            self.visit(node, self.everything, seen, threads)
+            self.closures[node] = found = self.cut(threads)
+        return found
+
+    def visit(self, start: int, mask: int, seen: dict[int, int], threads: list[Thread]) -> None:
+        stack = [(start, mask)]
+        while stack:
+            node, mask = stack.pop()
+            mask &= ~seen.get(node, 0)  # whoever came first goes first
+            if not mask:
+                continue
+            self.steps += 1
+            seen[node] = seen.get(node, 0) | mask
+            kind, own, following = self.nodes[node]
+            if kind == "match":
+                threads.append((mask, MATCHED))
+            elif kind == "chars":
+                threads.append((mask & own, following[0]))
+            elif kind == "look":
+                stack.append((following[0], mask & own))
+            else:
+                stack.extend((option, mask) for option in reversed(following))
+
+    def cut(self, threads: list[Thread]) -> tuple[Thread, ...]:
+        """Leave out what an earlier thread does already, or a match before it makes vain."""
+        taken: dict[int, int] = {}
+        matched = 0
+        kept: list[Thread] = []
+        for mask, node in threads:
+            mask &= ~(taken.get(node, 0) | matched)
+            if mask:
+                kept.append((mask, node))
+                taken[node] = taken.get(node, 0) | mask
+                if node == MATCHED:
+                    matched |= mask
+        return tuple(kept)
+
+    def merged(self, nodes: tuple[int, ...]) -> tuple[Thread, ...]:
+        """Return the threads of several nodes, the first node's first."""
+        threads = [thread for node in nodes for thread in self.closure(node)]
+        self.steps += len(threads)
+        return self.cut(threads)
+
+
+def _single(node: Node) -> bool:
+    """Return whether a node can match in one way at most wherever it begins, so that atomic changes nothing."""
+    if isinstance(node, (Chars, Look)):
+        return True
+    if isinstance(node, Concat):
+        return all(map(_single, node.parts))
+    if isinstance(node, Repeat):
+        return node.least == node.most and _single(node.node)
+    if isinstance(node, Atomic):
+        return _single(node.node)
+    texts = [_strings(option) for option in node.options]
+    flat = [text for found in texts if found for text in found]
+    return all(texts) and not any(_overlap(a, b) for k, a in enumerate(flat) for b in flat[:k])
+
+
+def _strings(node: Node) -> list[tuple[CodePoints, ...]] | None:
+    """Return the sequences of sets that a node matches, None where there are too many or it is no such thing."""
+    if isinstance(node, Chars):
+        return [(node.points,)]
+    if isinstance(node, Alt):
+        found = [_strings(option) for option in node.options]
+        joined = [text for texts in found if texts is not None for text in texts]
+        return joined if None not in found and len(joined) <= MOST_STRINGS else None
+    if isinstance(node, Concat):
+        joined = [()]
+        for part in node.parts:
+            texts = _strings(part)
+            if texts is None or len(joined) * len(texts) > MOST_STRINGS:
+                return None
+            joined = [a + b for a in joined for b in texts]
+        return joined
+    return None
+
+
+def _overlap(a: tuple[CodePoints, ...], b: tuple[CodePoints, ...]) -> bool:
+    """Return whether a text of one may begin with a text of the other."""
+    return all((x & y).bounds.size for x, y in zip(a, b, strict=False))

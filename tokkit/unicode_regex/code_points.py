@@ -1,0 +1,179 @@
+r"""Names of character sets in, sets of code points out: what `\p{L}`, `\s` or `[a-z]` hold, by Unicode 16.0.
+
+General categories, white space and `\w` come from the tables of the core. Whatever else a pattern may name (scripts,
+POSIX classes, case-insensitive sets) the `regex` package is asked for, once, over all code points.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.text import category_runs
+from tokkit.unicode_regex.matching import CHANGED, UNASSIGNED
+
+LIMIT = 0x110000
+CATEGORIES = (
+    *("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"),
+    *("Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"),
+)
+"""By the numbers of the core's table, where two more stand for the white space and the line ends among Cc."""
+WHITE_CONTROL, LINE_END = 30, 31
+CIRCLED = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+r"""Letters in circles and squares: symbols that are Alphabetic, and so in \w."""
+THIRD_CASES = {"k": 0x212A, "K": 0x212A, "s": 0x17F, "S": 0x17F, "i": 0x130, "I": 0x131}
+"""What ASCII letters fold with besides the other case, in `regex`: Kelvin sign, long s, I with and i without a dot."""
+
+
+class CodePoints:
+    """An immutable set of code points: the sorted places where membership changes, the first being its least."""
+
+    __slots__ = ("bounds", "key")
+
+    def __init__(self, bounds: NDArray[np.int64]) -> None:
+        self.bounds = bounds
+        self.key = bounds.tobytes()
+
+    @classmethod
+    def ranges(cls, ranges: Iterable[tuple[int, int]]) -> CodePoints:
+        """Return the set of ranges (first, last).
+
+        >>> 0x62 in CodePoints.ranges([(0x61, 0x63)]), 0x64 in CodePoints.ranges([(0x61, 0x63)])
+        (True, False)
+        """
+        made = cls(np.empty(0, dtype=np.int64))
+        for first, last in ranges:
+            made = made | cls(np.array([first, last + 1], dtype=np.int64))
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CodePoints) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __contains__(self, code_point: int) -> bool:
+        return bool(self.at(np.array([code_point]))[0])
+
+    def at(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of the points are members."""
+        return (np.searchsorted(self.bounds, points, side="right") & 1).astype(np.bool_)
+
+    def _with(self, other: CodePoints, keep: Callable[..., NDArray[np.bool_]]) -> CodePoints:
+        points = np.union1d(self.bounds, other.bounds)
+        member = keep(self.at(points), other.at(points))
+        return CodePoints(points[np.flatnonzero(member != np.concatenate(([False], member[:-1])))])
+
+    def __or__(self, other: CodePoints) -> CodePoints:
+        return self._with(other, np.logical_or)
+
+    def __and__(self, other: CodePoints) -> CodePoints:
+        return self._with(other, np.logical_and)
+
+    def __xor__(self, other: CodePoints) -> CodePoints:
+        return self._with(other, np.logical_xor)
+
+    def __sub__(self, other: CodePoints) -> CodePoints:
+        return self & ~other
+
+    def __invert__(self) -> CodePoints:
+        return self ^ ALL
+
+
+ALL = CodePoints(np.array([0, LIMIT], dtype=np.int64))
+NOTHING = CodePoints(np.array([], dtype=np.int64))
+
+
+@functools.cache
+def of_numbers(numbers: frozenset[int]) -> CodePoints:
+    """Return the code points whose category has one of the core's numbers."""
+    starts, found = _runs()
+    member = np.isin(found, list(numbers))
+    return CodePoints(starts[np.flatnonzero(member != np.concatenate(([False], member[:-1])))].copy())
+
+
+@functools.cache
+def _runs() -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    starts, numbers = category_runs()
+    return np.append(starts.astype(np.int64), LIMIT), np.append(
+        numbers, np.uint8(255)
+    )  # the last run is of no category
+
+
+def category(name: str) -> CodePoints | None:
+    """Return a general category by its short name ("L", "lu"), None for a name that is none.
+
+    >>> ord("a") in category("L"), category("Han")
+    (True, None)
+    """
+    name = name.capitalize()
+    numbers = {n for n, known in enumerate(CATEGORIES) if name in (known, known[0])}
+    if not numbers:
+        return None
+    if name in ("C", "Cc"):
+        numbers |= {WHITE_CONTROL, LINE_END}
+    return of_numbers(frozenset(numbers))
+
+
+@functools.cache
+def escape(letter: str) -> CodePoints:
+    r"""Return what `\d`, `\s` or `\w` match; a capital letter stands for all others.
+
+    >>> 0x3000 in escape("s"), 0x3000 in escape("S")
+    (True, False)
+    """
+    if letter.isupper():
+        return ~escape(letter.lower())
+    if letter == "d":
+        return of_numbers(frozenset([CATEGORIES.index("Nd")]))
+    if letter == "s":
+        spaces = {n for n, name in enumerate(CATEGORIES) if name[0] == "Z"}
+        return of_numbers(frozenset(spaces | {WHITE_CONTROL, LINE_END}))
+    words = {n for n, name in enumerate(CATEGORIES) if name[0] in "LM" or name in ("Nd", "Nl", "Pc")}
+    return of_numbers(frozenset(words)) | CodePoints.ranges([(0x200C, 0x200D), *CIRCLED])
+
+
+def folded_ascii(points: CodePoints) -> CodePoints | None:
+    """Return an ASCII set with the other cases of its letters; None where it holds more than ASCII.
+
+    >>> 0x4B in folded_ascii(CodePoints.ranges([(0x6B, 0x6B)]))
+    True
+    """
+    if points.bounds.size and points.bounds[-1] > 0x80:
+        return None
+    members = {chr(c) for c in range(0x80) if c in points}
+    cased = {ord(c) for m in members for c in (m.lower(), m.upper())}
+    third = {THIRD_CASES[m] for m in members & THIRD_CASES.keys()}
+    return CodePoints.ranges((c, c) for c in sorted(cased | third))
+
+
+@functools.cache
+def _everything() -> str:
+    points = np.arange(LIMIT, dtype="<u4")
+    points[0xD800:0xE000] = 0  # no text has surrogates
+    return points.tobytes().decode("utf-32-le")
+
+
+@functools.lru_cache(maxsize=256)
+def ask(text: str, flags: str = "") -> CodePoints:
+    r"""Return what the `regex` package matches by a pattern of one character; ValueError where it refuses it.
+
+    >>> 0x4E00 in ask(r"\p{Han}"), 0x61 in ask(r"\p{Han}")
+    (True, False)
+    """
+    import regex
+
+    try:
+        pattern = regex.compile(f"{flags}(?:{text})+", cache_pattern=False)
+    except regex.error as error:
+        raise ValueError(str(error)) from None
+    runs = [match.span() for match in pattern.finditer(_everything())]
+    found = CodePoints(np.array(runs, dtype=np.int64).reshape(-1))
+    for changed, alike in CHANGED.items():
+        one = CodePoints.ranges([(changed, changed)])
+        found = found | one if alike in found else found - one
+    unassigned = of_numbers(frozenset([CATEGORIES.index("Cn"), CATEGORIES.index("Cs")]))
+    return found | unassigned if UNASSIGNED in found else found - unassigned

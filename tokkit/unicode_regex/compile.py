@@ -1,0 +1,25 @@
+"""The text of a split pattern in, what runs it in the core out: text → tree → automaton → tables."""
+
+from __future__ import annotations
+
+import functools
+
+from tokkit._core.pattern import SplitPattern
+from tokkit.unicode_regex import automaton, syntax, tables
+from tokkit.unicode_regex.tree import NotRegular
+
+
+@functools.lru_cache(maxsize=64)
+def compile_pattern(pattern: str, *, keep_unmatched: bool) -> SplitPattern:
+    r"""Compile a regular pattern; NotRegular, with the reason, for one that the `regex` package has to run.
+
+    Text between matches is dropped, or kept as pieces of its own.
+
+    >>> [int(end) for end in compile_pattern(r"\w+|\s", keep_unmatched=True).scan("Hi, you")[0]]
+    [2, 3, 4, 7]
+    """
+    try:
+        tree = syntax.parse(pattern)
+        return tables.tables(automaton.build(tree), keep_unmatched=keep_unmatched)
+    except RecursionError:
+        raise NotRegular("its parts are nested too deep") from None

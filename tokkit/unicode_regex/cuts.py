@@ -1,0 +1,148 @@
+"""A split pattern in, the places where every text may be cut and its matches stay the same out: read off its automaton.
+
+A cut between a and b is safe if, whatever came before a, no attempt to match goes on behind a on b, and a match that
+ends behind a ends there before b as it would at the end of the text. For then every attempt from before the cut ends
+there at the latest and sees nothing of what follows, so that the left part alone has the matches that it has in the
+whole; and an attempt from the cut on sees nothing of what came before, as patterns that look back have no automaton.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.pattern import SplitPattern
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule, Matrix, never, nowhere
+from tokkit.unicode_regex import automaton as automata
+from tokkit.unicode_regex import syntax
+from tokkit.unicode_regex.automaton import Automaton
+from tokkit.unicode_regex.tables import sure_states
+from tokkit.unicode_regex.tree import NotRegular
+
+
+class PatternCuts(NamedTuple):
+    """`safe`: pairs of atoms that may be cut apart; `may`, `must`: atoms that a match may have, or always has."""
+
+    safe: Matrix
+    may: NDArray[np.bool_]
+    must: NDArray[np.bool_]
+
+
+@functools.lru_cache(maxsize=64)
+def pattern_cuts(pattern: str) -> PatternCuts | None:
+    r"""Return where a pattern lets a text be cut, None for one that is not regular.
+
+    >>> cuts = pattern_cuts(r"\w+|[^\w\s]+")
+    >>> bool(cuts.safe[ord("a"), ord(" ")]), bool(cuts.safe[ord("a"), ord("b")])
+    (True, False)
+    """
+    try:
+        automaton = automata.build(syntax.parse(pattern))
+    except (NotRegular, RecursionError):
+        return None
+    classes = _classes_of_atoms(automaton)
+    safe = _safe(automaton)
+    made = nowhere()
+    for left, of_left in enumerate(classes):
+        rows: NDArray[np.bool_] = np.asarray(safe[of_left].all(axis=0))
+        made[left] = [bool(rows[of_right].all()) for of_right in classes]
+    may_class, must_class = _matched(automaton)
+    may = np.array([may_class[numbers].any() for numbers in classes])
+    must = np.array([must_class[numbers].all() for numbers in classes])
+    return PatternCuts(made, may, must)
+
+
+def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
+    """Return the rule of a split at a pattern's matches; `behavior` is one of behaviors.py by its number."""
+    cuts = pattern_cuts(pattern)
+    if cuts is None:
+        return never()
+    may, must = (~cuts.must, ~cuts.may) if invert else (cuts.may, cuts.must)
+    left_may, right_may, left_must, right_must = may[:, None], may[None, :], must[:, None], must[None, :]
+    # Two matches are pieces of their own, and so is what stands between two; a safe cut is inside none of them.
+    matched = cuts.must[:, None] | cuts.must[None, :]
+    if behavior in (0, 1):  # removed, isolated
+        dropped = left_must | right_must if behavior == 0 else np.zeros((1, 1), dtype=np.bool_)
+        # Where all that is not matched is dropped, whatever is kept is a match.
+        whole = invert and behavior == 0
+        return CutRule(cuts.safe, cuts.safe & (matched | dropped | whole))
+    if behavior == 2:  # merged with the previous one
+        return CutRule(cuts.safe & ~right_may, nowhere())
+    if behavior == 3:  # merged with the next one
+        return CutRule(cuts.safe & ~left_may, nowhere())
+    return CutRule(cuts.safe & ~(left_may & right_may), nowhere())
+
+
+def _safe(automaton: Automaton) -> NDArray[np.bool_]:
+    """Return the pairs of classes between which no state goes on: (classes, classes)."""
+    following, final = automaton.next, automaton.final
+    n = automaton.classes.n
+    stops = (following < 0) & (final == final[:, -1:])  # (states, classes): as at the end of the text
+    safe = np.ones((n, n), dtype=np.bool_)
+    for column in range(n):
+        reached = np.unique(following[:, column])
+        reached = reached[reached >= 0]
+        safe[column] = stops[reached, :n].all(axis=0)
+    return safe
+
+
+def _matched(automaton: Automaton) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which classes a match may have, and which it always has, as each text of them is matched whole."""
+    n = automaton.classes.n
+    may: NDArray[np.bool_] = np.asarray((automaton.next[:, :n] >= 0).any(axis=0))
+    # Where every attempt succeeds from the first character on, whatever follows, nothing is left between matches.
+    begins = automaton.next[0, :n]
+    covers = bool((sure_states(automaton)[begins] & (begins >= 0)).all())
+    return may, np.full(n, covers, dtype=np.bool_)
+
+
+def _classes_of_atoms(automaton: Automaton) -> list[NDArray[np.int64]]:
+    """Return the numbers of the classes that each atom's characters have."""
+    bounds, numbers = automaton.classes.bounds, automaton.classes.numbers.astype(np.int64)
+
+    def of(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        first = np.searchsorted(bounds, starts, side="right") - 1
+        last = np.searchsorted(bounds, ends - 1, side="right")
+        return np.unique(np.concatenate([numbers[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]))
+
+    ranges = {kind: np.array(found, dtype=np.int64) for kind, found in ATOM_RANGES.items()}
+    taken = np.concatenate(list(ranges.values()))
+    taken = taken[np.argsort(taken[:, 0])]
+    starts = np.concatenate([[128], taken[:, 1] + 1])
+    ends = np.concatenate([taken[:, 0], [0x110000]])
+    kept = starts < ends
+    made = [of(np.array([code]), np.array([code + 1])) for code in range(128)]
+    others = {OTHER: of(starts[kept], ends[kept])}
+    others |= {kind: of(found[:, 0], found[:, 1] + 1) for kind, found in ranges.items()}
+    return made + [others[kind] for kind in range(OTHER, N_ATOMS)]
+
+
+ATOM_RANGES: dict[int, list[tuple[int, int]]] = {
+    WHITE: [
+        (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
+        (0x205F, 0x205F), (0x3000, 0x3000),
+    ],
+    BLANK: [(0x2581, 0x2581)],
+    LEADS: [
+        (0x600, 0x605), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0xD4E, 0xD4E),
+        (0x11000, 0x11FFF),
+    ],
+    HAN: [
+        (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F),
+        (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
+    ],
+}  # fmt: skip
+"""The characters of the atoms beyond ASCII, first and last of each range, as csrc/split/cut_units.c has them."""
+
+
+def chosen(pattern: str) -> SplitPattern | None:
+    """Return what the core runs to find the matches of a pattern, None for one that is not regular."""
+    from tokkit.unicode_regex.compile import compile_pattern
+
+    try:
+        return compile_pattern(pattern, keep_unmatched=False)
+    except NotRegular:
+        return None

@@ -1,0 +1,118 @@
+r"""What a regular pattern is made of, as immutable data; and what a look-ahead sees, from the tree inside it.
+
+A look-ahead is of one character: `(?!\S)` holds where the next character is white space, or where there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokkit.unicode_regex.code_points import ALL, NOTHING, CodePoints
+
+
+class NotRegular(Exception):
+    """Why a pattern is not compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a set."""
+
+    points: CodePoints
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """One part after another; without parts, the empty match."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """The first option that leads to a match."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """From `least` to `most` times (None: without end); kind is "greedy", "lazy" or "possessive"."""
+
+    node: Node
+    least: int
+    most: int | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """The first way to match, and no other, whatever follows."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """No character: a condition on the next one, and on whether there may be none."""
+
+    points: CodePoints
+    end: bool
+
+
+Node = Chars | Concat | Alt | Repeat | Atomic | Look
+
+END = Look(NOTHING, True)
+ALWAYS = Look(ALL, True)
+
+
+def look_ahead(node: Node, negative: bool) -> Look:
+    """Return the condition that `(?=node)` or `(?!node)` is; NotRegular where one character does not decide it."""
+    seen = _seen(node)
+    if seen is None:
+        raise NotRegular("a look-ahead of more than one character")
+    return Look(~seen.points, not seen.end) if negative else seen
+
+
+def _seen(node: Node) -> Look | None:
+    """Return on what next character a node can match, None where it takes more than that to tell."""
+    if isinstance(node, Chars):
+        return Look(node.points, False)
+    if isinstance(node, Look):
+        return node
+    if isinstance(node, Atomic):
+        return _seen(node.node)
+    if isinstance(node, Repeat):
+        return ALWAYS if node.least == 0 else _seen(node.node) if node.least == 1 else None
+    if isinstance(node, Alt):
+        points, end = NOTHING, False
+        for option in node.options:
+            seen = _seen(option)
+            if seen is None:
+                return None
+            points, end = points | seen.points, end or seen.end
+        return Look(points, end)
+    points, end = ALL, True
+    for k, part in enumerate(node.parts):
+        seen = _seen(part)
+        if seen is None:
+            return None
+        points, end = points & seen.points, end and seen.end
+        if not isinstance(part, Look):  # it may have taken a character: the rest must match whatever comes
+            return Look(points, end) if all(_seen(rest) == ALWAYS for rest in node.parts[k + 1 :]) else None
+    return Look(points, end)
+
+
+def nullable(node: Node) -> bool:
+    """Return whether a node may match without a character."""
+    if isinstance(node, Chars):
+        return False
+    if isinstance(node, Look):
+        return True
+    if isinstance(node, Atomic):
+        return nullable(node.node)
+    if isinstance(node, Repeat):
+        return node.least == 0 or nullable(node.node)
+    if isinstance(node, Alt):
+        return any(map(nullable, node.options))
+    return all(map(nullable, node.parts))
