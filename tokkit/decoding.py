@@ -66,7 +66,7 @@ class Decoding:
         normalizes = normalizer is not None and any(token.normalized for token in added)
         symbols = self._by_bytes and self._definition.decoder is not None
         symbols = symbols and not all(token.content.isascii() for token in added)
-        if not normalizes and not symbols:
+        if not normalizes and not symbols and vocab.empty is None:
             return vocab.blob, vocab.offsets, None
         import numpy as np
 
@@ -74,9 +74,11 @@ class Decoding:
         from tokkit.decoders.byte_level import bytes_of
 
         to_bytes = bytes_of if self._by_bytes and self._definition.decoder is not None else str.encode
-        found = {token.id: to_bytes(content(token, normalizer)) for token in added}
+        found = {token.id: to_bytes(content(token, normalizer)) for token in added if normalizes or symbols}
         lengths = np.diff(vocab.offsets)
         present = (lengths > 0).astype(np.uint8)
+        if vocab.empty is not None:
+            present[vocab.empty] = 1
         parts, done = [], 0
         for id_, token in sorted(found.items()):
             parts += [vocab.blob[done : vocab.offsets[id_]], token]

@@ -19,7 +19,8 @@ class Vocab:
     """The tokens of a tokenizer, bytes ↔ id, special tokens included.
 
     `len(vocab)` counts tokens; ids run over `range(vocab.n_ids)`, and an id that no token has (tiktoken's
-    vocabularies have such gaps) is not in the vocabulary. Immutable: share it between threads.
+    vocabularies have such gaps) is not in the vocabulary. One token may be empty: no text has it, and it decodes to
+    nothing (`empty` is its id, else None). Immutable: share it between threads.
 
     >>> vocab = Vocab.from_mapping({b"a": 0, b"b": 1, b"ab": 5})
     >>> vocab[b"ab"], vocab[5], len(vocab), vocab.n_ids
@@ -28,14 +29,17 @@ class Vocab:
     False
     """
 
-    __slots__ = ("_index", "blob", "offsets")
+    __slots__ = ("_index", "blob", "empty", "offsets")
 
-    def __init__(self, blob: bytes, offsets: np.ndarray) -> None:
+    def __init__(self, blob: bytes, offsets: np.ndarray, empty: int | None = None) -> None:
         """Wrap packed tokens: token `i` is `blob[offsets[i]:offsets[i + 1]]`, empty where no token has id `i`.
 
-        `offsets` is an int64 array of shape (n_ids + 1,), not decreasing, from 0 to len(blob).
+        `offsets` is an int64 array of shape (n_ids + 1,), not decreasing, from 0 to len(blob). `empty` is the id of a
+        token that has no bytes.
         """
         offsets = np.array(offsets, dtype=np.int64)  # a copy: the caller's may change after the check
+        if empty is not None and empty >= len(offsets) - 1:
+            offsets = np.append(offsets, np.full(empty + 2 - len(offsets), offsets[-1]))
         if (
             offsets.ndim != 1
             or len(offsets) == 0
@@ -44,8 +48,12 @@ class Vocab:
             or np.any(np.diff(offsets) < 0)
         ):
             raise VocabError("offsets must rise from 0 to the length of the token bytes")
+        if empty is not None and offsets[empty] != offsets[empty + 1]:
+            taken = blob[offsets[empty] : offsets[empty + 1]]
+            raise VocabError(f"the empty token has the id {empty}, which belongs to {taken!r}")
         offsets.flags.writeable = False
         self.blob = blob
+        self.empty = empty
         self.offsets = offsets
         self._index: TokenIndex | None = None
 
@@ -91,7 +99,7 @@ class Vocab:
             parts += [blob[done : offsets[id_]], token]
             done = int(offsets[id_ + 1])
         parts.append(blob[done:])
-        return Vocab(b"".join(parts), np.append(0, np.cumsum(lengths)))
+        return Vocab(b"".join(parts), np.append(0, np.cumsum(lengths)), self.empty)
 
     @property
     def n_ids(self) -> int:
@@ -99,7 +107,7 @@ class Vocab:
         return len(self.offsets) - 1
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(np.diff(self.offsets)))
+        return int(np.count_nonzero(np.diff(self.offsets))) + (self.empty is not None)
 
     def _token(self, id_: int) -> bytes:
         return self.blob[self.offsets[id_] : self.offsets[id_ + 1]]
@@ -129,20 +137,22 @@ class Vocab:
 
     def get(self, token: bytes | str, default: int | None = None) -> int | None:
         """Return the id of `token`, or `default` where the vocabulary does not have it."""
+        if token in (b"", ""):
+            return default if self.empty is None else self.empty
         id_ = self._numbers().find(token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token)
         return default if id_ < 0 else id_
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, int) and not isinstance(key, bool):
-            return 0 <= key < self.n_ids and bool(self.offsets[key] < self.offsets[key + 1])
+            return 0 <= key < self.n_ids and (key == self.empty or bool(self.offsets[key] < self.offsets[key + 1]))
         return isinstance(key, (bytes, str)) and self.get(key) is not None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the tokens in the order of their ids."""
+        """Yield the tokens in the order of their ids, but for one that is empty."""
         return (token for token, _ in self.items())
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Yield (token, id) in the order of the ids."""
+        """Yield (token, id) in the order of the ids, but for a token that is empty."""
         blob = self.blob  # and the offsets as ints: to take each from the array costs ten times as much
         bounds = enumerate(pairwise(self.offsets.tolist()))
         return ((blob[start:end], i) for i, (start, end) in bounds if start < end)
@@ -150,13 +160,14 @@ class Vocab:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocab):
             return NotImplemented
-        return self.blob == other.blob and np.array_equal(self.offsets, other.offsets)
+        same = self.blob == other.blob and self.empty == other.empty
+        return same and np.array_equal(self.offsets, other.offsets)
 
     def __hash__(self) -> int:
         return hash((self.blob, self.n_ids))
 
-    def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, np.ndarray]]:
-        return Vocab, (self.blob, self.offsets)
+    def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, np.ndarray, int | None]]:
+        return Vocab, (self.blob, self.offsets, self.empty)
 
     def __repr__(self) -> str:
         return f"<Vocab of {len(self)} tokens, ids 0 to {self.n_ids - 1}>"

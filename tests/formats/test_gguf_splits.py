@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import regex
 
+import tokkit
 from conftest import LONG
+from gguf_files import gguf, strings
 from reference.split import split
 from strategies import CONTEXTS, documents
+from tokkit._core.aligned import AlignedText
 from tokkit.errors import FormatError
-from tokkit.formats import gguf_splits
+from tokkit.formats import byte_symbols, gguf_splits
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.pretokenizers.sequence import Sequence
+from tokkit.pretokenizers.split import Split
+from tokkit.unicode_regex.matching import as_of_version
 
 KINDS = "aZé中カ'st1٣²  \n\r\t!.…。(|,)\u0301\u200d\U00040000/"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
@@ -83,6 +91,46 @@ def test_each_pattern_of_a_family_that_we_publish_has_a_name() -> None:
 
 
 def test_a_name_that_is_not_known_is_told_the_others() -> None:
-    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: the split 'falcon' is unknown.*gpt-2.*llama-bpe"):
-        gguf_splits.find("falcon", None)
-    assert gguf_splits.find("falcon", "gpt2") == gguf_splits.find("gpt-2", None)
+    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: the split 'afmoe' is unknown.*falcon.*gpt-2"):
+        gguf_splits.find("afmoe", None)
+    assert gguf_splits.find("afmoe", "gpt2") == gguf_splits.find("gpt-2", None)
+
+
+@pytest.mark.parametrize("name", sorted(gguf_splits.IN_TURN))
+def test_splits_in_turn_cut_as_one_after_another_by_the_regex_package(name: str) -> None:
+    splits = gguf_splits.find(name, None).split
+    parts = Sequence([Split({"Regex": text}, "Isolated") for text in splits])
+    for text in [*texts()[:: 1 if LONG else 5], "1234567 12.5 a12345b", "IMGIMGABZ <sentinel:12>", "x\u3000。y ~！"]:
+        aligned = AlignedText(text)
+        parts.pretokenize(aligned)
+        pieces = [text]
+        for pattern in splits:
+            pieces = [piece[a:b] for piece in pieces for a, b in spans_of(pattern, piece)]
+        assert aligned.pieces == pieces, text
+
+
+def spans_of(pattern: str, piece: str) -> list[tuple[int, int]]:
+    """The matches of a pattern in a piece, and what is between them; an empty match cuts too."""
+    bounds = {0, len(piece)}
+    for match in regex.compile(pattern).finditer(as_of_version(pattern, piece)):
+        bounds.update(match.span())
+    return list(pairwise(sorted(bounds)))
+
+
+@pytest.mark.parametrize("name", ["falcon", "deepseek-coder"])
+def test_a_file_whose_splits_run_in_turn_is_loaded_and_saved(name: str, tmp_path: Path) -> None:
+    tokens = [byte_symbols.SYMBOLS[byte] for byte in range(256)] + ["He", "ll", "12", "Ġw"]
+    keys = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": name,
+        "tokenizer.ggml.tokens": strings(tokens),
+        "tokenizer.ggml.merges": strings(["H e", "l l", "1 2", "Ġ w"]),
+    }
+    (tmp_path / "model.gguf").write_bytes(gguf(keys))
+    tok = tokkit.load(tmp_path / "model.gguf")
+    ids = tok.encode("Hello, world 1234!")
+    assert tok.decode(ids) == "Hello, world 1234!"
+    assert 256 in ids
+    assert (258 in ids) == (name == "falcon")
+    tok.save(tmp_path / "saved.json")
+    assert tokkit.load(tmp_path / "saved.json").encode("Hello, world 1234!") == ids

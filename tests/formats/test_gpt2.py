@@ -85,7 +85,6 @@ def test_a_wrong_line_is_named_with_its_number(merges: bytes, reason: str, vocab
         ({"a": -1}, r"vocabulary\['a'\]: ids run from 0 to 2097151, not -1"),
         ({"a": 1 << 21}, r"vocabulary\['a'\]: ids run from 0 to 2097151, not 2097152"),
         ({"zz": 97}, "vocabulary: 'a' and 'zz' both have id 97"),
-        ({"": 999}, "the token with id 999 is empty"),
         ({"a b": 999}, r"vocabulary\['a b'\]: ' ' .U\+0020. is not one of the 256 byte symbols"),
         ({"\ud800": 999}, r"vocabulary\['\\ud800'\]: .*U\+D800"),
     ],

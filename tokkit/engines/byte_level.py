@@ -6,6 +6,7 @@ A normalizer runs on the text before it is split. Where a pattern is not regular
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,14 @@ from tokkit.models import bpe
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.unicode_regex.cuts import pattern_cuts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.text import Text
+
+logger = logging.getLogger("tokkit")
 
 
 class ByteLevelEngine(Engine):
@@ -47,6 +51,8 @@ class ByteLevelEngine(Engine):
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
         self.split_engine, self.split_reason = self._chosen.engine, self._chosen.reason
+        if self._chosen.engine != "scanner" and not split.keep_unmatched:
+            _say_what_is_dropped(split.pattern or "")
         self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
         normalizer = component_of(definition.normalizer, Normalizer)
         before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
@@ -219,3 +225,12 @@ class ByteLevelEngine(Engine):
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the word caches."""
         return self._core.cache_info()
+
+
+def _say_what_is_dropped(pattern: str) -> None:
+    """Warn of characters that a pattern never matches: text of them gets no ids."""
+    cuts = pattern_cuts(pattern)
+    if cuts is None or (dropped := "".join(chr(code) for code in range(32, 127) if not cuts.may[code])) == "":
+        return
+    shown = dropped if len(dropped) <= 20 else dropped[:20] + "…"
+    logger.warning("the pattern %r does not match %r: text that it leaves unmatched gets no ids", pattern, shown)

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from tokkit.definition import Definition, checked_special_tokens
+from tokkit.decoders.byte_level import ByteLevel as ToText
+from tokkit.definition import AddedToken, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import gguf_file, gguf_kinds, gguf_splits, gguf_vocabulary, symbol_tables
 from tokkit.formats.gguf_vocabulary import BYTE, BYTE_LEVEL, GGML, PREFIX, UNUSED, Vocabulary
+from tokkit.formats.model_json import pack
 from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Merges, Table
+from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.normalizers.unicode import NFC
+from tokkit.pretokenizers.byte_level import ByteLevel
+from tokkit.pretokenizers.sequence import Sequence as InTurn
+from tokkit.pretokenizers.split import Split as SplitByPattern
 
 
 def read(file: BinaryIO, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
@@ -56,6 +62,14 @@ def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
         raise FormatError(f"{GGML}tokens[{ids['']}]: a token is empty")
     added = gguf_kinds.added_tokens(vocabulary, tokens)
     table = Table.of(ids)
+    around: dict[str, Any] = {
+        "special_tokens": {},
+        "added_tokens": added,
+        "normalizer": NFC() if vocabulary.flags.get("normalizer.nfc", False) else None,
+        "postprocessor": gguf_kinds.framing(vocabulary, second_type=1),
+    }
+    if not isinstance(cut.split, Split):
+        return replace(_in_turn(table, vocabulary.merges, added, cut.split, cut.whole_piece), **around)
     made = symbol_tables.read(
         table,
         _merges(vocabulary.merges),
@@ -66,12 +80,25 @@ def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
         drops_unknown=True,
         found=table.find_merges(Merges.of(vocabulary.merges)),
     )
-    return replace(
-        made,
-        special_tokens={},
-        added_tokens=added,
-        normalizer=NFC() if vocabulary.flags.get("normalizer.nfc", False) else None,
-        postprocessor=gguf_kinds.framing(vocabulary, second_type=1),
+    return replace(made, **around)
+
+
+def _in_turn(
+    table: Table, merges: list[str], added: tuple[AddedToken, ...], splits: tuple[str, ...], whole_piece: bool
+) -> Definition:
+    """Return the definition of a vocabulary in symbols behind several splits."""
+    texts = {token.content: token.id for token in added}
+    own = table.without(texts)
+    packed = pack(own, added, f"{GGML}tokens")
+    foreign = frozenset(texts.values())
+    found = table.find_merges(Merges.of(merges))
+    model = CharBPE(
+        merges=merge_ids(packed, merges, foreign=foreign) if found is None else found, ignore_merges=whole_piece
+    )
+    parts = [SplitByPattern({"Regex": text}, "Isolated") for text in splits]
+    byte_level = ByteLevel(add_prefix_space=False, use_regex=False)
+    return Definition(
+        packed, model, InTurn([*parts, byte_level]), decoder=ToText(), added_tokens=added, foreign=foreign
     )
 
 

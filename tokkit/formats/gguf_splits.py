@@ -4,8 +4,8 @@ A name stands for the split of the tokenizer it comes from. Where a program that
 want of a property of Unicode (by letters A to Z only for gpt-4o and tekken), the tokenizer's own pattern is meant.
 Names whose splits run in turn, and that are known here, stand as one pattern: a stretch that a split before
 leaves ends where the text ends for the splits behind it, which a look-ahead says. tests/formats/test_gguf_splits.py
-runs them in turn. A name is absent where its split looks ahead by more than a character, or where its tokenizer and
-the programs that run it differ: falcon, default, deepseek-llm, deepseek-coder, superbpe and others.
+runs them in turn. The splits of IN_TURN are run one after another, as components. A name is absent where its split is
+no regular expression: afmoe.
 """
 
 from __future__ import annotations
@@ -68,10 +68,50 @@ PATTERNS = {name: pattern for pattern, names in _NAMES.items() for name in names
 """tokenizer.ggml.pre → pattern."""
 
 
-class Cut(NamedTuple):
-    """How text is cut, and whether a piece that is a token gets its id without merging."""
+_GPT2 = patterns.BYTE_LEVEL.removesuffix(r"|\s+")  # what no match covers is kept as a piece
+_LETTERS = (
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿ\u0386\u0388-\u038aΌ\u038e-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-\u1f1dἠ-\u1f45"
+    "Ὀ-\u1f4dὐ-ὗὙ\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec"
+    "\u1ff2-\u1ff4\u1ff6-\u1ffcℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
+    "𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+)
+IN_TURN: dict[str, tuple[str, ...]] = {
+    "falcon": (r"[\p{P}$+<=>^~|`]+", _GPT2, "[0-9][0-9][0-9]"),
+    "default": (r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
+    "deepseek-llm": (
+        r"[\r\n]",
+        rf"\s?[{_LETTERS}]+",
+        "\\s?[!-/:-~！-／：-～‘-‟　-。]+",
+        r"\s+$",
+        "[一-龥ࠀ-一가-\ud7ff]+",
+        r"\p{N}+",
+    ),
+    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+", r"\p{N}"),
+    "chameleon": (
+        "<sentinel:[0-9]+>",
+        "IMGIMG[A-I]{1,4}Z",
+        r"[\t\n]|    |  ",
+        r"\p{N}",
+        r"[\p{P}!-/:-@\[-`{-~]",
+        _GPT2,
+    ),
+    "superbpe": (r"\p{N}+", r"(?=(?:\d{3})+(?!\d))"),
+    "youtu": (
+        "[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥\u3040-ゟ゠-ヿ]+",
+        patterns.O200K.replace(r"\p{N}{1,3}", r"\p{N}"),
+    ),
+    "tiny_aya": (r"\d{1,3}(?=(?:\d{3})*\b)", patterns.O200K),
+    "laguna": (r"[^\n]+|[\n]+", patterns.QWEN2),
+    "ufakzeka": (patterns.QWEN2.removeprefix("(?i:'s|'t|'re|'ve|'m|'ll|'d)|"),),
+}
+IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
+"""Names whose splits run in turn, each on what the ones before it leave, its matches and what is between them."""
 
-    split: Split
+
+class Cut(NamedTuple):
+    """How text is cut, by one split or several in turn; and whether a piece that is a token gets its id unmerged."""
+
+    split: Split | tuple[str, ...]
     whole_piece: bool
 
 
@@ -88,11 +128,13 @@ def find(name: str | None, pattern: str | None) -> Cut:
         return Cut(_split(patterns.resolve(pattern)), whole_piece)
     if name in PATTERNS:
         return Cut(_split(PATTERNS[name]), whole_piece)
+    if name in IN_TURN:
+        return Cut(IN_TURN[name], whole_piece)
     what = "missing" if name is None else f"the split {brief(name)} is unknown"
     raise FormatError(
         f"tokenizer.ggml.pre: {what}, so the file does not say how text is cut: give pattern=, one of "
         f"{', '.join(patterns.NAMES)}, "
-        f'"none", or a regular expression. Known are {", ".join(sorted(PATTERNS))}'
+        f'"none", or a regular expression. Known are {", ".join(sorted({*PATTERNS, *IN_TURN}))}'
     )
 
 

@@ -5,6 +5,7 @@ Byte-level BPE, which has an engine of its own, is read by byte_level_json.py wh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,8 @@ from tokkit.models.unigram import Unigram
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
 from tokkit.vocab import MAX_ID, Vocab
+
+logger = logging.getLogger("tokkit")
 
 NULL = type(None)
 TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
@@ -69,16 +72,19 @@ def read_vocab(model: Section, type_: str) -> Table:
     return Table.of(ids, scores)
 
 
-def pack(vocab: Table, added: Iterable[AddedToken], path: str) -> Vocab:
-    """Return tokens as a vocabulary of their UTF-8, together with the added ones that are not among them."""
+def pack(vocab: Table, added: Iterable[AddedToken], path: str, *, empty: bool = False) -> Vocab:
+    """Return tokens as a vocabulary of their UTF-8, together with the added ones that are not among them.
+
+    FormatError for one that is empty, unless there may be one.
+    """
+    if vocab.empty is not None and not empty:
+        raise FormatError(f"{path}: the token with id {vocab.empty} is empty")
     if not vocab.is_text:
         token = next(token for token in vocab.as_dict() if not is_text(token))
         raise FormatError(f"{path}[{strict_json.brief(token)}]: a lone surrogate is no text")
     (blob, ends), ids = vocab.by_id()
-    if not np.all(lengths := np.diff(ends)):
-        raise FormatError(f"{path}: the token with id {ids[np.argmin(lengths)]} is empty")
     more = {token.id: token.content.encode() for token in added if vocab.find(token.content) < 0}
-    packed = Vocab(blob, spread(ends, ids))
+    packed = Vocab(blob, spread(ends, ids), vocab.empty)
     return packed.with_tokens(more) if more else packed
 
 
@@ -170,10 +176,15 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
             raise FormatError(f"{token.at('content')}: {text!a} is no text that a token can have")
         if text in made:
             raise FormatError(f"{token.at('content')}: {text!r} stands earlier too")
-        if id_ in ids:
-            raise FormatError(f"{token.at('id')}: {id_} is the id of an added token before it")
         # tokenizers goes by its own count, whatever id the file states: the vocabulary's, or the next one free.
         expected = vocab.get(text, next_id)
+        if id_ != expected and vocab.find(text) >= 0:
+            logger.warning(
+                "%s: %d is not the id of %r in the vocabulary, %d, which it keeps", token.at("id"), id_, text, expected
+            )
+            id_ = expected
+        if id_ in ids:
+            raise FormatError(f"{token.at('id')}: {id_} is the id of an added token before it")
         if id_ != expected or not 0 <= id_ <= MAX_ID:
             raise FormatError(f"{token.at('id')}: {id_} is not the id that tokenizers gives this token, {expected}")
         ids.add(id_)
@@ -204,7 +215,7 @@ OF_WORDPIECE = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_w
 def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of a model of components: those of a line, and its tables."""
     vocab, model = definition.vocab, definition.model
-    own: dict[str, int] = {}
+    own: dict[str, int] = {} if vocab.empty is None else {"": vocab.empty}
     for token, id_ in vocab.items():
         if id_ not in definition.foreign:
             text = token.decode()

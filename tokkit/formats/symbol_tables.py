@@ -59,7 +59,7 @@ def read(
     or into what is no ordinary token.
     """
     own = own_bytes(table, special_tokens) if own is None else own
-    if own is None or not np.all(np.diff(own[0][1])):
+    if own is None:
         raise _not_symbols(_ordinary(table, special_tokens), path)
     (blob, ends), ids = own
     offsets = spread(ends, ids)
@@ -74,7 +74,8 @@ def read(
     if found is None or uses(found, table, special_tokens) or _has_pair_twice(found):
         ordinary = _ordinary(table, special_tokens)
         found = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
-    vocab = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
+    own_vocab = Vocab(blob, offsets, table.empty)
+    vocab = own_vocab.with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
     return Definition(vocab, BPE(found, whole_piece, byte is not None), split, special_tokens)
 
 
@@ -104,8 +105,6 @@ def _ordinary(table: Table, special_tokens: Mapping[str, int]) -> dict[str, int]
 
 
 def _not_symbols(vocab: Mapping[str, int], path: str) -> FormatError:
-    if "" in vocab:
-        return FormatError(f"{path}: the token with id {vocab['']} is empty")
     for token in vocab:
         try:
             byte_symbols.to_bytes(token)
@@ -156,6 +155,8 @@ def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
             if conversion.is_utf_8(piece):  # else it is no piece of any text
                 raise FormatError(f"the special token {text!r} is written like the piece {piece.decode()!r}")
         vocab[text] = id_
+    if definition.vocab.empty is not None:
+        vocab[""] = definition.vocab.empty
     lines = []
     for number, (left, right, result) in enumerate(merges.tolist()):
         known = max(left, right, result) < len(tokens) and tokens[left] and tokens[right]

@@ -93,9 +93,21 @@ class Table:
         tokens = [self.blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(self.offsets.tolist())]
         return dict(zip(tokens, self.ids.tolist(), strict=True))
 
+    @property
+    def empty(self) -> int | None:
+        """The id of a token without text, None where there is none."""
+        found = self.ids[np.flatnonzero(np.diff(self.offsets) == 0)]
+        return int(found[0]) if len(found) else None
+
+    def without(self, tokens: Iterable[str]) -> Table:
+        """Return a table of the other tokens."""
+        left_out = set(tokens)
+        return Table.of({token: id_ for token, id_ in self.as_dict().items() if token not in left_out})
+
     def by_id(self, *, without: Iterable[str] = ()) -> tuple[Packed, NDArray[np.int64]]:
-        """Return the tokens in the order of their ids, and these; some left out."""
+        """Return the tokens in the order of their ids, and these; some, and one that is empty, left out."""
         left_out = [number for number in map(self.find, without) if number >= 0]
+        left_out += np.flatnonzero(np.diff(self.offsets) == 0).tolist()
         if not left_out and np.all(self.ids[1:] > self.ids[:-1]):
             return (self.blob, self.offsets), self.ids
         number_of = np.full(self.ids.max(initial=-1) + 1, -1, dtype=np.int64)

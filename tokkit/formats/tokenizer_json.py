@@ -58,7 +58,7 @@ def from_json(value: object) -> Definition:
         if made is not None:
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
     foreign = frozenset(token.id for token in added if vocab.find(token.content) < 0)
-    packed = model_json.pack(vocab, added, "model.vocab")
+    packed = model_json.pack(vocab, added, "model.vocab", empty=True)
     return Definition(
         packed,
         model_json.read(model, type_, vocab, packed, foreign),

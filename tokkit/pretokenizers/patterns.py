@@ -6,6 +6,11 @@ GPT-2 pattern without possessive operators, which changes no match.
 
 from __future__ import annotations
 
+import difflib
+import re
+
+from tokkit.errors import OptionError
+
 R50K = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 BYTE_LEVEL = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 CL100K = (
@@ -85,7 +90,16 @@ NAMES = {
 
 
 def resolve(pattern: str | None) -> str | None:
-    """Return the pattern that a name stands for; None and "none" mean no split; any other text is a pattern."""
+    """Return the pattern that a name stands for; None and "none" mean no split; any other text is a pattern.
+
+    OptionError for a bare word that is no name: as a pattern it would match nothing but itself.
+    """
     if pattern is None or pattern == "none":
         return None
+    if pattern not in NAMES and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[0-9]+)?", pattern):
+        near = difflib.get_close_matches(pattern, NAMES, n=3, cutoff=0.4)
+        raise OptionError(
+            f"pattern is {pattern!r}, which is no known name{': ' + ', '.join(near) + '?' if near else ''}. Known are "
+            f'{", ".join(NAMES)} and "none"; as a regular expression, a word by itself is written "(?:{pattern})"'
+        )
     return NAMES.get(pattern, pattern)

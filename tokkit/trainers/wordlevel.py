@@ -80,16 +80,18 @@ class WordTraining:
 
     def pretokenizer(self) -> Any:
         """Return what cuts text into words."""
+        if isinstance(self.pattern, str) and self.pattern in SPLITS:
+            return SPLITS[self.pattern]()
         if not isinstance(self.pattern, str) or patterns.resolve(self.pattern) is None:
             raise OptionError(f'pattern is {self.pattern!r}; it must be "punctuation", "whitespace" or a pattern')
-        if self.pattern in SPLITS:
-            return SPLITS[self.pattern]()
         return SplitComponent({"Regex": patterns.resolve(self.pattern) or ""}, "Removed", invert=True)
 
     @property
     def keeps_spaces(self) -> bool:
         """Whether white space is part of the words, so that these are joined as they are."""
-        return self.pattern is not None and patterns.resolve(self.pattern) in patterns.NAMES.values()
+        if self.pattern is None or self.pattern in SPLITS:
+            return False
+        return patterns.resolve(self.pattern) in patterns.NAMES.values()
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes without room for a word; `given` is what the user wrote."""
