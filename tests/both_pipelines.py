@@ -12,7 +12,7 @@ import tokkit
 from pipelines import Json, quiet
 from rival_encodings import said
 from tokkit.errors import TokkitError
-from tokkit.formats import byte_symbols, tokenizer_json
+from tokkit.formats import tokenizer_json
 
 FAILED = object()
 """What tokenizers gives where it raises or panics: there is nothing to be equal to."""
@@ -79,12 +79,12 @@ class Both:
         self.surfaces |= {made["model"]["unk_id"]} if unigram else set()
 
     def mine(self, encoding: Any) -> Json:
-        """All that one of our encodings says: in files, tokens of bytes are spelt by their symbols."""
+        """All that one of our encodings says."""
 
         def spelling(id_: int, token: str, surface: bytes) -> str:
             if id_ in self.surfaces and surface:
                 return surface.decode("utf-8", "backslashreplace")
-            return byte_symbols.to_symbols(self.ours.vocab[id_]) if self.by_bytes and token != "[PAD]" else token
+            return token
 
         return plainly(encoding, spelling, offsets=self.offsets)
 

@@ -44,10 +44,7 @@ def said(encoding: Encoding | tokenizers.Encoding) -> dict[str, object]:
     """All that an encoding says of itself, what overflows included."""
     return {
         "ids": encoding.ids,
-        "tokens": [
-            token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
-            for token in encoding.tokens
-        ],
+        "tokens": encoding.tokens,
         "offsets": encoding.offsets,
         "word_ids": encoding.word_ids,
         "type_ids": encoding.type_ids,

@@ -150,7 +150,7 @@ def test_byte_offsets_cut_the_text_into_its_tokens(tok: tokkit.Tokenizer) -> Non
         encoding = tok(text)
         data, end = text.encode(), 0
         assert len(encoding.ids) == len(encoding.tokens) == len(encoding.offsets) == len(encoding.byte_offsets)
-        for id_, token, (start, stop) in zip(encoding.ids, encoding.tokens, encoding.byte_offsets, strict=True):
+        for id_, token, (start, stop) in zip(encoding.ids, encoding.token_bytes, encoding.byte_offsets, strict=True):
             assert start == end
             assert data[start:stop] == token == tok.token_bytes(id_)
             end = stop

@@ -36,7 +36,7 @@ CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
     *("isa", "dfa", "large_memory", "word_cache"),
     *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512")),
-    *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "stages")),
+    *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "placed", "stages")),
     *(f"split/cut_units{isa}" for isa in ("", "_avx2", "_avx512")),
     *("aligned", "added", "added_trie", "added_avx2", "added_avx512", "char_kinds", "charsmap", "graphemes"),
     *("model", "model_cuts", "pretokenize", "pretokenize_rewrite", "token_trie", "token_index", "unit_cache"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tokkit.definition import BPE, Definition
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
+from tokkit.formats.byte_symbols import to_symbols
 from tokkit.length_rules import Padding, Truncation
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Postprocessor
@@ -82,7 +83,21 @@ class Assembler:
         surfaces = functools.partial(self._engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
-        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces)
+        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell)
+
+    @functools.cached_property
+    def _spell(self) -> Callable[[list[bytes], list[int]], list[str]] | None:
+        """What spells tokens as a tokenizer.json does: the model's own of byte-level BPE in symbols."""
+        if self._definition.over_bytes is None:
+            return None
+        added = frozenset(self._definition.added_ids.values())
+
+        def spell(tokens: list[bytes], ids: list[int]) -> list[str]:
+            return [
+                token.decode() if id_ in added else to_symbols(token) for token, id_ in zip(tokens, ids, strict=True)
+            ]
+
+        return spell
 
     @functools.cached_property
     def _trims(self) -> bool:

@@ -21,6 +21,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
 
+LISTS = frozenset(["tokens", "token_bytes", "surfaces"])
+"""The columns that are lists."""
+
 
 def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
     """Return the bytes of the tokens of `ids`."""
@@ -29,9 +32,16 @@ def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
     return [blob[a:b] for a, b in zip(starts, ends, strict=True)]
 
 
+def as_text(tokens: Sequence[bytes]) -> list[str]:
+    """Return tokens that are UTF-8 as text; what is none is shown as U+FFFD."""
+    return [token.decode("utf-8", "replace") for token in tokens]
+
+
 def together(name: str, columns: Sequence[Any]) -> Any:
     """Return the columns of a name, one of each part, as one."""
-    if name in ("tokens", "surfaces"):
+    if len(columns) == 1:
+        return columns[0]
+    if name in LISTS:
         return [token for column in columns for token in column]
     return np.concatenate(columns) if columns else empty(name)
 

@@ -39,7 +39,7 @@ class EncodeStream:
 
     What later text can change is held back: the text behind the last point at which its pattern provably may be cut,
     which is the last word as a rule, and a character of which bytes are missing. Where no such point is known, for
-    patterns of one's own and pipelines of components, `flush` gives all of it. One stream serves one text.
+    components in Python and stages that need the whole text, `flush` gives all of it. One stream serves one text.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.spans import ints, pairs
+from tokkit._core.spans import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.columns import DTYPES, empty, filled, read_only, together, tokens_of
+from tokkit.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
@@ -23,7 +23,8 @@ Maker = Callable[[str], Any]
 class Encoding(Aligned):
     """The tokens of one text or a pair of texts, aligned with them. Immutable.
 
-    Everything has one entry a token: `ids`; `tokens`, their bytes; `offsets`, (start, end) in characters of the
+    Everything has one entry a token: `ids`; `tokens`, as a tokenizer.json spells them (the bytes of byte-level BPE as
+    symbols, "Ġthe"), and `token_bytes`, as the vocabulary has them; `offsets`, (start, end) in characters of the
     original text, and `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, which piece of the text a token
     is part of; `sequence_ids`, 0 for the text and 1 for its pair; `attention_mask`, 0 for padding;
     `special_tokens_mask`, 1 for what was added. What has no word or sequence is None there. The tokens of one split
@@ -35,7 +36,7 @@ class Encoding(Aligned):
     >>> vocab = Vocab.from_list([b"low", b"er"])
     >>> encoding = Encoding(np.array([0, 1], dtype=np.uint32), np.array([[0, 3], [3, 5]]), None, vocab, "lower")
     >>> encoding.tokens, encoding.offsets, encoding.char_to_token(4)
-    ([b'low', b'er'], [(0, 3), (3, 5)], 1)
+    (['low', 'er'], [(0, 3), (3, 5)], 1)
     """
 
     __slots__ = ("_columns", "_lists", "_make", "_overflow")
@@ -50,13 +51,14 @@ class Encoding(Aligned):
         text: str | bytes,
         utf8: bytes | None = None,
         surfaces: Callable[[], list[bytes] | None] | None = None,
+        spell: Callable[[list[bytes], list[int]], list[str]] | None = None,
     ) -> None:
         """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
 
         `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
         in no word (None: all), or what computes them. `text` is the original, str or UTF-8; `utf8` what `to_utf8`
         gives for it, where it is known; `surfaces` computes what each token stands for in the text that the model was
-        given, None where that is the original.
+        given, None where that is the original; `spell` gives the `tokens` of their bytes and ids (None: UTF-8).
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -65,8 +67,11 @@ class Encoding(Aligned):
             raise OptionError(f"{n} ids need spans of shape ({n}, 2) and words of shape ({n},), not {shapes}")
 
         def make(name: str) -> Any:
-            if name == "tokens":
+            if name == "token_bytes":
                 return tokens_of(vocab, ids)
+            if name == "tokens":
+                in_bytes = self.column("token_bytes")
+                return spell(in_bytes, ids.tolist()) if spell is not None else as_text(in_bytes)
             if name == "surfaces":
                 made, read = surfaces() if surfaces is not None else None, utf8 or to_utf8(text)
                 return made if made is not None else [read[start:end] for start, end in spans.tolist()]
@@ -87,7 +92,8 @@ class Encoding(Aligned):
     def column(self, name: str) -> Any:
         """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
 
-        The lists are "tokens", and "surfaces": what each stands for, in bytes of the text that the model was given.
+        The lists are "tokens", "token_bytes", and "surfaces": what each stands for, in bytes of the text that the model
+        was given.
         """
         column = self._columns.get(name)
         if column is None:
@@ -118,14 +124,13 @@ class Encoding(Aligned):
         return found
 
     def _make_list(self, name: str) -> list[Any]:
-        if name == "tokens":
+        if name in ("tokens", "token_bytes"):
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
             return pairs(np.ascontiguousarray(self.column(name)))
         if name in ("ids", "type_ids", "attention_mask", "special_tokens_mask"):
             return ints(np.ascontiguousarray(self.column(name)))
-        values: list[Any] = (self._sequence_ids() if name == "sequence_ids" else self.column(name)).tolist()
-        return [v if v >= 0 else None for v in values] if name in ("word_ids", "sequence_ids") else values
+        return numbers(np.ascontiguousarray(self._sequence_ids() if name == "sequence_ids" else self.column(name)))
 
     @property
     def ids(self) -> list[int]:
@@ -133,9 +138,14 @@ class Encoding(Aligned):
         return self._list("ids")
 
     @property
-    def tokens(self) -> list[bytes]:
-        """The bytes of each token."""
+    def tokens(self) -> list[str]:
+        """Each token as a tokenizer.json spells it."""
         return self._list("tokens")
+
+    @property
+    def token_bytes(self) -> list[bytes]:
+        """The bytes of each token, as the vocabulary has them."""
+        return self._list("token_bytes")
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
@@ -255,7 +265,7 @@ class Encoding(Aligned):
         return f"<Encoding of {self._n} tokens: {ids}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns = {name: self.column(name) for name in ("tokens", *DTYPES)}
+        columns = {name: self.column(name) for name in ("tokens", "token_bytes", *DTYPES)}
         return restored, (self._n, columns, dict(self._ranges), tuple(self.overflowing))
 
 
@@ -302,8 +312,8 @@ def added(
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
     def make(name: str) -> Any:
-        if name in ("tokens", "surfaces"):
-            return list(tokens) if name == "tokens" else [b""] * n
+        if name in LISTS:
+            return as_text(tokens) if name == "tokens" else list(tokens) if name == "token_bytes" else [b""] * n
         if "offsets" in name:
             return np.zeros((n, 2), dtype=DTYPES[name])
         return np.full(n, given.get(name, -1), dtype=DTYPES[name])

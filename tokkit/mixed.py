@@ -26,7 +26,7 @@ def align(text: Text, levels: Mapping[str, Tokenizer]) -> Mixed:
     >>> words = {"the": 3, "cat": 2}
     >>> mixed = align("the cat", {"word": tokkit.train(words, model="word"), "char": tokkit.train(words, model="char")})
     >>> mixed["word"].tokens
-    [b'the', b'cat']
+    ['the', 'cat']
     >>> mixed.map("word", "char").tolist()
     [[0, 3], [4, 7]]
     """
@@ -143,7 +143,7 @@ class Mixed:
             spans = self._spans(name)
             numbers = np.searchsorted(blocks[:, 0], spans[:, 0], side="right") - 1
             covers = (spans[:, 1] > spans[:, 0]).tolist()
-            for number, there, token in zip(numbers.tolist(), covers, self[name].column("tokens"), strict=True):
+            for number, there, token in zip(numbers.tolist(), covers, self[name].column("token_bytes"), strict=True):
                 if there:
                     made[number][1][name].append(token)
         return made

@@ -226,7 +226,7 @@ def test_too_little_room_is_an_error_that_says_both_numbers() -> None:
         bert.process(letters(5), truncation=Truncation(max_length=1))
     with pytest.raises(OptionError, match="max_length is 2, but there are 3 special tokens"):
         bert.process(letters(0), letters(0), truncation=Truncation(max_length=2))
-    assert bert.process(letters(5), truncation=Truncation(max_length=2)).tokens == [b"[CLS]", b"[SEP]"]
+    assert bert.process(letters(5), truncation=Truncation(max_length=2)).tokens == ["[CLS]", "[SEP]"]
     with pytest.raises(OptionError, match="stride is 3, and must be less than the 3 tokens that are left of 5"):
         bert.process(letters(5), truncation=Truncation(max_length=5, stride=3))
     with pytest.raises(OptionError, match=r"second text only, but there is one text, of 5 tokens, and room for 2"):

@@ -3,7 +3,8 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from cpython.list cimport PyList_New
 from cpython.ref cimport Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 import numpy as np
@@ -35,6 +36,9 @@ cdef Py_ssize_t share_ints() except -1:
         shared_ints = tuple(range(TK_SHARED_INTS))
     return len(shared_ints)
 
+
+cdef enum:
+    TABLE_BYTES = 1 << 16  # texts that a table of characters is made for
 
 cdef size_t OUTSIDE = <size_t> -1
 cdef object new_array = np.empty, SPANS = np.dtype(np.int64)
@@ -82,6 +86,13 @@ cdef size_t to_characters(
 ) noexcept nogil:
     # How many characters the n bytes are, or OUTSIDE; `out` gets the spans.
     cdef size_t i, start, at = 0, count = 0  # how many characters begin before byte `at`
+    cdef uint32_t *begun
+    if n <= TABLE_BYTES and 8 * n_spans >= n:
+        begun = <uint32_t *> malloc((n + 2) * sizeof(uint32_t))
+        if begun is not NULL:
+            count = by_table(text, n, spans, out, n_spans, begun)
+            free(begun)
+            return count
     for i in range(n_spans):
         start = <size_t> spans[2 * i]
         if start > n or <size_t> spans[2 * i + 1] > n:
@@ -94,6 +105,26 @@ cdef size_t to_characters(
         count = walk(text, n, count, start, at)
         out[2 * i + 1] = count
     return walk(text, n, count, at, n)
+
+
+cdef size_t by_table(
+    const uint8_t *text, size_t n, const int64_t *spans, int64_t *out, size_t n_spans, uint32_t *begun
+) noexcept nogil:
+    # The same where spans are dense: `begun` gets how many characters begin before each byte.
+    cdef size_t i, start, end
+    cdef uint32_t count = 0
+    for i in range(n):
+        begun[i] = count
+        count += (text[i] & 0xC0) != 0x80
+    begun[n] = count
+    begun[n + 1] = count + 1
+    for i in range(n_spans):
+        start, end = <size_t> spans[2 * i], <size_t> spans[2 * i + 1]
+        if start > n or end > n:
+            return OUTSIDE
+        out[2 * i] = <int64_t> begun[start + 1] - 1
+        out[2 * i + 1] = begun[end]
+    return count
 
 
 cdef inline size_t walk(const uint8_t *text, size_t n, size_t count, size_t at, size_t to) noexcept nogil:
@@ -171,6 +202,31 @@ def pairs(column) -> list:
                 PyTuple_SET_ITEM(pair, side, item)
             Py_INCREF(pair)
             PyList_SET_ITEM(made, i, <PyObject *> pair)
+        return made
+    finally:
+        PyBuffer_Release(&given)
+
+
+def numbers(column) -> list:
+    """Return a contiguous array of int32 as a list, with None for what is below 0."""
+    cdef Py_buffer given
+    cdef PyObject *item
+    cdef int32_t value
+    cdef Py_ssize_t i, n, shared = share_ints()
+    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
+    try:
+        n = given.len // <Py_ssize_t> sizeof(int32_t)
+        made = PyList_New(n)
+        for i in range(n):
+            value = (<int32_t *> given.buf)[i]
+            if value < 0:
+                item = <PyObject *> None
+                Py_INCREF(None)
+            else:
+                item = as_int(value, shared)
+            if item is NULL:
+                raise MemoryError
+            PyList_SET_ITEM(made, i, item)
         return made
     finally:
         PyBuffer_Release(&given)

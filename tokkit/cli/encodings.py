@@ -162,7 +162,7 @@ def _line(tok: Tokenizer, encoding: Encoding, kind: str, number: int) -> str:
         return " ".join(map(str, encoding.ids))
     if kind == "json":
         return json.dumps(encoding.ids, separators=(",", ":"))
-    pieces = [readable(token) for token in encoding.tokens]
+    pieces = [readable(token) for token in encoding.token_bytes]
     if kind == "pieces":
         return " ".join(pieces)
     columns = {name: getattr(encoding, name) for name in COLUMNS}

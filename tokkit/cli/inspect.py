@@ -115,7 +115,7 @@ def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
     from tokkit.cli.pieces import readable
 
     encoding = tok(text, special=special, truncation=None, padding=None)
-    rows = zip(encoding.ids, encoding.tokens, encoding.offsets, strict=True)
+    rows = zip(encoding.ids, encoding.token_bytes, encoding.offsets, strict=True)
     return [{"id": id_, "piece": readable(token), "start": a, "end": b} for id_, token, (a, b) in rows]
 
 

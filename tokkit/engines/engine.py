@@ -121,7 +121,8 @@ class Engine:
         if encoder is not None:
             try:
                 # A batch puts ids in place part by part, while they are in the cache: one thread gains as well.
-                if isinstance(text, _LASTING) and len(text) >= (1 + 3 * (threads == 1)) * CHARACTERS_A_THREAD:
+                long = isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD
+                if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
                     return self._run(Batch(encoder, [text], finder), threads)[0]
                 return encoder.encode_array(text, finder)
             except LookupError:

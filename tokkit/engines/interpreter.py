@@ -1,7 +1,8 @@
 """A definition of any components in, what runs them one by one out: text → stages → ids, aligned with the text.
 
-The byte-level engine in C takes most tokenizers (engine.py). What it does not know goes through here: another model,
-a normalizer, added tokens with conditions. Both give equal results on what both can run (tests/test_interpreter.py).
+A plan in C takes most tokenizers (plan.py). What it does not know goes through here: components in Python, patterns
+that only `regex` runs, text whose stages need it whole. Both give equal results on what both can run
+(tests/engines/test_plans.py).
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class EncoderModel:
         states[0] = self.encoder.embeddings(ids, starts, types if types.any() else None)
         x = states[0].copy()
         self.encoder.run(x, starts, states=states[1:])
-        tokens = [token.decode("utf-8", "replace") for token in encoding.tokens]
+        tokens = [token.decode("utf-8", "replace") for token in encoding.token_bytes]
         return Inside(tokens, encoding.column("offsets"), states)
 
     def attention(

@@ -15,7 +15,7 @@ import numpy as np
 
 from tokkit.columns import filled
 from tokkit.definition import is_text
-from tokkit.encoding import Encoding, Overflow, added, joined
+from tokkit.encoding import Encoding, Overflow, added, derived, joined
 from tokkit.errors import OptionError
 from tokkit.length_rules import Truncation
 from tokkit.postprocessors.lengths import truncate
@@ -107,7 +107,7 @@ class Group:
 class Layout:
     """Groups in turn: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
 
-    __slots__ = ("_added", "groups", "parts", "ranges")
+    __slots__ = ("_added", "_is_text", "groups", "parts", "ranges")
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = tuple(groups)
@@ -117,6 +117,9 @@ class Layout:
         for group in groups:
             self.ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
             at += len(group.parts)
+        # One text as it is: nothing has to be put together.
+        self._is_text = len(self.parts) == 1 and isinstance(self.parts[0], Text) and not self.parts[0].trims
+        self._is_text = self._is_text and not self.parts[0].type_id
         # Of a text nothing is known yet; an encoding of nothing is not looked at.
         self._added = [part.encoding() if isinstance(part, Added) else joined(()) for part in self.parts]
 
@@ -125,6 +128,10 @@ class Layout:
 
         What overflows comes as from tokenizers, which joins the encodings of the groups one by one.
         """
+        if self._is_text and not encodings[0].overflows:
+            only = encodings[0]
+            n = len(only)
+            return derived(n, only.column, {number: (a * n, b * n) for number, (a, b) in self.ranges.items()}, ())
         parts = [
             encodings[part.number] if isinstance(part, Text) else made
             for part, made in zip(self.parts, self._added, strict=True)

@@ -104,7 +104,7 @@ def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) ->
     A single space at the beginning of a text is left where the tokenizer itself may have put it.
     """
     if spaces is None:
-        spaces = Spaces.of(Vocab.from_list(encoding.tokens))
+        spaces = Spaces.of(Vocab.from_list(encoding.token_bytes))
         leading, trailing = spaces.leading, spaces.trailing
     else:
         leading, trailing = spaces.around(encoding)

@@ -125,7 +125,7 @@ static int put_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t
 
 /* ---- units */
 
-static void put_known(const tk_plan *plan, tk_worker *w, const uint32_t *packed, size_t count, size_t base) {
+TK_INLINE void put_known(const tk_plan *plan, tk_worker *w, const uint32_t *packed, size_t count, size_t base) {
     const int32_t first = w->placed->n_words;
     uint32_t word = 0;
     for (size_t k = 0; k < count; k += 2) {
@@ -166,10 +166,23 @@ static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size
     return TK_OK;
 }
 
+/* A unit whose key is there, if the first line of the cache has it. There is room for what an entry holds. */
+TK_INLINE int put_found(const tk_plan *plan, tk_worker *w, const tk_keys *keys, size_t k, size_t base, int *status) {
+    const tk_cache *cache = &w->placed->cache;
+    const tk_word *word = tk_probe((const uint8_t *)cache->words, cache->line_shift, keys, k);
+    const uint32_t *packed;
+    if (TK_UNLIKELY(!word)) return 0;
+    size_t count = tk_cache_ids(cache, word, &packed);
+    if (TK_UNLIKELY(count > TK_INLINE_IDS)) *status = reserve(w, count / 2);
+    if (*status == TK_OK) put_known(plan, w, packed, count, base);
+    return 1;
+}
+
 /* A section of a text, which lies at `base`. */
 static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n, size_t base,
                           unsigned edges) {
     tk_split split = plan->split;
+    tk_keys keys;
     size_t ends[TK_CHUNK], at = 0, start = 0, count;
     int status = TK_OK;
     edges &= tk_edges_that_differ(plan, plan->word_rule);
@@ -180,11 +193,17 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
         count = plan->word_rule ? tk_cut_units(plan->word_rule, text, n, &at, ends, TK_CHUNK)
                                 : tk_scan(&split, text, n, &at, ends, TK_CHUNK);
         if (!count) break;
+        if (!split.dfa) tk_make_keys(&w->placed->cache, text, n, start, ends, count, &keys);
         for (size_t k = 0; k < count && status == TK_OK; k++) {
             const size_t end = ends[k] & ~TK_DROPPED;
             unsigned edge = start ? 0 : edges & ~(unsigned)TK_EDGE_END;
             if (end == n) edge |= edges & TK_EDGE_END;
-            if (!(ends[k] & TK_DROPPED))
+            status = reserve(w, TK_INLINE_IDS);
+            if (!edge && !split.dfa && status == TK_OK && put_found(plan, w, &keys, k, base + start, &status)) {
+                start = end;
+                continue;
+            }
+            if (!(ends[k] & TK_DROPPED) && status == TK_OK)
                 status = encode_unit(plan, w, text + start, end - start, n - start, base + start, edge);
             start = end;
         }

@@ -1,0 +1,155 @@
+"""Components and texts in; where a rule allows a cut, the parts give what the whole gives."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from conftest import LONG
+from strategies import adversarial
+from tokkit._core.aligned import AlignedText
+from tokkit._core.staged import Stages
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
+from tokkit.normalizers.bert import Bert as BertNormalizer
+from tokkit.normalizers.byte_level import ByteLevel as ByteLevelNormalizer
+from tokkit.normalizers.lowercase import Lowercase
+from tokkit.normalizers.nmt import Nmt
+from tokkit.normalizers.precompiled import Precompiled
+from tokkit.normalizers.replace import Replace
+from tokkit.normalizers.sentencepiece_rules import charsmap
+from tokkit.normalizers.strip_accents import StripAccents
+from tokkit.normalizers.unicode import NFC, NFD, NFKC, NFKD
+from tokkit.pretokenizers.behaviors import BEHAVIORS
+from tokkit.pretokenizers.bert import Bert
+from tokkit.pretokenizers.byte_level import ByteLevel
+from tokkit.pretokenizers.char_delimiter_split import CharDelimiterSplit
+from tokkit.pretokenizers.digits import Digits
+from tokkit.pretokenizers.metaspace import Metaspace
+from tokkit.pretokenizers.punctuation import Punctuation
+from tokkit.pretokenizers.split import Split
+from tokkit.pretokenizers.whitespace import Whitespace
+from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
+from tokkit.unicode_regex.cuts import ATOM_RANGES
+
+CLIP = r"<\|startoftext\|>|'s|'t|'re|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+NORMALIZERS = [
+    *(form() for form in (NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Nmt, ByteLevelNormalizer)),
+    *(BertNormalizer(clean, han, strip, low) for clean, han, strip, low in itertools.product((True, False), repeat=4)),
+    *(Precompiled(charsmap(name)) for name in ("nmt_nfkc", "nfkc_cf")),
+    *(Replace({"String": text}, "x y") for text in (" ", "ab", "``", "a", "é")),
+    *(Replace({"Regex": pattern}, " ") for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)")),
+    Replace({"String": "a"}, ""),
+]
+PRETOKENIZERS = [
+    *(Bert(), Whitespace(), WhitespaceSplit(), ByteLevel(add_prefix_space=False), Digits(), Digits(True)),
+    *(Metaspace("▁", "never", split) for split in (True, False)),
+    *(Metaspace("_", "never"), CharDelimiterSplit("-"), CharDelimiterSplit("é")),
+    *(Punctuation(behavior) for behavior in BEHAVIORS),
+    *(
+        Split(pattern, behavior, invert)
+        for pattern in ({"Regex": CLIP}, {"String": " "}, {"Regex": r"\d{3}"}, {"Regex": r"\s+(?!\S)|a+"}, "ab")
+        for behavior in BEHAVIORS
+        for invert in (False, True)
+    ),
+]
+MIDDLES = "aAbe.,'`\"-_09 \t\n\r\x00\x07\x1c\x7f中国éßıİſK½ﬁ…«»①１Ａ　"
+MIDDLES += "\u00a0\u2028▁\u0600\u0d4e\u0301\u0345\u200b\ufeffのｶﾞ가ㅏ🦜"
+OF_ATOM = {
+    OTHER: "éßСのｶﾞ가ﬁ½\u0301\u200b\ufeff🦜\u0345İ`",
+    WHITE: "\u00a0\u3000\u2028",
+    BLANK: "▁",
+    LEADS: "\u0600",
+    HAN: "中\uf900",
+}
+
+
+# Where rules differ most: every pair of these is tried with every character, the others by lot.
+HOT = [*map(ord, "\r\n aesA'0.-"), OTHER, WHITE, BLANK, LEADS, HAN]
+
+
+def characters_of(atom: int) -> str:
+    return chr(atom) if atom < 128 else OF_ATOM[atom]
+
+
+def atoms_of(points: np.ndarray) -> np.ndarray:
+    """The atom of each code point, by the ranges."""
+    made = np.where(points < 128, points, OTHER)
+    for atom, ranges in ATOM_RANGES.items():
+        for first, last in ranges:
+            made[(points >= first) & (points <= last)] = atom
+    return made
+
+
+def pieces_of(component: object, text: str) -> list[str]:
+    aligned = AlignedText(text)
+    Stages(component.stages()).run(aligned)  # type: ignore[attr-defined]
+    return aligned.pieces
+
+
+def composed(component: object) -> tuple[np.ndarray, np.ndarray]:
+    """Where a component of one or more stages allows cuts, and where these end pieces."""
+    from tokkit.engines.cut_rules import _before
+
+    rules: list[CutRule] = component.cut_rules()  # type: ignore[attr-defined]
+    allowed, ends = np.ones((N_ATOMS, N_ATOMS), dtype=bool), np.zeros((N_ATOMS, N_ATOMS), dtype=bool)
+    for rule in reversed(rules):
+        always = rule.allowed & rule.boundary
+        allowed, ends = rule.allowed & _before(rule, allowed) | always, rule.allowed & _before(rule, ends) | always
+    return allowed, ends
+
+
+@pytest.mark.parametrize("component", [*NORMALIZERS, *PRETOKENIZERS], ids=repr)
+def test_parts_give_what_the_whole_gives_where_a_rule_allows_it(component: object) -> None:
+    allowed, ends = composed(component)
+    rng = random.Random(repr(component))
+    pairs = [(a, b) for a in range(N_ATOMS) for b in range(N_ATOMS) if allowed[a, b]]
+    hot = [(a, b) for a, b in pairs if a in HOT and b in HOT]
+    drawn = hot + (pairs if LONG else rng.sample(pairs, min(len(pairs), 600)))
+    ends_of = [(a, b, x, y) for a, b in drawn for x in characters_of(a) for y in characters_of(b)]
+    for a, b, x, y in ends_of:
+        left = "".join(rng.choices(MIDDLES, k=rng.randrange(5))) + x
+        right = y + "".join(rng.choices(MIDDLES, k=rng.randrange(5)))
+        whole, first, second = (pieces_of(component, text) for text in (left + right, left, right))
+        if ends[a, b] or not first or not second:
+            assert whole == first + second, (left, right)
+        else:
+            joined = [*first[:-1], first[-1] + second[0], *second[1:]]
+            assert whole in (joined, first + second), (left, right)
+
+
+@pytest.mark.parametrize("component", NORMALIZERS, ids=repr)
+def test_what_an_atom_becomes_is_what_the_rule_says(component: object) -> None:
+    (rule,) = component.cut_rules()  # type: ignore[attr-defined]
+    if rule.last is None or not rule.allowed.any():
+        return
+    points = [c for c in range(0x30000 if LONG else 0x3400) if not 0xD800 <= c < 0xE000]
+    points += [0x4E00, 0x9FFF, 0xF900, 0xFAD9, 0xFF76, 0xFDFA, 0x2F800, 0x1F600, 0xAC00]
+    kinds = atoms_of(np.array(points))
+    for point, kind in zip(points, kinds.tolist(), strict=True):
+        made = "".join(pieces_of(component, chr(point)))
+        if made:
+            last, first = atoms_of(np.array([ord(made[-1]), ord(made[0])])).tolist()
+            assert rule.last[kind, last], (hex(point), made)
+            if kind < 128 or kind == HAN:  # nothing else stands on the right of a cut
+                assert rule.first[kind, first], (hex(point), made)
+        else:
+            assert rule.last[kind].all(), hex(point)
+
+
+def test_every_instruction_set_cuts_the_same_units(shared: object) -> None:
+    import tokkit
+    from tokkit._core.text import isas
+
+    root = shared / "vocabs"  # type: ignore[operator]
+    texts = [adversarial(seed, 3000) for seed in range(40)]
+    texts += ["".join(random.Random(seed).choices(MIDDLES + "  aaabc", k=seed % 300)) for seed in range(600)]
+    for name in ("bert-base-uncased", "clip", "t5", "phi-3", "falcon"):
+        encoder = tokkit.load(root / name / "tokenizer.json")._engine.encoder
+        for text in texts:
+            text = text.encode("utf-8", "replace").decode()
+            wanted = encoder.units(text, "scalar").tolist()
+            for isa in isas():
+                assert encoder.units(text, isa).tolist() == wanted, (name, isa)
