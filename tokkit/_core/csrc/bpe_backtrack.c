@@ -72,17 +72,27 @@ static int add_token(tk_trie *t, const uint8_t *bytes, uint32_t length, uint32_t
     return TK_OK;
 }
 
+/* Put those of a bucket in that have at most `longest` bytes. */
+static int add_bucket(tk_trie *t, const tk_bpe *m, unsigned bucket, uint32_t longest) {
+    int status = TK_OK;
+    for (uint32_t i = m->bucket[bucket]; i < m->bucket[bucket + 1] && status == TK_OK; i++) {
+        uint32_t k = m->by_bucket[i];
+        if (m->length[k] > longest) break;
+        status = add_token(t, m->bytes[k], m->length[k], k);
+    }
+    return status;
+}
+
 static tk_trie *build(tk_bpe *model, unsigned bucket) {
-    const tk_bpe *m = model;
     tk_trie *t = tk_calloc(1, sizeof *t);
     uint32_t root;
     if (!t) return NULL;
+    int by_script = bucket >= TK_BY_SCRIPT, spaced = by_script ? bucket - TK_BY_SCRIPT >= 1024 : bucket >= 256;
+    unsigned lead = by_script ? 0xE0 + ((bucket - TK_BY_SCRIPT) >> 6 & 15) : bucket & 255;
     int status = new_node(t, TK_NONE, &root);
-    if (status == TK_OK) t->token[root] = bucket < 256 ? bucket : ' ';
-    for (uint32_t i = m->bucket[bucket]; i < m->bucket[bucket + 1] && status == TK_OK; i++) {
-        uint32_t k = m->by_bucket[i];
-        status = add_token(t, m->bytes[k], m->length[k], k);
-    }
+    if (status == TK_OK) t->token[root] = spaced ? ' ' : lead;
+    if (status == TK_OK && by_script && spaced) status = add_bucket(t, model, 256 + lead, 2); /* " \xE0" alone */
+    if (status == TK_OK) status = add_bucket(t, model, bucket, UINT32_MAX);
     if (status == TK_OK) return t;
     model->monotone = 0; /* too large: from now on all is merged */
     return tk_trie_free(t), NULL;

@@ -8,8 +8,9 @@
 #define TK_BPE_BACKTRACK_H
 #include "bpe_merge.h"
 
-/* Below this many bytes plain merging is faster than walking the trie. */
-enum { TK_LONG_PIECE = 48 };
+/* Below this many bytes plain merging is faster than walking the trie: characters of three bytes begin with two
+   merges that the walk saves. */
+enum { TK_LONG_PIECE = 48, TK_LONG_WIDE = 24 };
 
 /* The tokens of one bucket. A hash table of (node, byte) → node; node 0 is their first byte. */
 struct tk_trie {

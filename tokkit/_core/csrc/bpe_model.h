@@ -22,13 +22,18 @@
 
 typedef struct tk_trie tk_trie;
 
-/* Tokens are sorted into tries by their first byte, and by the second too where the first is a space: in most
-   vocabularies nearly half of all tokens begin with one. */
-enum { TK_BUCKETS = 512 };
+/* Tokens are sorted into tries by their first byte, by the second too where the first is a space (in most
+   vocabularies nearly half of all tokens begin with one), and by the two first bytes of a character of three:
+   these are a script, and a text of one script pays for no other's trie. */
+enum { TK_BY_SCRIPT = 512, TK_BUCKETS = TK_BY_SCRIPT + 2 * 16 * 64 };
 enum { TK_FILTER_BITS = 21 };
 
 TK_INLINE unsigned tk_bucket(const uint8_t *bytes, size_t n) {
-    return bytes[0] == ' ' && n > 1 ? 256u + bytes[1] : bytes[0];
+    size_t at = bytes[0] == ' ' && n > 1;
+    unsigned lead = bytes[at];
+    if (lead >> 4 == 0xE && n > at + 1 && bytes[at + 1] >> 6 == 2)
+        return TK_BY_SCRIPT + (unsigned)(at << 10) + ((lead & 15) << 6) + (bytes[at + 1] & 63u);
+    return at ? 256 + lead : lead;
 }
 
 typedef struct {

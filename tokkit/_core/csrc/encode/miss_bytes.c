@@ -15,13 +15,15 @@ enum {
 
 /* All below writes to w->ids, which has that room. */
 
+/* Does it begin with a character of three bytes or more, perhaps after a space? */
+static int of_wide_characters(const uint8_t *p, size_t n) { return p[0] >= 0xE0 || (n > 1 && p[1] >= 0xE0); }
 
 /* Merge n bytes without looking anything up. */
 static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
     uint32_t *symbols;
-    size_t count = 0;
+    size_t count = 0, least = of_wide_characters(p, n) ? TK_LONG_WIDE : TK_LONG_PIECE;
     int status = TK_OK;
-    if (n >= TK_LONG_PIECE && model->monotone && (w->long_bytes += n) > TRIES_PAY)
+    if (n >= least && model->monotone && (w->long_bytes += n) > TRIES_PAY)
         status = tk_backtrack(model, &w->merger, p, n, &symbols, &count);
     if (status == TK_OK && !count) status = tk_merge(model, &w->merger, p, n, &symbols, &count);
     if (status != TK_OK) return status;
@@ -78,9 +80,7 @@ static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n,
 }
 
 /* Short words of ASCII seldom have a safe cut, and are merged in less time than it takes to look for one. */
-static int worth_cutting(const uint8_t *p, size_t n) {
-    return n > TK_SHORT_WORD || p[0] >= 0xE0 || (n > 1 && p[1] >= 0xE0);
-}
+static int worth_cutting(const uint8_t *p, size_t n) { return n > TK_SHORT_WORD || of_wide_characters(p, n); }
 
 /* A piece that the first cache line does not have. */
 int tk_miss_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
