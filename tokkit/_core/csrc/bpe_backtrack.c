@@ -1,32 +1,40 @@
 /* The trie of tokens, the validity of pairs, and the walk that uses both: see bpe_backtrack.h. */
 #include "bpe_backtrack.h"
 
-enum { MEMO_BITS = 15, CANDIDATES_A_BYTE = 64 };
+enum { MEMO_BITS = 15, CANDIDATES_A_BYTE = 64, NODE_BITS = 20, NO_NODE = (1 << NODE_BITS) - 1 };
 
 TK_INLINE size_t edge_slot(const tk_trie *t, uint64_t key) {
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> t->shift);
 }
 
-/* The child of `node` by `byte`, or TK_NONE. */
-TK_INLINE uint32_t child_of(const tk_trie *t, uint32_t node, uint8_t byte) {
-    uint64_t key = (uint64_t)node << 8 | byte;
+/* What an edge is for: a character of three bytes, or else one byte. */
+TK_INLINE uint32_t symbol_at(const uint8_t *p, size_t n) {
+    if (p[0] >> 4 == 0xE && n > 2 && p[1] >> 6 == 2 && p[2] >> 6 == 2)
+        return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+    return p[0];
+}
+
+TK_INLINE size_t symbol_length(uint32_t symbol) { return symbol < 256 ? 1 : 3; }
+
+/* The child of `node` by `symbol`, or TK_NONE. */
+TK_INLINE uint32_t child_of(const tk_trie *t, uint32_t node, uint32_t symbol) {
+    uint64_t key = (uint64_t)node << 24 | symbol;
     for (size_t slot = edge_slot(t, key);; slot = (slot + 1) & t->mask) {
         uint64_t edge = t->edges[slot];
-        if (edge >> 32 == key) return (uint32_t)edge;
+        if (edge >> NODE_BITS == key) return (uint32_t)edge & NO_NODE;
         if (edge == UINT64_MAX) return TK_NONE;
     }
 }
 
-static void add_edge(tk_trie *t, uint32_t node, uint8_t byte, uint32_t child) {
-    uint64_t key = (uint64_t)node << 8 | byte;
+static void add_edge(tk_trie *t, uint64_t key, uint32_t child) {
     size_t slot = edge_slot(t, key);
     while (t->edges[slot] != UINT64_MAX) slot = (slot + 1) & t->mask;
-    t->edges[slot] = key << 32 | child;
+    t->edges[slot] = key << NODE_BITS | child;
 }
 
 /* A node more, and room for the edge to it: at most two thirds of the slots are taken. */
 static int new_node(tk_trie *t, uint32_t shorter, uint32_t *node) {
-    if (t->nodes >= 0xFFFFFF) return TK_TOO_LARGE; /* the key of an edge has 24 bits for its node */
+    if (t->nodes >= NO_NODE) return TK_TOO_LARGE;
     if (t->nodes == t->capacity) {
         size_t capacity = 0;
         if (tk_reserve(&t->shorter, &capacity, 2 * t->capacity + 64, sizeof *t->shorter)) return TK_NO_MEMORY;
@@ -43,7 +51,7 @@ static int new_node(tk_trie *t, uint32_t shorter, uint32_t *node) {
         t->shift = old ? t->shift - 2 : 58;
         t->mask = grown - 1;
         for (size_t i = 0; i < slots; i++)
-            if (old[i] != UINT64_MAX) add_edge(t, (uint32_t)(old[i] >> 40), (uint8_t)(old[i] >> 32), (uint32_t)old[i]);
+            if (old[i] != UINT64_MAX) add_edge(t, old[i] >> NODE_BITS, (uint32_t)old[i] & NO_NODE);
         free(old);
     }
     *node = (uint32_t)t->nodes++;
@@ -52,21 +60,32 @@ static int new_node(tk_trie *t, uint32_t shorter, uint32_t *node) {
     return TK_OK;
 }
 
+/* The deepest node below `node` by a part of the character at p: of tokens that end inside it. */
+TK_INLINE uint32_t part_of_character(const tk_trie *t, uint32_t node, const uint8_t *p) {
+    uint32_t child = child_of(t, node, p[0]), last;
+    if (child == TK_NONE) return node;
+    last = child_of(t, child, p[1]);
+    return last == TK_NONE ? child : last;
+}
+
+/* The node itself where a token ends, or else the nearest above of which that holds. */
+TK_INLINE uint32_t with_token(const tk_trie *t, uint32_t node) {
+    return t->token[node] != TK_NONE ? node : t->shorter[node];
+}
+
 /* Put token k in. Shorter ones are in already, so the nearest token above shows on the way. */
-static int add_token(tk_trie *t, const uint8_t *bytes, uint32_t length, uint32_t k) {
-    uint32_t node = 0;
-    for (uint32_t i = 1; i < length; i++) {
-        uint32_t child = child_of(t, node, bytes[i]);
-        if (child == TK_NONE) {
-            int status = new_node(t, t->token[node] != TK_NONE ? node : t->shorter[node], &child);
+static int add_token(tk_trie *t, const uint8_t *bytes, size_t length, uint32_t k) {
+    uint32_t node = 0, child;
+    for (size_t i = t->rooted; i < length;) {
+        uint32_t symbol = symbol_at(bytes + i, length - i);
+        if ((child = child_of(t, node, symbol)) == TK_NONE) {
+            uint32_t above = symbol < 256 ? node : part_of_character(t, node, bytes + i);
+            int status = new_node(t, with_token(t, above), &child);
             if (status != TK_OK) return status;
-            add_edge(t, node, bytes[i], child);
-        } else if (t->token[node] != TK_NONE) {
-            t->shorter[child] = node;
-        } else {
-            t->shorter[child] = t->shorter[node];
+            add_edge(t, (uint64_t)node << 24 | symbol, child);
         }
         node = child;
+        i += symbol_length(symbol);
     }
     t->token[node] = k;
     return TK_OK;
@@ -83,17 +102,24 @@ static int add_bucket(tk_trie *t, const tk_bpe *m, unsigned bucket, uint32_t lon
     return status;
 }
 
+/* The root is the first byte of all tokens, but the empty string where they begin with a character of three. */
+static int fill(tk_trie *t, const tk_bpe *m, unsigned bucket) {
+    int by_script = bucket >= TK_BY_SCRIPT, spaced = by_script ? bucket - TK_BY_SCRIPT >= 1024 : bucket >= 256;
+    unsigned number = by_script ? 0xE0 + ((bucket - TK_BY_SCRIPT) >> 6 & 15) : bucket & 255;
+    uint8_t lead = (uint8_t)number;
+    uint32_t root;
+    int status = new_node(t, TK_NONE, &root);
+    t->rooted = !by_script || spaced;
+    if (status == TK_OK && t->rooted) t->token[root] = spaced ? ' ' : lead;
+    if (status == TK_OK && by_script) /* the lead byte alone, and " \xE0" */
+        status = spaced ? add_bucket(t, m, 256u + lead, 2) : add_token(t, &lead, 1, lead);
+    return status == TK_OK ? add_bucket(t, m, bucket, UINT32_MAX) : status;
+}
+
 static tk_trie *build(tk_bpe *model, unsigned bucket) {
     tk_trie *t = tk_calloc(1, sizeof *t);
-    uint32_t root;
     if (!t) return NULL;
-    int by_script = bucket >= TK_BY_SCRIPT, spaced = by_script ? bucket - TK_BY_SCRIPT >= 1024 : bucket >= 256;
-    unsigned lead = by_script ? 0xE0 + ((bucket - TK_BY_SCRIPT) >> 6 & 15) : bucket & 255;
-    int status = new_node(t, TK_NONE, &root);
-    if (status == TK_OK) t->token[root] = spaced ? ' ' : lead;
-    if (status == TK_OK && by_script && spaced) status = add_bucket(t, model, 256 + lead, 2); /* " \xE0" alone */
-    if (status == TK_OK) status = add_bucket(t, model, bucket, UINT32_MAX);
-    if (status == TK_OK) return t;
+    if (fill(t, model, bucket) == TK_OK) return t;
     model->monotone = 0; /* too large: from now on all is merged */
     return tk_trie_free(t), NULL;
 }
@@ -140,12 +166,16 @@ TK_INLINE int valid_pair(const tk_bpe *m, uint64_t *memo, uint32_t a, uint32_t b
 
 /* The node of the longest token at p, which has n bytes. */
 TK_INLINE uint32_t longest_match(const tk_trie *t, const uint8_t *p, size_t n) {
-    uint32_t node = 0, best = 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((node = child_of(t, node, p[i])) == TK_NONE) break;
-        if (t->token[node] != TK_NONE) best = node;
+    uint32_t node = 0, child;
+    for (size_t i = t->rooted; i < n; node = child) {
+        uint32_t symbol = symbol_at(p + i, n - i);
+        if ((child = child_of(t, node, symbol)) == TK_NONE) {
+            if (symbol >= 256) node = part_of_character(t, node, p + i);
+            break;
+        }
+        i += symbol_length(symbol);
     }
-    return best;
+    return with_token(t, node);
 }
 
 static int reserve(tk_merger *s, size_t n) {

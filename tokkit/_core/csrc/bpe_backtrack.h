@@ -12,13 +12,16 @@
    merges that the walk saves. */
 enum { TK_LONG_PIECE = 48, TK_LONG_WIDE = 24 };
 
-/* The tokens of one bucket. A hash table of (node, byte) → node; node 0 is their first byte. */
+/* The tokens of one bucket. A hash table of (node, symbol) → node: a symbol is a character of three bytes, or else a
+   byte, so that what such scripts share of each character is not walked anew. Node 0 is their first byte where they
+   have it in common as a symbol. */
 struct tk_trie {
-    uint64_t *edges;     /* node << 40 | byte << 32 | child; all ones is free */
+    uint64_t *edges;     /* node << 44 | symbol << 20 | child; all ones is free */
     unsigned shift;
     size_t mask;
+    size_t rooted;       /* bytes of node 0: 1 or 0 */
     uint32_t *token;     /* [nodes] the token that ends here, or TK_NONE */
-    uint32_t *shorter;   /* [nodes] the nearest node above where a token ends, or TK_NONE */
+    uint32_t *shorter;   /* [nodes] the node of the longest token that is shorter, or TK_NONE */
     size_t nodes, capacity;
 };
 
