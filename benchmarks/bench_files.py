@@ -67,11 +67,11 @@ def main() -> int:
     add("--rounds", type=int, default=5, help="rounds, each with a fresh tokenizer")
     add("--passes", type=int, default=3, help="later (warm) passes of a round")
     args = parser.parse_args()
-    paths = [Path(name) if Path(name).is_file() else corpora.SHARED / "vocabs" / name / "tokenizer.json"
-             for name in args.model]  # fmt: skip
-    if absent := [str(path) for path in paths if not path.is_file()]:
-        parser.error(f"not found: {', '.join(absent)}")
-    texts = [corpora.read(name, args.mb) for name in args.corpus]
+    try:
+        paths = [corpora.tokenizer_file(name) for name in args.model]
+        texts = [corpora.read(name, args.mb) for name in args.corpus]
+    except FileNotFoundError as error:
+        parser.error(str(error))
     with harness.pinned(1):
         print(harness.conditions("1", documents=f"{args.doc:g} kB"))
         rows = [

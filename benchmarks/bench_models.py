@@ -111,11 +111,11 @@ def main() -> int:
     add("--passes", type=int, default=5, help="later (warm) passes")
     add("--units", type=harness.names, default="0,16384,65536,262144", help="sizes of the cache")
     args = parser.parse_args()
-    paths = [Path(name) if Path(name).is_file() else corpora.SHARED / "vocabs" / name / "tokenizer.json"
-             for name in args.model]  # fmt: skip
-    if absent := [str(path) for path in paths if not path.is_file()]:
-        parser.error(f"not found: {', '.join(absent)}")
-    texts = [corpora.read(name, args.mb) for name in args.corpus]
+    try:
+        paths = [corpora.tokenizer_file(name) for name in args.model]
+        texts = [corpora.read(name, args.mb) for name in args.corpus]
+    except FileNotFoundError as error:
+        parser.error(str(error))
     units, fine = [int(n) for n in args.units], True
     with harness.pinned(1):
         print(harness.conditions("1", documents=f"{args.doc:g} kB"))

@@ -111,3 +111,14 @@ def vocabulary(name: str) -> Path:
     raise FileNotFoundError(
         f"no rank file for {name!r}: {shared} is absent; set TOKKIT_SHARED_DATA, or give the path of a .tiktoken file"
     )
+
+
+def tokenizer_file(name: str) -> Path:
+    """Return the tokenizer.json of a published tokenizer, or the file that `name` is the path of."""
+    shared = SHARED / "vocabs" / name / "tokenizer.json"
+    path = Path(name) if Path(name).is_file() else shared
+    if path.is_file():
+        return path
+    raise FileNotFoundError(
+        f"no tokenizer.json for {name!r}: {shared} is absent; set TOKKIT_SHARED_DATA, or give the path of a file"
+    )
