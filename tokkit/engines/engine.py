@@ -15,7 +15,7 @@ from tokkit._core.blocks import BlockEncoder, block_end
 from tokkit._core.plan import Encoder, Finder
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
-from tokkit.engines.special_tokens import Special, SpecialTokens
+from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
 from tokkit.errors import SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, together
 
@@ -71,7 +71,7 @@ class Engine:
         allowed = self._tokens.allowed(special)
         key = special == "all", allowed
         if key not in self._ways:
-            if len(self._ways) >= 64:  # policies are few; a caller that makes new ones all the time pays for it
+            if len(self._ways) >= MOST_POLICIES:
                 self._ways.clear()
             encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
             self._ways[key] = encoder, self._tokens.finder(allowed)
@@ -146,8 +146,14 @@ class Engine:
         special = special if isinstance(special, str) else frozenset(special)
         if special == "raise":
             for text in texts:
-                self._way(special, text)
+                self._refuse(text)
             special = "text"
+        return self._encode_several(texts, special, threads)
+
+    def _encode_several(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return what `encode_batch` does, by a policy that raises for no text."""
         encoder, finder = self._way(special)
         if encoder is not None:
             try:
