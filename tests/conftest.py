@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -54,6 +55,12 @@ if str(ROOT) in sys.path:
 os.environ["TIKTOKEN_CACHE_DIR"] = ""
 # tokenizers must not warn about (or be hurt by) the tests that fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def pytest_configure() -> None:
+    """Let SIGINT raise: a shell that runs the tests in the background hands on an ignored one, a terminal does not."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,9 +56,6 @@ def start(tmp_path: Path) -> Start:
     def call(*args: object, **options: object) -> subprocess.Popen[bytes]:
         streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
         command = [sys.executable, "-m", "tokkit", *map(str, args)]
-        # A shell that runs the tests in the background hands on an ignored SIGINT; a user's terminal does not.
-        if os.name == "posix":
-            streams["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(command, cwd=tmp_path, env=env, **streams)
 
     return call

@@ -146,6 +146,8 @@ def test_every_instruction_set_cuts_the_same_units(shared: object) -> None:
     root = shared / "vocabs"  # type: ignore[operator]
     texts = [adversarial(seed, 3000) for seed in range(40)]
     texts += ["".join(random.Random(seed).choices(MIDDLES + "  aaabc", k=seed % 300)) for seed in range(600)]
+    dense = "中国东鿿倀䷀㐀𠀀豈，。の\u3000aé 1"
+    texts += ["".join(random.Random(-seed).choices(dense[: 4 + seed % 14], k=seed)) for seed in range(1, 300)]
     for name in ("bert-base-uncased", "clip", "t5", "phi-3", "falcon"):
         encoder = tokkit.load(root / name / "tokenizer.json")._engine.encoder
         for text in texts:

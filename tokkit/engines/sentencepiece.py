@@ -96,14 +96,20 @@ class SentencePieceEngine(Engine):
         self.core = encoder_of(definition.model)
         """What encodes a text in which no added token is looked for."""
         super().__init__(definition)
+        self._always = self._matcher("text")
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> None:
         """Return None: the model's own encoder runs."""
 
     def matcher(self, special: Special, text: Text | None = None) -> SpecialMatcher | None:
         """Return what finds the added tokens by a policy."""
+        if special == "text":
+            return self._always
         if special == "raise" and text is not None:
             self._refuse(text)
+        return self._matcher(special)
+
+    def _matcher(self, special: Special) -> SpecialMatcher | None:
         finder = self._tokens.finder(self._tokens.allowed(special))
         return None if finder is None else finder.guard
 

@@ -30,6 +30,7 @@ typedef struct {
     unsigned n_sets;
     tk_byte_set left_sets[TK_RULE_SETS], right_sets[TK_RULE_SETS];
     tk_byte_set odd; /* first bytes of characters whose atom has other bits than TK_ATOM_OTHER */
+    tk_byte_set han; /* first bytes of three that only Chinese characters have */
 } tk_cut_rule;
 
 /* Fill all but left and right, by these. */

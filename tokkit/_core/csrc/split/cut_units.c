@@ -45,6 +45,8 @@ void tk_cut_rule_finish(tk_cut_rule *rule) {
     memset(rule->left_sets, 0, sizeof rule->left_sets);
     memset(rule->right_sets, 0, sizeof rule->right_sets);
     memset(&rule->odd, 0, sizeof rule->odd);
+    memset(&rule->han, 0, sizeof rule->han);
+    for (unsigned byte = 0xE5; byte <= 0xE9; byte++) add(&rule->han, byte); /* U+5000 to U+9FFF */
     for (unsigned k = 0; k < rule->n_sets; k++)
         for (unsigned byte = 0; byte < 256; byte++) {
             unsigned atom = byte < 0x80 ? byte : TK_ATOM_OTHER;

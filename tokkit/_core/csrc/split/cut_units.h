@@ -31,6 +31,14 @@ TK_INLINE uint64_t cuts_of_block(const tk_cut_rule *rule, const uint8_t *p) {
         while (tk_is_continuation(p[at])) at--;
         mend(rule, p, at, lefts, rights);
     }
+    if (TK_UNLIKELY(odd)) { /* text of Chinese characters has some twenty in a block: they are put right at once */
+        uint64_t han = odd & in_set(&rule->han, p), lasts = han << 2;
+        for (unsigned k = 0; k < rule->n_sets; k++) {
+            lefts[k] = rule->left[TK_ATOM_HAN] >> k & 1 ? lefts[k] | lasts : lefts[k] & ~lasts;
+            if (rule->right[TK_ATOM_HAN] >> k & 1) rights[k] |= han;
+        }
+        odd ^= han;
+    }
     for (; odd; odd &= odd - 1) mend(rule, p, (int)tk_lowest_bit(odd), lefts, rights);
     for (unsigned k = 0; k < rule->n_sets; k++) cuts |= (lefts[k] << 1 | (before >> k & 1)) & rights[k];
     return cuts;
