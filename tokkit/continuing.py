@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 SPACES = frozenset(b" \n\t")
 """The bytes of the tokens that are taken back together: what follows may join them to one."""
+LONG_WORD = 1 << 14
+"""Bytes without a cut, after which a stream looks for one inside the word."""
+
 WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
     map(chr, range(0x2000, 0x200B))
 )
@@ -38,8 +41,10 @@ class EncodeStream:
     """Encodes text that comes bit by bit. The ids of all steps joined, `flush()` included, equal those of the whole.
 
     What later text can change is held back: the text behind the last point at which its pattern provably may be cut,
-    which is the last word as a rule, and a character of which bytes are missing. Where no such point is known, for
-    components in Python and stages that need the whole text, `flush` gives all of it. One stream serves one text.
+    which is the last word as a rule, and a character of which bytes are missing. A word that does not end is divided
+    where its tokens stay what they are, for byte-level BPE. Where no such point is known, for components in Python and
+    stages that need the whole text, `flush` gives all of it. The time is linear in the text, whatever its parts are.
+    One stream serves one text.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
@@ -53,23 +58,40 @@ class EncodeStream:
         self._special = special if isinstance(special, str) else frozenset(special)
         engine.last_cut(b"", 0, self._special)  # which says whether the policy is one
         self._held = bytearray()
+        self._searched = 0
+        self._patience = LONG_WORD
         self._continues = False
 
     def feed(self, text: Text) -> list[int]:
         """Take more text (bytes may end inside a character); return the ids that nothing to come can change."""
-        held = self._held + (text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text))
-        end = self._engine.last_cut(held, len(held), self._special)
-        if not end:
-            self._held = held
-            return []
-        ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
-        self._held, self._continues = held[end:], True  # an error above leaves the stream as it was
+        held, before = self._held, len(self._held)
+        held += text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text)
+        try:
+            if not (end := self._cut()):
+                return []
+            ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
+        except BaseException:
+            del held[before:]  # an error leaves the stream as it was
+            self._searched = min(self._searched, before)
+            raise
+        del held[:end]
+        self._searched, self._patience, self._continues = 0, LONG_WORD, True
         return ids
+
+    def _cut(self) -> int:
+        """Return where to cut what is held; 0 for nowhere."""
+        n = len(self._held)
+        end = self._engine.last_cut(self._held, n, self._special, self._searched)
+        if end or n < self._patience:
+            self._searched = n
+            return end
+        self._searched, self._patience = n, 2 * n  # twice as much each time: in linear time, whatever is found
+        return self._engine.open_cut(self._held, n, self._special)
 
     def flush(self) -> list[int]:
         """Return the ids of what is held back, and begin anew."""
         held, continues = bytes(self._held), self._continues
-        self._held, self._continues = bytearray(), False
+        self._held, self._searched, self._patience, self._continues = bytearray(), 0, LONG_WORD, False
         return self._engine.encode_part(held, self._special, continues=continues, goes_on=False)
 
 

@@ -9,14 +9,20 @@ from tokkit._core.split_points cimport tk_document, tk_split_point
 from tokkit._core.text cimport tk_utf8_invalid
 
 cdef enum:
+    CHARACTER = 4          # bytes of the longest
     NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first
     SLICE_BYTES = 1 << 22  # how much is encoded between two looks at signals: under 0.2 s
 
 
-def block_end(const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None) -> int:
-    """Return the last split point (csrc/split_points.h) of text[:n], of which more follows; 0 for none."""
+def block_end(
+    const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None, size_t searched=0
+) -> int:
+    """Return the last split point (csrc/split_points.h) of text[:n], of which more follows; 0 for none.
+
+    text[:searched] is known to have none: a call said so.
+    """
     cdef tk_document document
-    cdef size_t back = NEAR_END, limit, start, found, last = 0
+    cdef size_t back = NEAR_END, limit, start, found, last = 0, least
     if not n <= <size_t> text.shape[0]:
         raise ValueError("the block is longer than its buffer")
     document.units = &text[0] if n else NULL
@@ -25,10 +31,13 @@ def block_end(const uint8_t[::1] text, size_t n, Encoder encoder not None, Finde
     if not encoder.describe(&document, finder):
         return 0
     limit = n - min(n, <size_t> document.special.longest if document.special is not NULL else 0)
+    # What was at the end then was no split point, as characters or tokens may have gone on.
+    least = CHARACTER + (document.special.longest if document.special is not NULL else 0)
+    least = searched - min(searched, least)
     start = limit
     with nogil:
-        while last == 0 and start > 0:  # twice as far each time: in linear time, whatever is there
-            start = limit - min(limit, back)
+        while last == 0 and start > least:  # twice as far each time: in linear time, whatever is there
+            start = max(least, limit - min(limit, back))
             found = tk_split_point(&document, start, limit)
             while found < limit:
                 last = found

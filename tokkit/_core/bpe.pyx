@@ -4,18 +4,25 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tokkit._core.plan cimport (
-    TK_BAD_INPUT, TK_NO_MEMORY, TK_TOO_LARGE, Worker, check, tk_bpe, tk_encode_pieces, tk_encode_stage,
+    Finder, TK_BAD_INPUT, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE, Worker, check, tk_bpe, tk_encode_pieces, tk_encode_stage,
     tk_merge_pieces, tk_miss_bytes, tk_plan, tk_worker,
 )
-from tokkit._core.pattern cimport split_of
+from tokkit._core.pattern cimport SplitPattern, split_of
+from tokkit._core.special cimport tk_special, tk_special_find
 from tokkit._core.staged cimport Stages
 from tokkit._core.text cimport (
-    TK_DROPPED, chosen_isa, isa_number, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
+    TK_DROPPED, chosen_isa, isa_number, tk_dfa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
+    tk_utf8_invalid,
 )
 
 import numpy as np
 
 from tokkit._core.text import to_utf8
+
+cdef extern from "encode/open_piece.h" nogil:
+    size_t tk_open_cut(
+        const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status
+    )
 
 cdef enum:
     PLACED_LINES = 15  # log2 of the lines that the cache of spans and words begins with: 2 MiB
@@ -148,6 +155,37 @@ cdef class BPEEncoder(Encoder):
             for k in range(got):
                 out[count + k] = <int64_t> (ends[k] & ~TK_DROPPED)
             count += got
+
+    def open_cut(self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None) -> int:
+        """Return where text[:n], of which more follows, may be cut though its pattern does not end there; 0 for none.
+
+        The text begins where a piece does; `pattern` is the split's, and `finder` as in `encode`. What is encoded up
+        to there and what is encoded from there on give the ids of the whole (csrc/encode/open_piece.h).
+        """
+        cdef Worker worker
+        cdef const tk_special *special = NULL
+        cdef size_t start = 0, end = 0, at
+        cdef uint32_t id_ = 0
+        cdef int status = TK_OK
+        if not n <= <size_t> text.shape[0]:
+            raise ValueError("the block is longer than its buffer")
+        if finder is not None and not finder.splittable:
+            return 0
+        if finder is not None and finder.guard is not None:
+            special = &finder.guard.special
+        n = tk_utf8_invalid(&text[0], n) if n else 0
+        if not n or self.before is not None or (
+            special is not NULL and tk_special_find(special, &text[0], n, 0, &start, &end, &id_)
+        ):
+            return 0
+        worker = self.take_worker()
+        try:
+            with nogil:
+                at = tk_open_cut(&self.plan, &worker.state, &pattern.dfa, &text[0], n, &status)
+            check(status)
+        finally:
+            self.give_back(worker)
+        return 0 if special is not NULL and n - at < special.longest else at
 
     def merges(self):
         """Return the merges that can happen, uint32 (n, 3): ids of left, right and result, in order of priority.

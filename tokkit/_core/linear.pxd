@@ -3,6 +3,7 @@ from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int32_t, uint8_t
 
 cdef extern from "isa.h" nogil:
+    int TK_ISA_AVX512
     int tk_isa_of_floats(int isa)
 
 cdef extern from "linear.h" nogil:

@@ -14,7 +14,7 @@ FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 def rounds_bfloat16(isa=None):
     """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that."""
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
-    return chosen == isa_number("avx512") and bool(tk_has_bf16())
+    return chosen == TK_ISA_AVX512 and bool(tk_has_bf16())
 
 
 cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, object name) except -1:

@@ -66,13 +66,15 @@ class _Blocks:
         with self._lock:
             n = len(self._carried)
             buffer[:n] = self._carried
-            end = 0
+            end = searched = 0
             while not end and not self._ended:
-                if n == len(buffer):  # no split point in it: as much again
+                if n == len(buffer):  # no place to cut in it: as much again
                     buffer.extend(bytes(n))
                 n = self._fill(buffer, n)
                 if not self._ended:
-                    end = self._engine.last_cut(buffer, n, self._special)
+                    end = self._engine.last_cut(buffer, n, self._special, searched)
+                    end = end or self._engine.open_cut(buffer, n, self._special)
+                    searched = n
             end = end or n
             self._carried = bytes(memoryview(buffer)[end:n])
             if not end:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokkit._core.bpe import BPEEncoder
+from tokkit._core.pattern import SplitPattern
 from tokkit._core.plan import Encoder
 from tokkit._core.spans import of_lengths as spans_of_lengths
 from tokkit._core.staged import Stages
@@ -28,6 +29,7 @@ from tokkit.models import bpe
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.cuts import pattern_cuts
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from tokkit._core.text import Text
 
 logger = logging.getLogger("tokkit")
+
+_ONE_PIECE = r"[\s\S]+"
 
 
 class ByteLevelEngine(Engine):
@@ -81,6 +85,21 @@ class ByteLevelEngine(Engine):
     def _pure(self) -> bool:
         """Whether texts are split as they are given, apart from added tokens that are found as they stand."""
         return self._definition.normalizer is None and self._tokens.as_they_stand
+
+    def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
+        """Return the end of a piece that nothing can change, or a place inside one between tokens that never join."""
+        if self._automaton is None:
+            return 0
+        return self._core.open_cut(utf8, n, self._automaton, self._way("all" if special == "raise" else special)[1])
+
+    @functools.cached_property
+    def _automaton(self) -> SplitPattern | None:
+        """What cuts text as the pattern says, and knows what more text can change; None where that takes `regex`."""
+        if isinstance(self._chosen.split, SplitPattern):
+            return self._chosen.split
+        if self._chosen.split is None or not self._in_core:
+            return None
+        return compile_pattern(self._split.pattern or _ONE_PIECE, keep_unmatched=self._split.keep_unmatched)
 
     def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
         """Return the ids of a text that the `regex` package cuts."""

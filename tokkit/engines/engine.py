@@ -176,13 +176,23 @@ class Engine:
 
     # ---- texts that come in parts
 
-    def last_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
-        """Return the last place of utf8[:n], of which more follows, where the text may be cut; 0 for none."""
+    def last_cut(self, utf8: bytes | bytearray, n: int, special: Special, searched: int = 0) -> int:
+        """Return the last place of utf8[:n], of which more follows, where the text may be cut; 0 for none.
+
+        utf8[:searched] is known to have none, as a call before has said.
+        """
         encoder, finder = self._way("all" if special == "raise" else special)
-        return 0 if encoder is None else block_end(utf8, n, encoder, finder)
+        return 0 if encoder is None else block_end(utf8, n, encoder, finder, searched)
+
+    def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
+        """Return where utf8[:n], in which `last_cut` finds nothing, may be cut all the same; 0 for nowhere.
+
+        That takes about as long as to encode it.
+        """
+        return 0
 
     def encode_part(self, utf8: bytes, special: Special, *, continues: bool, goes_on: bool) -> list[int]:
-        """Return the ids of a part of a text that was cut by `last_cut`."""
+        """Return the ids of a part of a text that was cut by `last_cut` or `open_cut`."""
         encoder, finder = self._way(special, utf8)
         if encoder is None or not (continues or goes_on):
             return self.encode(utf8, special)

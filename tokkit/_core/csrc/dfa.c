@@ -9,16 +9,7 @@
    where it meets one of them: at most CHECK bytes are read in vain at each place, and CHECK bytes for each entry. */
 #include "dfa.h"
 
-#include "utf8.h"
-
-enum { CHECK = 64, FIRST_SLOTS = 256 };
-
-/* The class of the character at p, whose bytes go to *length. */
-TK_INLINE uint32_t class_at(const tk_dfa *dfa, const uint8_t *p, unsigned *length) {
-    if (TK_LIKELY(*p < 0x80)) return *length = 1, dfa->ascii[*p];
-    uint32_t c = tk_utf8_decode(p, length);
-    return dfa->blocks[(size_t)dfa->index[c >> 6] << 6 | (c & 63)];
-}
+enum { CHECK = TK_DFA_CHECK, FIRST_SLOTS = 256 };
 
 void tk_dfa_memo_free(tk_dfa_memo *memo) {
     free(memo->slots);
@@ -86,7 +77,7 @@ static size_t attempt(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text,
             check = (p | (CHECK - 1)) + 1;
             if (memo && row >= dfa->unsure && known_failure(memo, p, row)) break;
         }
-        size_t cell = row + (p < n ? class_at(dfa, text + p, &length) : dfa->n_classes - 1);
+        size_t cell = row + (p < n ? tk_dfa_class_at(dfa, text + p, &length) : dfa->n_classes - 1);
         unsigned action = dfa->action[cell];
         if (action & TK_DFA_END) return p;
         if (action & TK_DFA_BACK) break;
@@ -116,7 +107,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
         unsigned action = 0;
         size_t stop = n - p < CHECK ? n : p + CHECK;
         while (p < stop && count < limit) {
-            size_t cell = row + class_at(dfa, text + p, &length);
+            size_t cell = row + tk_dfa_class_at(dfa, text + p, &length);
             action = actions[cell];
             if (TK_UNLIKELY(action >= TK_DFA_BACK)) break;
             ends[count] = action & TK_DFA_DROP ? p | dropped : p;
@@ -156,7 +147,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
             if (p == n) break;
             row = dfa->start;
         } else {
-            class_at(dfa, text + from, &length);
+            tk_dfa_class_at(dfa, text + from, &length);
             p = from + length;
             row = dfa->gap;
         }

@@ -3,6 +3,7 @@
 #ifndef TK_DFA_H
 #define TK_DFA_H
 #include "scan.h"
+#include "utf8.h"
 
 /* What a row does on the class of the character at p, which it has not taken yet, besides going on. */
 enum {
@@ -40,6 +41,16 @@ typedef struct tk_dfa_memo {
     tk_dfa_failure *pending; /* of the attempt at hand */
     size_t n_pending, pending_capacity;
 } tk_dfa_memo;
+
+/* A match that fails so many bytes behind its last mark is worth a memo. */
+enum { TK_DFA_CHECK = 64 };
+
+/* The class of the character at p, whose bytes go to *length. */
+TK_INLINE uint32_t tk_dfa_class_at(const tk_dfa *dfa, const uint8_t *p, unsigned *length) {
+    if (TK_LIKELY(*p < 0x80)) return *length = 1, dfa->ascii[*p];
+    uint32_t c = tk_utf8_decode(p, length);
+    return dfa->blocks[(size_t)dfa->index[c >> 6] << 6 | (c & 63)];
+}
 
 void tk_dfa_memo_free(tk_dfa_memo *memo);
 
