@@ -36,6 +36,7 @@ TRAPS: dict[str, dict[str, Any]] = {
                     "allow_whitespace_only_pieces": True},
     "suffix": {"treat_whitespace_as_suffix": True},
     "case folded": {"normalization_rule_name": "nmt_nfkc_cf"},
+    "verbatim": {"byte_fallback": True, "normalization_rule_name": "identity"},
     "nfkc": {"normalization_rule_name": "nfkc", "remove_extra_whitespaces": False},
 }  # fmt: skip
 

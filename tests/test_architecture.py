@@ -15,7 +15,7 @@ PUBLIC = "(tokkit itself)"
 TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
-3 engines batch_parts assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
+3 engines assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
 3 continuing costs registry subwords segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy

@@ -36,7 +36,9 @@ CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
     *("isa", "dfa", "large_memory", "word_cache"),
     *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512")),
-    *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "placed", "stages")),
+    *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "placed", "sentencepiece", "stages")),
+    *(f"sp_{part}" for part in ("cache", "encode", "keys_avx512", "merge", "scratch", "steps", "viterbi", "words")),
+    *(f"sp_front_{isa}" for isa in ("scalar", "avx2", "avx512")),
     *(f"split/cut_units{isa}" for isa in ("", "_avx2", "_avx512")),
     *("aligned", "added", "added_trie", "added_avx2", "added_avx512", "char_kinds", "charsmap", "graphemes"),
     *("model", "model_cuts", "pretokenize", "pretokenize_rewrite", "token_trie", "token_index", "unit_cache"),

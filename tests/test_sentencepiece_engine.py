@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -15,10 +17,10 @@ import tokkit
 from conftest import LONG, slice_of
 from reference import sentencepiece_viterbi
 from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trained
-from tokkit._core import sp_engine
+from tokkit._core import plan
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas
-from tokkit.engines.sentencepiece import cut_at_spaces, encoder_of
+from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import VocabError
 from tokkit.formats.sentencepiece import read_model, write_model
 from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
@@ -38,9 +40,9 @@ CORPORA = ("english-prose", "english-technical", "de", "fr", "ja", "zh", "ko", "
 @pytest.fixture(params=isas())
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """One instruction set after the other, for texts whose normalizing and cutting they decide."""
-    sp_engine.use_isa(request.param)
+    plan.use_isa(request.param)
     yield request.param
-    sp_engine.use_isa(None)
+    plan.use_isa(None)
 
 
 def processor(blob: bytes) -> Any:
@@ -51,9 +53,7 @@ def with_cache(model: SentencePieceModel, units: int) -> SentencePieceEncoder:
     """The engine of a model with a cache of its own size."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tokkit.engines.sentencepiece.CACHE_UNITS", units)
-        made = encoder_of(model)
-    assert isinstance(made, SentencePieceEncoder)
-    return made
+        return encoder_of(model)
 
 
 def documents(path: Path, size: int, most: int) -> list[str]:
@@ -98,7 +98,8 @@ def test_traps_have_the_ids_and_spans_of_sentencepiece(kind: str, trap: str, isa
         ids = theirs.encode(text)
         assert ours.encode(text) == small.encode(text) == ids
         assert ours.count(text) == len(ids)
-        found, spans = ours.aligned(text.encode())
+        found, spans, words = ours.aligned(text.encode())
+        assert len(words) == len(ids)
         assert found.tolist() == ids
         assert (
             list(map(tuple, spans.tolist()))
@@ -204,19 +205,52 @@ def test_batches_are_the_same_with_any_number_of_threads() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_long_text_has_the_same_ids_with_any_number_of_threads(
-    name: str, shared: Path, corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    name: str, shared: Path, corpora: dict[str, Path]
 ) -> None:
     """Models that cannot be cut for sure encode it as one."""
-    monkeypatch.setattr("tokkit.engines.sentencepiece.PART", 500)
     tokenizer = tokkit.load(shared / "vocabs" / MODELS[name])
-    text = "".join(slice_of(corpora[c], 30_000) for c in ("english-prose", "ja", "english-technical"))
-    for long in (text, "  " + text + " x  ", text.replace("e ", "<s> "), "a b" * 3000, text.encode()):
+    text = "".join(slice_of(corpora[c], 200_000) for c in ("english-prose", "ja", "english-technical"))
+    for long in (text, "  " + text + " x  ", text.replace("e ", "<s> "), "a b" * 300_000, text.encode()):
         for special in ("text", "all"):
             wanted = tokenizer.encode(long, special=special)
             assert tokenizer.encode_to_numpy(long, special=special, threads=3).tolist() == wanted
-    parts = len(cut_at_spaces(text))
-    assert parts > 50
-    assert tokenizer._engine._parts_at_spaces == (name == "mistral")  # type: ignore[union-attr]
+    assert tokenizer._engine.core.splittable == (name == "mistral")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("special", ["text", "all"])
+def test_parts_of_a_text_have_the_ids_of_the_whole(
+    name: str, special: str, shared: Path, corpora: dict[str, Path]
+) -> None:
+    """In a stream: models that cannot be cut for sure give all at its end."""
+    tokenizer, rng = tokkit.load(shared / "vocabs" / MODELS[name]), random.Random(8)
+    early = 0
+    for text in [
+        *strings(9, 200),
+        slice_of(corpora["english-prose"], 20_000).replace("e ", "<s> "),
+        "x <s> y</s> z  a",
+    ]:
+        stream, ids, at = tokenizer.encode_stream(special=special), [], 0
+        while at < len(text):
+            some = rng.choice([1, 5, 40])
+            ids += stream.feed(text[at : at + some])
+            at += some
+        early += len(ids)
+        assert ids + stream.flush() == tokenizer.encode(text, special=special), text
+    assert (early > 1000) == (name == "mistral")
+
+
+@pytest.mark.parametrize("rules", [*itertools.product([False, True], repeat=3)])
+def test_what_may_be_cut_is_cut_with_equal_ids(rules: tuple[bool, bool, bool]) -> None:
+    model = read_model(trained("bpe", "verbatim"))
+    names = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+    normalizer = dataclasses.replace(model.normalizer, **dict(zip(names, rules, strict=True)))
+    tokenizer = tokkit.Tokenizer(definition_of(dataclasses.replace(model, normalizer=normalizer)))
+    assert tokenizer._engine.core.splittable == normalizer.escape_whitespaces  # type: ignore[union-attr]
+    for text in strings(11, 1000 if LONG else 300):
+        stream = tokenizer.encode_stream()
+        ids = [id_ for character in text for id_ in stream.feed(character)]
+        assert ids + stream.flush() == tokenizer.encode(text), text
 
 
 def test_threads_share_an_engine() -> None:

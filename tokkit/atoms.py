@@ -28,6 +28,10 @@ WHITES = [9, 10, 11, 12, 13, 32, WHITE]
 """The atoms that are White_Space, all of each."""
 
 
+Tables = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""`left` and `right` of csrc/split/cut_rule.h, uint8 (N_ATOMS,): a cut is allowed where they have a bit in common."""
+
+
 class CutRule(NamedTuple):
     """Where a stage allows a cut.
 

@@ -12,7 +12,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.sp_lattice import Lattice, Text
 from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import OptionError
@@ -30,10 +29,9 @@ class Segmentations:
 
     def __init__(self, model: SentencePieceModel) -> None:
         """OptionError for a model of words or characters: those have one segmentation."""
-        encoder = encoder_of(model)
-        if not isinstance(encoder, SentencePieceEncoder):
+        if model.kind not in ("unigram", "bpe"):
             raise OptionError(f"a model of the kind {model.kind!r} has one segmentation of a text")
-        self._encoder = encoder
+        self._encoder = encoder_of(model)
         self._bpe = model.kind == "bpe"
 
     def _lattice(self, normalized: bytes, what: str) -> Lattice:

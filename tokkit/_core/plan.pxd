@@ -47,6 +47,27 @@ cdef extern from "encode/stages.h" nogil:
     int tk_stage_set(tk_stage *stage, int kind)
     int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a)
 
+cdef extern from "sp_engine.h" nogil:
+    ctypedef struct tk_sp:
+        int escape
+        uint64_t steps
+    ctypedef struct tk_sp_cache:
+        size_t mask, n, n_long
+        uint64_t misses
+    ctypedef struct tk_sp_scratch:
+        tk_sp_cache cache
+        uint32_t *ids
+        size_t n_ids, ids_capacity, first
+        uint32_t *spans
+        int aligned
+        size_t at, n, unprobed
+        uint8_t *text
+        uint32_t *from_ "from"
+        void *nodes
+        void *symbols
+        void *heap
+        uint32_t *parts
+
 cdef extern from "encode/plan.h" nogil:
     ctypedef struct tk_worker:
         tk_cache cache
@@ -58,6 +79,7 @@ cdef extern from "encode/plan.h" nogil:
         int goes_on
         uint8_t *text
         size_t text_capacity
+        tk_sp_scratch *sp
     int TK_EDGE_TEXT_START, TK_EDGE_SECTION_START, TK_EDGE_END
     ctypedef struct tk_plan:
         int (*miss)(
@@ -79,6 +101,8 @@ cdef extern from "encode/plan.h" nogil:
         const uint32_t *lengths
         size_t placed_words
         size_t placed_lines
+        const tk_sp *sp
+        const uint8_t *word_marks
     ctypedef struct tk_finder:
         const tk_added *given
         const tk_added *normalized
@@ -159,4 +183,5 @@ cdef class Encoder:
 
 
 cdef object check(int status)
+cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL
 cdef tk_finder *finder_of(Finder finder) noexcept

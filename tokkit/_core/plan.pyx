@@ -11,7 +11,7 @@ from tokkit._core.added cimport AddedMatcher
 from tokkit._core.id_blocks cimport BlockPool
 from tokkit._core.models cimport filled
 from tokkit._core.special cimport SpecialMatcher
-from tokkit._core.split_points cimport tk_document
+from tokkit._core.split_points cimport TK_ATOMS, tk_cut_rule, tk_cut_rule_finish, tk_document
 from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
 
 import numpy as np
@@ -87,6 +87,21 @@ cdef class Finder:
 
 cdef tk_finder *finder_of(Finder finder) noexcept:
     return &finder.finder if finder is not None else NULL
+
+
+cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
+    # Fill a rule and return it; NULL for None.
+    cdef const uint8_t[::1] left, right
+    cdef size_t k
+    if tables is None:
+        return NULL
+    left, right = tables
+    if left.shape[0] != TK_ATOMS or right.shape[0] != TK_ATOMS:
+        raise ValueError(f"a cut rule has tables of {TK_ATOMS}")
+    for k in range(TK_ATOMS):
+        out.left[k], out.right[k] = left[k], right[k]
+    tk_cut_rule_finish(out)
+    return out
 
 
 cdef class Worker:

@@ -3,7 +3,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from tokkit._core.sp_engine cimport SentencePieceEncoder, TK_OK, TK_TOO_LARGE, tk_sp, tk_sp_scratch
+from tokkit._core.plan cimport TK_OK, TK_TOO_LARGE, tk_sp, tk_sp_scratch
+from tokkit._core.sp_engine cimport SentencePieceEncoder
 
 import numpy as np
 

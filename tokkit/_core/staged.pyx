@@ -6,8 +6,8 @@ from tokkit._core.aligned cimport AlignedText, check_stage
 from tokkit._core.charsmap cimport Charsmap
 from tokkit._core.models cimport PieceEncoder
 from tokkit._core.pattern cimport split_of
-from tokkit._core.plan cimport tk_miss_staged, tk_stage, tk_stage_set, tk_stages_run
-from tokkit._core.split_points cimport TK_ATOMS, tk_cut_rule_finish, tk_cut_units_by
+from tokkit._core.plan cimport rule_of, tk_miss_staged, tk_stage, tk_stage_set, tk_stages_run
+from tokkit._core.split_points cimport tk_cut_units_by
 from tokkit._core.text cimport chosen_isa, isa_number, tk_isa_use
 
 import numpy as np
@@ -142,21 +142,6 @@ cdef int checked_behavior(int behavior) except -1:
     if not 0 <= behavior < TK_BEHAVIORS:
         raise ValueError(f"behaviors are numbered 0 to {TK_BEHAVIORS - 1}; {behavior} was given")
     return behavior
-
-
-cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
-    # Fill a rule and return it; NULL for None.
-    cdef const uint8_t[::1] left, right
-    cdef size_t k
-    if tables is None:
-        return NULL
-    left, right = tables
-    if left.shape[0] != TK_ATOMS or right.shape[0] != TK_ATOMS:
-        raise ValueError(f"a cut rule has tables of {TK_ATOMS}")
-    for k in range(TK_ATOMS):
-        out.left[k], out.right[k] = left[k], right[k]
-    tk_cut_rule_finish(out)
-    return out
 
 
 cdef class StagedEncoder(Encoder):

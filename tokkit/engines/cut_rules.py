@@ -13,16 +13,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, nowhere
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, Tables, nowhere
 
 MOST_SETS = 8
 """Kinds of characters that a rule may tell apart on the left: the bits of a byte."""
-
-
-Tables = tuple[NDArray[np.uint8], NDArray[np.uint8]]
-"""`left` and `right` of csrc/split/cut_rule.h, uint8 (N_ATOMS,)."""
 
 
 class Composed(NamedTuple):

@@ -44,7 +44,8 @@ static size_t form_of(const uint8_t *p, size_t n, int escape, uint8_t *out) {
 }
 
 static int takes_part(const tk_sp_source *s, size_t id) {
-    return s->kinds[id] == TK_SP_NORMAL || s->kinds[id] == TK_SP_USER || (s->bpe && s->kinds[id] == TK_SP_UNUSED);
+    if (s->kinds[id] == TK_SP_UNUSED) return s->model != TK_SP_UNIGRAM;
+    return s->kinds[id] == TK_SP_NORMAL || s->kinds[id] == TK_SP_USER;
 }
 
 static int add_pieces(tk_sp_forms *f, const tk_sp_source *s) {
@@ -239,10 +240,20 @@ static int build_users(tk_sp *m, const tk_sp_source *s) {
     return status;
 }
 
+static int build_frozen(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
+    uint8_t *foreign = tk_alloc(f->n, 1);
+    if (!foreign) return TK_NO_MEMORY;
+    for (size_t id = 0; id < f->n; id++) foreign[id] = f->foreign[id] || s->kinds[id] != TK_SP_USER;
+    int status = tk_sp_build_trie(&m->frozen, f, foreign);
+    free(foreign);
+    return status;
+}
+
 int tk_sp_build(tk_sp *m, const tk_sp_source *s, const char **reason) {
     tk_sp_forms f = {0};
     memset(m, 0, sizeof *m);
-    m->bpe = s->bpe, m->byte_fallback = s->byte_fallback, m->dummy_prefix = s->dummy_prefix;
+    m->model = s->model, m->bpe = s->model == TK_SP_BPE;
+    m->byte_fallback = s->byte_fallback, m->dummy_prefix = s->dummy_prefix;
     m->remove_extra = s->remove_extra, m->escape = s->escape, m->suffix = s->suffix;
     m->unknown = s->unknown, m->n_ids = s->n_ids;
     int status = add_pieces(&f, s);
@@ -251,6 +262,8 @@ int tk_sp_build(tk_sp *m, const tk_sp_source *s, const char **reason) {
     if (status == TK_OK) status = set_normalizer(m, s, reason);
     if (status == TK_OK) mark_users(m, s);
     if (status == TK_OK) status = set_cuts(m, &f);
+    m->whole |= m->model == TK_SP_WORD || m->model == TK_SP_CHAR;
+    if (status == TK_OK && m->model != TK_SP_UNIGRAM) status = build_frozen(m, s, &f);
     if (status == TK_OK)
         status = m->bpe ? tk_sp_build_bpe(m, s, &f) : tk_sp_build_trie(&m->trie, &f, f.foreign);
     free_forms(&f);

@@ -188,21 +188,10 @@ static int set_pairs(tk_sp *m, const tk_sp_forms *f) {
     return status;
 }
 
-static int set_frozen(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
-    uint8_t *foreign = tk_alloc(f->n, 1);
-    if (!foreign) return TK_NO_MEMORY;
-    for (size_t id = 0; id < f->n; id++)
-        foreign[id] = f->foreign[id] || id >= s->n_ids || s->kinds[id] != TK_SP_USER;
-    int status = tk_sp_build_trie(&m->frozen, f, foreign);
-    free(foreign);
-    return status;
-}
-
 int tk_sp_build_bpe(tk_sp *m, const tk_sp_source *s, tk_sp_forms *f) {
     int status = add_characters(f, &m->trie);
     if (status == TK_OK) status = set_numbers(m, s, f);
     if (status == TK_OK) status = set_unused(m, s, f);
     if (status == TK_OK) status = set_pairs(m, f);
-    if (status == TK_OK) status = set_frozen(m, s, f);
     return status == TK_OK ? tk_sp_set_ascii(m) : status;
 }

@@ -39,19 +39,12 @@ static int put_tokens(tk_sp_scratch *w, size_t at) {
     return TK_OK;
 }
 
-int tk_sp_put_id(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
-    int status = tk_reserve(&w->tokens, &w->tokens_capacity, 1, sizeof *w->tokens);
-    if (status != TK_OK) return status;
-    w->tokens[0] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
-    w->n_tokens = 1;
-    return put_tokens(w, 0);
-}
-
 /* Encode text[at:end] from the true score on, with no look at the cache. */
 static int encode_plainly(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end) {
     int status;
-    if (m->bpe) {
-        status = tk_sp_merge(m, w, w->text + at, end - at, 0, NULL);
+    if (m->model != TK_SP_UNIGRAM) {
+        status = m->bpe ? tk_sp_merge(m, w, w->text + at, end - at, 0, NULL)
+                        : tk_sp_look_up(m, w, w->text + at, end - at);
         return status == TK_OK ? put_tokens(w, at) : status;
     }
     settle(m, w);
@@ -259,7 +252,7 @@ void tk_sp_begin(tk_sp_scratch *w, int aligned) {
 void tk_sp_begin_document(tk_sp_scratch *w) {
     w->first = w->settled = w->n_ids;
     w->at = w->n = w->scanned = w->n_starts = 0;
-    w->started = w->any = w->previous = 0;
+    w->started = w->any = w->previous = w->continues = 0;
     w->score = 0;
     w->amount = 0;
 }
@@ -273,6 +266,11 @@ static void put_space(tk_sp_scratch *w, size_t from) {
 static void start(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
     const uint8_t *put;
     size_t n_put, taken;
+    if (w->continues) {
+        w->starts[w->n_starts++] = 0;
+        w->started = w->any = 1;
+        return;
+    }
     while (m->remove_extra && w->at < n) {
         taken = tk_sp_replaced(m, text, n, w->at, &put, &n_put);
         if (n_put != 1 || *put != ' ') break;

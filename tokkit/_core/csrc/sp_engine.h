@@ -1,4 +1,5 @@
-/* Valid UTF-8 in, ids of a sentencepiece model out: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass.
+/* Valid UTF-8 in, ids of a sentencepiece model out: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
+   and models of words and of characters, over a whole text.
 
    A stretch of text is normalized into a buffer, in which U+2581 is the one byte 0x20 (escaped text has no space), and
    cut where no piece can stand across. Such a unit is encoded alone and looked up in a cache, with the ids, the score
@@ -13,7 +14,8 @@
 #include "charsmap.h"
 #include "token_trie.h"
 
-enum { TK_SP_NORMAL = 1, TK_SP_UNKNOWN, TK_SP_CONTROL, TK_SP_USER, TK_SP_UNUSED, TK_SP_BYTE }; /* kinds of pieces */
+enum { TK_SP_NORMAL = 1, TK_SP_UNKNOWN, TK_SP_CONTROL, TK_SP_USER, TK_SP_UNUSED, TK_SP_BYTE }; /* kinds of pieces, */
+enum { TK_SP_UNIGRAM = 1, TK_SP_BPE, TK_SP_WORD, TK_SP_CHAR };                                   /* and of models */
 
 /* A model as it is stored. Piece i is blob[offsets[i]] up to blob[offsets[i + 1]]. */
 typedef struct {
@@ -23,7 +25,7 @@ typedef struct {
     const uint8_t *kinds, *charsmap;
     size_t n_ids, n_charsmap;
     uint32_t unknown;
-    int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
+    int model, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
 } tk_sp_source;
 
 /* Of a character, what in the charsmap or among the user-defined pieces begins with it: itself alone, or more. And
@@ -55,7 +57,7 @@ typedef struct {
 } tk_sp_ascii;
 
 typedef struct {
-    int bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
+    int model, bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
     size_t n_ids;
     tk_token_trie trie; /* pieces as they stand in the buffer; of BPE, other characters of theirs too, from n_ids on */
@@ -74,8 +76,8 @@ typedef struct {
     int plain;        /* a boundary between another character and a space is no such pair */
     int whole;        /* units are not exact: the text is one */
     tk_sp_set apart;  /* in no piece of more than one character */
+    tk_token_trie frozen; /* not of Unigram: user-defined pieces as they stand in the buffer, which stay as they are */
     /* BPE */
-    tk_token_trie frozen; /* user-defined pieces as they stand in the buffer: nothing merges with them */
     tk_sp_pairs pairs;    /* all, and those that merging comes by if none is left out */
     tk_sp_pairs last_pairs;
     uint32_t *tokens;     /* [n_symbols] the id of a number: the greater the score the less the number */
@@ -138,6 +140,7 @@ typedef struct {
     /* the document */
     size_t at;             /* of its text */
     int started, any, previous; /* more than spaces is there; the last that was put is one, and more are dropped */
+    int continues;              /* its text is the rest of one, and begins behind what is no space */
     /* the buffer: `scanned` bytes of n are cut; starts[n_starts - 1] begins the unit that is open */
     uint8_t *text;
     uint32_t *from; /* where each byte comes from, if aligned; from[n] is where the next would */
@@ -178,14 +181,11 @@ enum { TK_SP_ROOM = 1 << 14 };
 /* Begin with no ids; `aligned` says whether spans are wanted too. */
 void tk_sp_begin(tk_sp_scratch *w, int aligned);
 
-/* Begin a document behind the ids that are there. */
+/* Begin a document behind the ids that are there, from its first character. */
 void tk_sp_begin_document(tk_sp_scratch *w);
 
 /* Append the ids of a document from w->at on till it is n, or has passed `stop`. */
 int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop);
-
-/* A piece of the text that is one token already. */
-int tk_sp_put_id(tk_sp_scratch *w, uint32_t id, size_t start, size_t end);
 
 /* Normalize a document into the buffer, and do no more. */
 int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
@@ -219,6 +219,20 @@ enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
 
+/* The tokens of p[0:n] by a model of words or of characters; sp_words.c. */
+int tk_sp_look_up(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n);
+
+/* Bytes of the longest user-defined piece that p[0:n] begins with, and its id; 0 for none. */
+TK_INLINE size_t tk_sp_frozen(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *id) {
+    uint64_t node = m->frozen.root;
+    size_t length = 0;
+    for (size_t i = 0; i < n && node;) {
+        node = tk_trie_step(&m->frozen, node, p[i++]);
+        if (node && tk_trie_id(node) != TK_NO_ID) length = i, *id = tk_trie_id(node);
+    }
+    return length;
+}
+
 /* Fill m->plain_ascii: the last step of building. */
 int tk_sp_set_ascii(tk_sp *m);
 
@@ -229,6 +243,22 @@ int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left,
 static inline int tk_sp_add(tk_sp_scratch *w, uint32_t id, size_t start, size_t end) {
     int status = tk_reserve(&w->tokens, &w->tokens_capacity, w->n_tokens + 1, sizeof *w->tokens);
     if (status == TK_OK) w->tokens[w->n_tokens++] = (tk_sp_token){id, (uint32_t)start, (uint32_t)end};
+    return status;
+}
+
+/* What has no piece, p[start:end]: the unknown token, or one a byte, of which all but the last are nothing at its
+   start. */
+static inline int tk_sp_add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t start, size_t end) {
+    static const uint8_t symbol[] = {0xE2, 0x96, 0x81};
+    if (!m->byte_fallback) return tk_sp_add(w, m->unknown, start, end);
+    int status = TK_OK;
+    for (size_t at = start; at < end; at++) {
+        int space = m->escape && p[at] == ' ';
+        const uint8_t *bytes = space ? symbol : p + at;
+        for (size_t i = 0; i < (space ? sizeof symbol : 1) && status == TK_OK; i++)
+            status = tk_sp_add(w, m->bytes[bytes[i]], start, start);
+    }
+    if (status == TK_OK) w->tokens[w->n_tokens - 1].end = (uint32_t)end;
     return status;
 }
 

@@ -40,14 +40,8 @@ TK_INLINE void remember(const tk_sp *m, tk_sp_scratch *w, uint32_t merged, uint3
 static size_t read_symbols(const tk_sp *m, const uint8_t *p, size_t n, symbol *symbols) {
     size_t count = 0;
     for (size_t at = 0; at < n; count++) {
-        size_t end = at;
         uint32_t id = TK_NO_ID;
-        int frozen = 0;
-        uint64_t node = m->frozen.root;
-        for (size_t i = at; i < n && node;) {
-            node = tk_trie_step(&m->frozen, node, p[i++]);
-            if (node && tk_trie_id(node) != TK_NO_ID) end = i, id = tk_trie_id(node), frozen = 1;
-        }
+        size_t frozen = tk_sp_frozen(m, p + at, n - at, &id), end = at + frozen;
         if (!frozen) {
             end = at + tk_sp_length(p[at], n - at);
             id = tk_trie_find(&m->trie, p + at, end - at);
@@ -206,16 +200,8 @@ int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left,
 /* ---- tokens */
 
 static int add_symbol(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, uint32_t token, size_t start, size_t end) {
-    static const uint8_t space[] = {0xE2, 0x96, 0x81};
     uint32_t id = token != NO_SYMBOL ? m->tokens[token] : TK_NO_ID;
-    if (id < m->n_ids) return tk_sp_add(w, id, start, end);
-    if (!m->byte_fallback) return tk_sp_add(w, m->unknown, start, end);
-    int status = TK_OK, is_space = m->escape && p[start] == ' ';
-    const uint8_t *bytes = is_space ? space : p + start;
-    size_t n = is_space ? sizeof space : end - start;
-    for (size_t i = 0; i < n && status == TK_OK; i++)
-        status = tk_sp_add(w, m->bytes[bytes[i]], start, i + 1 == n ? end : start);
-    return status;
+    return id < m->n_ids ? tk_sp_add(w, id, start, end) : tk_sp_add_unknown(m, w, p, start, end);
 }
 
 /* A piece that is unused, as the two that it was made of last, and so on. What waits lies in the heap's memory. */

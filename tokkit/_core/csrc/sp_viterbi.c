@@ -12,24 +12,20 @@
 
 enum { NOWHERE = UINT32_MAX };
 
-/* The tokens of an unknown character: from the back, as all here. */
-static int add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t start, size_t end) {
-    static const uint8_t symbol[] = {0xE2, 0x96, 0x81};
-    if (!m->byte_fallback) return tk_sp_add(w, m->unknown, start, end);
-    int status = TK_OK, space = m->escape && p[start] == ' ';
-    const uint8_t *bytes = space ? symbol : p + start;
-    /* All but the last byte are nothing at the start of it. */
-    for (size_t i = space ? 3 : end - start, last = i; i > 0 && status == TK_OK; i--)
-        status = tk_sp_add(w, m->bytes[bytes[i - 1]], start, i == last ? end : start);
-    return status;
-}
-
 static void turn_round(tk_sp_token *tokens, size_t n) {
     for (size_t i = 0, j = n; i + 1 < j; i++) {
         tk_sp_token swapped = tokens[--j];
         tokens[j] = tokens[i];
         tokens[i] = swapped;
     }
+}
+
+/* Those of an unknown character from the back, as all stand until they are turned round. */
+static int add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t start, size_t end) {
+    size_t first = w->n_tokens;
+    int status = tk_sp_add_unknown(m, w, p, start, end);
+    turn_round(w->tokens + first, w->n_tokens - first);
+    return status;
 }
 
 TK_INLINE void offer(tk_sp_node *there, float score, size_t start, uint32_t id) {

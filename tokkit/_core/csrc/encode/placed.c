@@ -41,6 +41,7 @@ static tk_placed *placed_of(tk_worker *w, const tk_plan *plan) {
     if (w->placed) return w->placed;
     tk_placed *made = tk_calloc(1, sizeof *made);
     if (!made) return NULL;
+    if (plan->sp) return w->placed = made;
     if (tk_cache_init(&made->cache, NULL, plan->placed_words, plan->placed_lines) != TK_OK) return free(made), NULL;
     return w->placed = made;
 }
@@ -212,6 +213,22 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
     return status;
 }
 
+/* The same by a sentencepiece model; a section begins a word. */
+static int encode_document(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n, size_t base) {
+    int status = tk_sp_section_placed(plan, w, text, n), begins = 1;
+    const tk_sp_scratch *s = w->sp;
+    if (status == TK_OK) status = reserve(w, s->n_ids);
+    if (status != TK_OK) return status;
+    for (size_t k = 0; k < s->n_ids; k++) {
+        const uint32_t id = s->ids[k];
+        begins |= plan->word_marks[id] & TK_BEGINS_WORD;
+        w->placed->n_words += begins;
+        put(w, id, base + s->from[s->spans[2 * k]], base + s->from[s->spans[2 * k + 1]], w->placed->n_words - 1);
+        begins = (plan->word_marks[id] & TK_ENDS_WORD) != 0;
+    }
+    return TK_OK;
+}
+
 static int put_added(tk_worker *w, uint32_t id, size_t start, size_t end) {
     int status = reserve(w, 1);
     if (status == TK_OK) put(w, id, start, end, w->placed->n_words++);
@@ -221,6 +238,7 @@ static int put_added(tk_worker *w, uint32_t id, size_t start, size_t end) {
 /* A section in which tokens may stand that are looked for in normalized text: it must be normalized already. */
 static int encode_kept(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8_t *text, size_t n,
                        size_t base, unsigned edges) {
+    if (plan->sp) return encode_document(plan, w, text, n, base);
     if (plan->n_before && !tk_stages_keep(plan->before, plan->n_before, text, n)) return TK_ELSEWHERE;
     if (!f || !f->normalized) return encode_section(plan, w, text, n, base, edges);
     tk_added_cursor *cursor = &w->staged->normalized;
@@ -247,7 +265,7 @@ int tk_encode_placed(const tk_plan *plan, tk_worker *w, const tk_finder *f, cons
     size_t start = 0;
     int status = TK_OK, found = 1;
     if (!placed || !s) return TK_NO_MEMORY;
-    if (n > INT32_MAX) return TK_ELSEWHERE; /* words are counted in 32 bits */
+    if (n > INT32_MAX) return plan->sp ? TK_TOO_LARGE : TK_ELSEWHERE; /* words are counted in 32 bits */
     placed->n_words = 0;
     if (f && f->given) tk_added_start(&s->given);
     while (found && status == TK_OK) {

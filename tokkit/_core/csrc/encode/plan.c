@@ -9,6 +9,7 @@
 
 int tk_worker_init(tk_worker *w, const tk_plan *plan, size_t max_words) {
     memset(w, 0, sizeof *w);
+    if (plan->sp) return tk_sp_worker_init(w, max_words);
     return tk_cache_init(&w->cache, plan->bpe, max_words, plan->cache_lines);
 }
 
@@ -28,6 +29,7 @@ void tk_worker_free(tk_worker *w) {
     tk_dfa_memo_free(&w->memo);
     free_staged(w->staged);
     tk_placed_free(w->placed);
+    tk_sp_worker_free(w);
     free(w->ids);
     free(w->text);
     memset(w, 0, sizeof *w);
@@ -48,6 +50,7 @@ void tk_worker_shrink(tk_worker *w, size_t most) {
     if (w->text_capacity > most) free(w->text), w->text = NULL, w->text_capacity = 0;
     if (w->ids_capacity > most / sizeof *w->ids) free(w->ids), w->ids = NULL, w->ids_capacity = 0;
     tk_placed_shrink(w->placed, most);
+    if (w->sp) tk_sp_scratch_shrink(w->sp, most);
     if (!s) return;
     shrink_aligned(&s->unit, most);
     shrink_aligned(&s->unit_spare, most);
@@ -219,6 +222,7 @@ static unsigned edges_of(const tk_worker *w, size_t start, size_t end, size_t n)
 static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop,
                           unsigned edges) {
     size_t pieces = 0;
+    if (plan->sp) return tk_sp_section(plan, w, text, n, at, stop, edges);
     return encode_up_to(TK_STAGE_ALL, plan, w, text, n, at, stop, edges, &pieces);
 }
 

@@ -10,6 +10,7 @@
 #include "dfa.h"
 #include "encode/stages.h"
 #include "model.h"
+#include "sp_engine.h"
 #include "split/cut_rule.h"
 #include "word_cache.h"
 
@@ -32,6 +33,7 @@ typedef struct {
     size_t text_capacity;
     tk_staged *staged; /* what components need; made with the first unit that runs through them */
     tk_placed *placed; /* what spans and words need; made with the first text that wants them */
+    tk_sp_scratch *sp; /* what a sentencepiece model needs, its cache too: that of the plan is empty then */
 } tk_worker;
 
 /* What differs at the ends of a section, the text between two added tokens. */
@@ -55,6 +57,7 @@ struct tk_plan {
     size_t n_stages;
     const tk_stage *before;  /* what runs on a section before it is cut */
     size_t n_before;
+    const tk_sp *sp;         /* a sentencepiece model, which cuts, normalizes and remembers text itself */
     size_t cache_lines;      /* log2 of how many a new cache has, where no vocabulary says so */
     /* spans and words: where units end that are whole words; whether a section is one word; and of bytes, how many
        each id has; and what the cache of those may hold, and begins with */
@@ -62,7 +65,11 @@ struct tk_plan {
     int one_word;
     const uint32_t *lengths;
     size_t placed_words, placed_lines;
+    const uint8_t *word_marks; /* of sentencepiece: of each id, TK_BEGINS_WORD and the like */
 };
+
+/* A token begins a word; one begins behind it; both. */
+enum { TK_BEGINS_WORD = 1, TK_ENDS_WORD = 2 };
 
 /* Which added tokens are looked for in the text as it is given, and in what `before` makes of it. Each may be NULL. */
 typedef struct {
@@ -110,6 +117,14 @@ int tk_miss_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
                   unsigned edge);
 int tk_miss_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
                    unsigned edge);
+
+/* A section of text by a sentencepiece model: as tk_encode does, from the section's first byte on; or its ids and spans,
+   which w->sp has then. */
+int tk_sp_worker_init(tk_worker *w, size_t cache_units);
+void tk_sp_worker_free(tk_worker *w);
+int tk_sp_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop,
+                  unsigned edges);
+int tk_sp_section_placed(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n);
 
 /* Run a unit through the components and the model, whose worker has its tokens then. */
 int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge);
