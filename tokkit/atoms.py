@@ -78,6 +78,14 @@ def images(of: Mapping[int, Iterable[int] | None]) -> Matrix:
     return made
 
 
+def for_all(images: Matrix, allowed: Matrix) -> Matrix:
+    """Return, for each row of `images`, what the rows of `allowed` that it marks, one at least, have in common."""
+    atoms, marked = np.nonzero(images)
+    rows = np.packbits(allowed, axis=1)[marked]
+    common = np.bitwise_and.reduceat(rows, np.searchsorted(atoms, np.arange(len(images))), axis=0)
+    return np.unpackbits(common, axis=1, count=allowed.shape[1]).view(np.bool_)
+
+
 def by_character(function: Callable[[str], str], others: Mapping[int, Iterable[int] | None], edges: int = 0) -> CutRule:
     """Return the rule of a normalizer that changes ASCII by `function`, and looks at no other character for it.
 

@@ -41,7 +41,7 @@ cdef enum:
     TABLE_BYTES = 1 << 16  # texts that a table of characters is made for
 
 cdef size_t OUTSIDE = <size_t> -1
-cdef object new_array = np.empty, SPANS = np.dtype(np.int64)
+cdef object new_array = np.empty, SPANS = np.dtype(np.int64), IDS = np.dtype(np.uint32)
 
 
 def of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
@@ -160,14 +160,57 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
     That is where a span begins at 0 or, with `at_start`, is the first.
     """
     cdef size_t i
-    cdef int64_t off
     for i in range(<size_t> spans.shape[0]):
-        off = leading[i]
-        if spares and off == 1 and (spans[i, 0] == 0 or (at_start and i == 0)):
-            off = 0
-        spans[i, 0] = min(spans[i, 0] + off, spans[i, 1])
-        if spans[i, 1] >= trailing[i]:
-            spans[i, 1] = max(spans[i, 1] - trailing[i], spans[i, 0])
+        trim_one(&spans[i, 0], leading[i], trailing[i], spares, at_start and i == 0)
+
+
+cdef inline void trim_one(
+    int64_t *span, int64_t leading, int64_t trailing, bint spares, bint first
+) noexcept nogil:
+    if spares and leading == 1 and (span[0] == 0 or first):
+        leading = 0
+    span[0] = min(span[0] + leading, span[1])
+    if span[1] >= trailing:
+        span[1] = max(span[1] - trailing, span[0])
+
+
+def trim_by_id(spans, ids, bytes codes not None, tuple trims not None):
+    """Return spans trimmed by each (spares, at_start) in turn, as `trim` does; None where that takes a closer look.
+
+    `codes` has a byte for each id: leading units, and 16 times trailing ones; 255 wants the closer look.
+    """
+    cdef Py_buffer given, of_ids, made
+    cdef size_t i, n = len(ids), n_codes = len(codes), number
+    cdef const uint8_t *table = <const uint8_t *> <const char *> codes
+    cdef int64_t *out
+    cdef uint32_t id_
+    cdef int rules[4]
+    cdef int n_rules = len(trims)
+    cdef bint closer = n_rules > 4
+    if spans.dtype != SPANS or spans.shape != (n, 2) or ids.dtype != IDS:
+        raise ValueError(f"{n} ids, uint32, have spans, int64, of shape ({n}, 2); these are {spans.shape}")
+    for number, (spares, at_start) in enumerate(trims[:4]):
+        rules[number] = spares | at_start << 1
+    result = new_array(spans.shape, SPANS)
+    PyObject_GetBuffer(spans, &given, PyBUF_SIMPLE)
+    PyObject_GetBuffer(ids, &of_ids, PyBUF_SIMPLE)
+    PyObject_GetBuffer(result, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    out = <int64_t *> made.buf
+    memcpy(out, given.buf, given.len)
+    for i in range(n):
+        id_ = (<const uint32_t *> of_ids.buf)[i]
+        if id_ >= n_codes or table[id_] == 255:
+            closer = True
+            break
+        if table[id_]:
+            for number in range(<size_t> n_rules):
+                trim_one(
+                    out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, rules[number] >> 1 and i == 0
+                )
+    PyBuffer_Release(&made)
+    PyBuffer_Release(&of_ids)
+    PyBuffer_Release(&given)
+    return None if closer else result
 
 
 cdef inline PyObject *as_int(int64_t value, Py_ssize_t shared) noexcept:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, Tables, nowhere
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, Tables, for_all, nowhere
 
 MOST_SETS = 8
 """Kinds of characters that a rule may tell apart on the left: the bits of a byte."""
@@ -54,16 +54,7 @@ def _before(rule: CutRule, allowed: Matrix) -> Matrix:
     """Return the pairs before a stage that become pairs which are allowed behind it, whichever they become."""
     if rule.last is None or rule.first is None:
         return allowed
-    made = allowed.copy()
-    for atom in np.flatnonzero((rule.last != _SELF).any(axis=1)).tolist():
-        made[atom] = allowed[rule.last[atom]].all(axis=0)
-    behind = made.copy()
-    for atom in np.flatnonzero((rule.first != _SELF).any(axis=1)).tolist():
-        made[:, atom] = behind[:, rule.first[atom]].all(axis=1)
-    return made
-
-
-_SELF = np.eye(N_ATOMS, dtype=np.bool_)
+    return for_all(rule.first, for_all(rule.last, allowed).T).T
 
 
 def _tables(allowed: Matrix) -> Tables | None:
@@ -86,8 +77,8 @@ def _tables(allowed: Matrix) -> Tables | None:
 
 def _kinds(allowed: Matrix) -> Matrix:
     """Return the different rows that allow anything."""
-    rows = np.unique(allowed, axis=0)
-    return np.asarray(rows[rows.any(axis=1)])
+    kinds = {row.tobytes(): row for row in allowed}
+    return np.array([kinds[key] for key in sorted(kinds) if any(key)], dtype=np.bool_).reshape(-1, N_ATOMS)
 
 
 def _coarser(allowed: Matrix) -> Matrix:

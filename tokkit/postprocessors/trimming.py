@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.spans import trim
+from tokkit._core.spans import trim, trim_by_id
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
@@ -27,7 +28,7 @@ class Trim:
     at_start: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Spaces:
     """How many spaces each token of a vocabulary begins and ends with, by id: made once, used for every text."""
 
@@ -35,6 +36,15 @@ class Spaces:
     trailing: Integers
     varying: NDArray[np.bool_] | None = None
     """Of which ids the spaces are those of the text that a token stands for, wherever it does."""
+
+    @functools.cached_property
+    def codes(self) -> bytes:
+        """What `trim_by_id` goes by: those of a token in a byte, 255 where that does not hold them."""
+        code = np.minimum(self.leading, 15) | np.minimum(self.trailing, 15) << 4
+        code[(self.leading > 14) | (self.trailing > 14)] = 255
+        if self.varying is not None:
+            code[self.varying] = 255
+        return code.astype(np.uint8).tobytes()
 
     def with_varying(self, ids: Collection[int]) -> Spaces:
         """Return the same with tokens of these ids looked at where they stand."""
@@ -107,6 +117,10 @@ def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) ->
         spaces = Spaces.of(Vocab.from_list(encoding.token_bytes))
         leading, trailing = spaces.leading, spaces.trailing
     else:
+        rules = tuple((each.add_prefix_space, each.at_start) for each in trims)
+        made = trim_by_id(encoding.column("offsets"), encoding.column("ids"), spaces.codes, rules)
+        if made is not None:
+            return made
         leading, trailing = spaces.around(encoding)
     offsets: Integers = encoding.column("offsets").copy(order="C")
     for each in trims:

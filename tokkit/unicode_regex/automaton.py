@@ -11,11 +11,13 @@ character decides: `[ab]++` goes on while there are a's and b's, and ends only w
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.unicode_regex import syntax
 from tokkit.unicode_regex.code_points import LIMIT, CodePoints
 from tokkit.unicode_regex.tree import Alt, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, nullable
 
@@ -58,10 +60,8 @@ def classes_of(sets: set[CodePoints]) -> Classes:
     runs = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
     if len(numbers) > MOST_CLASSES:
         raise NotRegular(f"it tells {len(numbers)} kinds of characters apart; {MOST_CLASSES} are the limit")
-    masks = dict.fromkeys(ordered, 0)
-    for run, number in enumerate(runs):
-        for k, points in enumerate(ordered):
-            masks[points] |= int(member[k, run]) << number
+    bits = np.packbits(member[:, np.unique(runs, return_index=True)[1]], axis=1, bitorder="little")
+    masks = {points: int.from_bytes(row.tobytes(), "little") for points, row in zip(ordered, bits, strict=True)}
     return Classes(bounds, np.array(runs, dtype=np.uint8), len(numbers), masks)
 
 
@@ -72,6 +72,15 @@ def sets_of(node: Node) -> set[CodePoints]:
     if isinstance(node, (Repeat, Atomic)):
         return sets_of(node.node)
     return set().union(*map(sets_of, node.options if isinstance(node, Alt) else node.parts))
+
+
+@functools.lru_cache(maxsize=64)
+def of_pattern(pattern: str) -> Automaton:
+    """Return the automaton of a pattern; NotRegular, with the reason, for one that only the `regex` package runs."""
+    try:
+        return build(syntax.parse(pattern))
+    except RecursionError:
+        raise NotRegular("its parts are nested too deep") from None
 
 
 def build(tree: Node) -> Automaton:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 
 from tokkit._core.pattern import SplitPattern
-from tokkit.unicode_regex import automaton, syntax, tables
-from tokkit.unicode_regex.tree import NotRegular
+from tokkit.unicode_regex import automaton, tables
 
 
 @functools.lru_cache(maxsize=64)
@@ -18,8 +17,4 @@ def compile_pattern(pattern: str, *, keep_unmatched: bool) -> SplitPattern:
     >>> [int(end) for end in compile_pattern(r"\w+|\s", keep_unmatched=True).scan("Hi, you")[0]]
     [2, 3, 4, 7]
     """
-    try:
-        tree = syntax.parse(pattern)
-        return tables.tables(automaton.build(tree), keep_unmatched=keep_unmatched)
-    except RecursionError:
-        raise NotRegular("its parts are nested too deep") from None
+    return tables.tables(automaton.of_pattern(pattern), keep_unmatched=keep_unmatched)

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.pattern import SplitPattern
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule, Matrix, never, nowhere
-from tokkit.unicode_regex import automaton as automata
-from tokkit.unicode_regex import syntax
-from tokkit.unicode_regex.automaton import Automaton
+from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule, Matrix, for_all, never, nowhere
+from tokkit.unicode_regex.automaton import Automaton, of_pattern
 from tokkit.unicode_regex.tables import sure_states
 from tokkit.unicode_regex.tree import NotRegular
 
@@ -40,19 +38,13 @@ def pattern_cuts(pattern: str) -> PatternCuts | None:
     (True, False)
     """
     try:
-        automaton = automata.build(syntax.parse(pattern))
-    except (NotRegular, RecursionError):
+        automaton = of_pattern(pattern)
+    except NotRegular:
         return None
     classes = _classes_of_atoms(automaton)
-    safe = _safe(automaton)
-    made = nowhere()
-    for left, of_left in enumerate(classes):
-        rows: NDArray[np.bool_] = np.asarray(safe[of_left].all(axis=0))
-        made[left] = [bool(rows[of_right].all()) for of_right in classes]
+    safe = for_all(classes, for_all(classes, _safe(automaton)).T).T
     may_class, must_class = _matched(automaton)
-    may = np.array([may_class[numbers].any() for numbers in classes])
-    must = np.array([must_class[numbers].all() for numbers in classes])
-    return PatternCuts(made, may, must)
+    return PatternCuts(safe, (classes & may_class).any(axis=1), ~(classes & ~must_class).any(axis=1))
 
 
 def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
@@ -99,14 +91,16 @@ def _matched(automaton: Automaton) -> tuple[NDArray[np.bool_], NDArray[np.bool_]
     return may, np.full(n, covers, dtype=np.bool_)
 
 
-def _classes_of_atoms(automaton: Automaton) -> list[NDArray[np.int64]]:
-    """Return the numbers of the classes that each atom's characters have."""
-    bounds, numbers = automaton.classes.bounds, automaton.classes.numbers.astype(np.int64)
+def _classes_of_atoms(automaton: Automaton) -> NDArray[np.bool_]:
+    """Return whether an atom has a character of a class: (atoms, classes)."""
+    bounds, numbers = automaton.classes.bounds, automaton.classes.numbers
+    made = np.zeros((N_ATOMS, automaton.classes.n), dtype=np.bool_)
 
-    def of(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    def mark(atom: int, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         first = np.searchsorted(bounds, starts, side="right") - 1
         last = np.searchsorted(bounds, ends - 1, side="right")
-        return np.unique(np.concatenate([numbers[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]))
+        for a, b in zip(first.tolist(), last.tolist(), strict=True):
+            made[atom, numbers[a:b]] = True
 
     ranges = {kind: np.array(found, dtype=np.int64) for kind, found in ATOM_RANGES.items()}
     taken = np.concatenate(list(ranges.values()))
@@ -114,10 +108,12 @@ def _classes_of_atoms(automaton: Automaton) -> list[NDArray[np.int64]]:
     starts = np.concatenate([[128], taken[:, 1] + 1])
     ends = np.concatenate([taken[:, 0], [0x110000]])
     kept = starts < ends
-    made = [of(np.array([code]), np.array([code + 1])) for code in range(128)]
-    others = {OTHER: of(starts[kept], ends[kept])}
-    others |= {kind: of(found[:, 0], found[:, 1] + 1) for kind, found in ranges.items()}
-    return made + [others[kind] for kind in range(OTHER, N_ATOMS)]
+    ascii_ = np.arange(128)
+    made[ascii_, numbers[np.searchsorted(bounds, ascii_, side="right") - 1]] = True
+    mark(OTHER, starts[kept], ends[kept])
+    for kind, found in ranges.items():
+        mark(kind, found[:, 0], found[:, 1] + 1)
+    return made
 
 
 ATOM_RANGES: dict[int, list[tuple[int, int]]] = {

@@ -68,7 +68,9 @@ def code_blocks(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]
     """Return (index, blocks): the classes of 64 code points lie in row index[code point // 64] of blocks."""
     lengths = np.diff(np.append(classes.bounds, LIMIT))
     flat = np.repeat(classes.numbers, lengths).reshape(-1, 64)
-    seen: dict[bytes, int] = {}
-    index = [seen.setdefault(block.tobytes(), len(seen)) for block in flat]
-    blocks = np.frombuffer(b"".join(seen), dtype=np.uint8).reshape(-1, 64)
-    return np.array(index, dtype=np.uint16), blocks
+    # Nearly all blocks are of one class, and have its number; only the others are looked at one by one.
+    mixed = np.flatnonzero((flat != flat[:, :1]).any(axis=1))
+    index = flat[:, 0].astype(np.uint16)
+    seen = {bytes([number]) * 64: number for number in range(classes.n)}
+    index[mixed] = [seen.setdefault(flat[place].tobytes(), len(seen)) for place in mixed.tolist()]
+    return index, np.frombuffer(b"".join(seen), dtype=np.uint8).reshape(-1, 64)

@@ -118,7 +118,7 @@ int tk_miss_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
 int tk_miss_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
                    unsigned edge);
 
-/* A section of text by a sentencepiece model: as tk_encode does, from the section's first byte on; or its ids and spans,
+/* A section of text by a sentencepiece model: as tk_encode does, from its first byte on; or its ids and spans,
    which w->sp has then. */
 int tk_sp_worker_init(tk_worker *w, size_t cache_units);
 void tk_sp_worker_free(tk_worker *w);
