@@ -6,24 +6,25 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from tokkit.alignment import character_spans
 from tokkit.definition import BPE, Definition
-from tokkit.encoding import Encoding
+from tokkit.encoding import Encoding, known
 from tokkit.errors import OptionError
 from tokkit.formats.byte_symbols import to_symbols
 from tokkit.length_rules import Padding, Truncation
 from tokkit.postprocessors.batch import Batch, batch
-from tokkit.postprocessors.layout import Postprocessor
-from tokkit.postprocessors.lengths import pad
+from tokkit.postprocessors.layout import Frame, Postprocessor
+from tokkit.postprocessors.lengths import pad, room_for_text
 from tokkit.postprocessors.plain import Plain
 from tokkit.postprocessors.trimming import Spaces
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engines.engine import Engine
+    from tokkit.engines.engine import Aligned, Engine
     from tokkit.engines.special_tokens import Special
 
 Own = Literal["own"]
@@ -40,7 +41,8 @@ class Assembler:
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
 
     @functools.cached_property
-    def _spaces(self) -> Spaces:
+    def spaces(self) -> Spaces:
+        """What trimming goes by: the spaces that each token of the vocabulary begins and ends with."""
         vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
@@ -77,13 +79,23 @@ class Assembler:
         return self._encoding(cast("Text", text), special, None)
 
     def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
-        utf8, ids, spans, words = self._engine.aligned(text, special)
-        if not isinstance(text, str):
-            text = utf8
+        found = self._engine.aligned(text, special)
+        return self.of_text(text if isinstance(text, str) else found[0], special, found, number)
+
+    def of_text(self, text: str | bytes, special: Special, found: Aligned, number: int | None = None) -> Encoding:
+        """Return the encoding of what an engine found in a text, which may be word `number` of a pretokenized one."""
+        utf8, ids, spans, words = found
         surfaces = functools.partial(self._engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
         return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell)
+
+    def processed(
+        self, first: Encoding, second: Encoding | None, add_special: bool, truncation: Truncation | None
+    ) -> Encoding:
+        """Return the encoding of a text or a pair with its special tokens, cut to fit."""
+        spaces = self.spaces if self._trims else None
+        return self.postprocessor.process(first, second, add_special=add_special, truncation=truncation, spaces=spaces)
 
     @functools.cached_property
     def _spell(self) -> Callable[[list[bytes], list[int]], list[str]] | None:
@@ -120,12 +132,31 @@ class Assembler:
         padding: Padding | None = None,
     ) -> Encoding:
         """Return the encoding of a text, or of a pair."""
+        if pair is None and not pretokenized:
+            made = self._framed(cast("Text", text), special, add_special, truncation)
+            if made is not None:
+                return made if padding is None else pad([made], padding)[0]
         first = self.one(text, special, pretokenized=pretokenized)
         second = None if pair is None else self.one(pair, special, pretokenized=pretokenized)
-        made = self.postprocessor.process(
-            first, second, add_special=add_special, truncation=truncation, spaces=self._spaces if self._trims else None
-        )
+        made = self.processed(first, second, add_special, truncation)
         return made if padding is None else pad([made], padding)[0]
+
+    def _framed(
+        self, text: Text, special: Special, add_special: bool, truncation: Truncation | None
+    ) -> Encoding | None:
+        """Return the encoding of a text whose special tokens the core puts around it; None where it cannot."""
+        frame = self.postprocessor.layout(add_special=add_special).frame
+        found = None if frame is None else self._engine.framed(text, special, frame.before, frame.after)
+        if frame is None or found is None:
+            return None
+        utf8, ids, spans, words = found
+        n = len(ids) - frame.n_before - frame.n_after
+        columns = _Columns(
+            self, frame, found, text if isinstance(text, str) else utf8, special, add_special, truncation
+        )
+        if truncation is not None and n > room_for_text(truncation, self.postprocessor.n_added() if add_special else 0):
+            return columns.general
+        return known(columns, frame.ranges_of(n), {"ids": ids, "byte_offsets": spans, "word_ids": words})
 
     def encodings(
         self,
@@ -168,6 +199,46 @@ class Assembler:
         check_sequences(texts, pairs)
         flat = [self._engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
         return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
+
+
+class _Columns:
+    """Makes the columns of an encoding that has its special tokens already: few are asked for, and then by name."""
+
+    def __init__(
+        self,
+        assembler: Assembler,
+        frame: Frame,
+        found: Aligned,
+        text: str | bytes,
+        special: Special,
+        add_special: bool,
+        truncation: Truncation | None,
+    ) -> None:
+        self._assembler, self._frame, self._found, self._text = assembler, frame, found, text
+        self._options = special, add_special, truncation
+
+    def __call__(self, name: str) -> Any:
+        """Return a column: offsets at once, others as the postprocessor makes them."""
+        if name == "offsets":
+            utf8, ids, spans, _ = self._found
+            frame, offsets = self._frame, character_spans(self._text, spans, utf8)
+            if not frame.trims:
+                return offsets
+            spaces = self._assembler.spaces
+            trimmed = spaces.trimmed(offsets, ids, frame.trims, frame.n_before, frame.n_after)
+            if trimmed is not None:
+                return trimmed
+        return self.general.column(name)
+
+    @functools.cached_property
+    def general(self) -> Encoding:
+        """The encoding as it comes of the text's own tokens, cut where it is too long."""
+        utf8, ids, spans, words = self._found
+        special, add_special, truncation = self._options
+        part = slice(self._frame.n_before, len(ids) - self._frame.n_after)
+        assembler = self._assembler
+        of_text = assembler.of_text(self._text, special, (utf8, ids[part], spans[part], cast("Any", words)[part]))
+        return assembler.processed(of_text, None, add_special, truncation)
 
 
 def check_sequences(texts: object, pairs: object) -> None:

@@ -287,6 +287,15 @@ def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding
     return encoding
 
 
+def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
+    """Return an encoding of which these columns, among them the ids, are known; `make` computes the others."""
+    encoding = derived(len(columns["ids"]), make, ranges, ())
+    for column in columns.values():
+        read_only(column)
+    encoding._columns = columns
+    return encoding
+
+
 def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: tuple[Encoding, ...]) -> Encoding:
     """Return an encoding whose columns are all known: what pickle calls."""
     return derived(n, columns.__getitem__, ranges, overflow)

@@ -36,6 +36,7 @@ cdef extern from "model.h" nogil:
 
 cdef extern from "encode/stages.h" nogil:
     ctypedef struct tk_stage:
+        int kind
         int numbers[4]
         size_t count
         int skips_inside
@@ -44,7 +45,6 @@ cdef extern from "encode/stages.h" nogil:
         size_t n_pattern, n_content
         const tk_charsmap *map
         tk_split split
-    int tk_stage_set(tk_stage *stage, int kind)
     int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a)
 
 cdef extern from "sp_engine.h" nogil:

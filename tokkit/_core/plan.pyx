@@ -1,15 +1,15 @@
 # A plan in, an encoder out: text → ids for every tokenizer, one crossing of the C boundary for a text or a batch.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from tokkit._core.added cimport AddedMatcher
 from tokkit._core.id_blocks cimport BlockPool
-from tokkit._core.models cimport filled
 from tokkit._core.special cimport SpecialMatcher
 from tokkit._core.split_points cimport TK_ATOMS, tk_cut_rule, tk_cut_rule_finish, tk_document
 from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
@@ -245,15 +245,17 @@ cdef class Encoder:
         finally:
             self.give_back(worker)
 
-    def aligned(self, bytes text not None, Finder finder=None):
+    def aligned(self, bytes text not None, Finder finder=None, bytes before=b"", bytes after=b""):
         """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in its bytes, int32 (n,).
 
+        Around them stand ids that are given along, packed as uint32: with empty spans at 0, and no word, which is -1.
         None for a text that this plan has to leave to the components.
         """
         cdef Worker worker = self.take_worker()
         cdef tk_worker *w = &worker.state
         cdef const tk_finder *added = finder_of(finder)
         cdef TextView view
+        cdef size_t a, b, n
         cdef int status
         text = view_text(text, &view)
         w.n_ids = 0
@@ -266,10 +268,13 @@ cdef class Encoder:
             if status == TK_ELSEWHERE:
                 return None
             check(status)
+            n, a, b = w.n_ids, len(before) // sizeof(uint32_t), len(after) // sizeof(uint32_t)
             return (
-                filled(new_array(w.n_ids, IDS), w.ids, w.n_ids * sizeof(uint32_t)),
-                filled(new_array((w.n_ids, 2), SPANS), tk_placed_spans(w), w.n_ids * 2 * sizeof(int64_t)),
-                filled(new_array(w.n_ids, WORDS), tk_placed_words(w), w.n_ids * sizeof(int32_t)),
+                framed(new_array(a + n + b, IDS), sizeof(uint32_t), <char *> before, a, w.ids, n, <char *> after, b, 0),
+                framed(
+                    new_array((a + n + b, 2), SPANS), 2 * sizeof(int64_t), NULL, a, tk_placed_spans(w), n, NULL, b, 0
+                ),
+                framed(new_array(a + n + b, WORDS), sizeof(int32_t), NULL, a, tk_placed_words(w), n, NULL, b, 0xFF),
             )
         finally:
             self.give_back(worker)
@@ -310,6 +315,28 @@ cdef class Encoder:
             totals["misses"] += worker.state.cache.misses
             totals["bytes"] += tk_cache_memory(&worker.state.cache)
         return totals | {"max_words": self.max_words}
+
+
+cdef object framed(
+    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b, int fill
+):
+    # Fill an array with a, n and b items of `width` bytes; with bytes that are `fill` where there are none. By the buffer
+    # protocol itself: a typed memoryview takes as long as a short text.
+    cdef Py_buffer view
+    cdef char *out
+    if a + n + b == 0:
+        return array
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    out = <char *> view.buf
+    if before is NULL:
+        memset(out, fill, a * width)
+        memset(out + (a + n) * width, fill, b * width)
+    else:
+        memcpy(out, before, a * width)
+        memcpy(out + (a + n) * width, after, b * width)
+    memcpy(out + a * width, items, n * width)
+    PyBuffer_Release(&view)
+    return array
 
 
 cdef inline PyObject *new_int(uint32_t value) except NULL:

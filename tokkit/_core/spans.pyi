@@ -13,7 +13,12 @@ def trim(
     at_start: bool,
 ) -> None: ...
 def trim_by_id(
-    spans: NDArray[np.int64], ids: NDArray[np.uint32], codes: bytes, trims: tuple[tuple[bool, bool], ...]
+    spans: NDArray[np.int64],
+    ids: NDArray[np.uint32],
+    codes: bytes,
+    trims: tuple[tuple[bool, bool], ...],
+    before: int = 0,
+    after: int = 0,
 ) -> NDArray[np.int64] | None: ...
 def pairs(spans: NDArray[np.int64]) -> list[tuple[int, int]]: ...
 def numbers(column: NDArray[np.int32]) -> list[int | None]: ...

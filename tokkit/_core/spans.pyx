@@ -174,10 +174,11 @@ cdef inline void trim_one(
         span[1] = max(span[1] - trailing, span[0])
 
 
-def trim_by_id(spans, ids, bytes codes not None, tuple trims not None):
+def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t before=0, size_t after=0):
     """Return spans trimmed by each (spares, at_start) in turn, as `trim` does; None where that takes a closer look.
 
-    `codes` has a byte for each id: leading units, and 16 times trailing ones; 255 wants the closer look.
+    `codes` has a byte for each id: leading units, and 16 times trailing ones; 255 wants the closer look. The first
+    `before` and the last `after` spans stay as they are.
     """
     cdef Py_buffer given, of_ids, made
     cdef size_t i, n = len(ids), n_codes = len(codes), number
@@ -197,7 +198,7 @@ def trim_by_id(spans, ids, bytes codes not None, tuple trims not None):
     PyObject_GetBuffer(result, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
     out = <int64_t *> made.buf
     memcpy(out, given.buf, given.len)
-    for i in range(n):
+    for i in range(before, max(before, n - min(n, after))):
         id_ = (<const uint32_t *> of_ids.buf)[i]
         if id_ >= n_codes or table[id_] == 255:
             closer = True
@@ -205,7 +206,7 @@ def trim_by_id(spans, ids, bytes codes not None, tuple trims not None):
         if table[id_]:
             for number in range(<size_t> n_rules):
                 trim_one(
-                    out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, rules[number] >> 1 and i == 0
+                    out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, rules[number] >> 1 and i == before
                 )
     PyBuffer_Release(&made)
     PyBuffer_Release(&of_ids)

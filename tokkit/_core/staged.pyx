@@ -6,7 +6,7 @@ from tokkit._core.aligned cimport AlignedText, check_stage
 from tokkit._core.charsmap cimport Charsmap
 from tokkit._core.models cimport PieceEncoder
 from tokkit._core.pattern cimport split_of
-from tokkit._core.plan cimport rule_of, tk_miss_staged, tk_stage, tk_stage_set, tk_stages_run
+from tokkit._core.plan cimport rule_of, tk_miss_staged, tk_stage, tk_stages_run
 from tokkit._core.split_points cimport tk_cut_units_by
 from tokkit._core.text cimport chosen_isa, isa_number, tk_isa_use
 
@@ -83,8 +83,9 @@ cdef class Stages:
         if kind.endswith("_first"):
             kind = kind.removesuffix("_first")
             stage.skips_inside = True
-        if kind not in KINDS or not tk_stage_set(stage, KINDS.index(kind)):
+        if kind not in KINDS:
             raise ValueError(f"no component is called {kind!r}")
+        stage.kind = KINDS.index(kind)
         if kind == "form":
             stage.numbers[0] = FORMS[first]
         elif kind in ("bert", "strip"):

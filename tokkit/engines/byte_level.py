@@ -151,13 +151,14 @@ class ByteLevelEngine(Engine):
         """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's piece) for a text."""
         if not self._pure:
             return super().aligned(text, special)
-        if self._in_core and not self._drops:
-            encoder, finder = self._way(special, text)
-            utf8 = to_utf8(text)
-            if encoder is not None and (found := encoder.aligned(utf8, finder)) is not None:
-                return utf8, *found
+        if (found := self.framed(text, special, b"", b"")) is not None:
+            return found
         utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
+
+    def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
+        """Return what `aligned` does with ids around it, where each token has bytes of its own in the text."""
+        return None if self._pure and self._drops else super().framed(text, special, before, after)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
         """Return None where each token stands for what it covers."""

@@ -215,13 +215,20 @@ class Engine:
 
     def aligned(self, text: Text, special: Special) -> Aligned:
         """Return (utf8, ids, byte spans (n, 2), words) for a text."""
+        return self.framed(text, special, b"", b"") or self._interpreter.aligned(text, special)
+
+    def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
+        """Return what `aligned` does with ids around it, packed uint32; None for a text that the core leaves alone.
+
+        Each token but those found as added ones stands for what it covers.
+        """
         encoder, finder = self._text if special == "text" else self._way(special, text)
         if encoder is not None:
             utf8 = to_utf8(text)
             with contextlib.suppress(LookupError):  # a character without a token: the interpreter says which
-                if (found := encoder.aligned(utf8, finder)) is not None:
+                if (found := encoder.aligned(utf8, finder, before, after)) is not None:
                     return utf8, *found
-        return self._interpreter.aligned(text, special)
+        return None
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
         """Return what each token of `aligned` stands for; None where each is what it covers."""

@@ -130,16 +130,14 @@ class CharBPE:
 
 def _atoms(vocab: Vocab, ids: NDArray[np.uint32], *, last: bool) -> NDArray[np.int64]:
     """Return the atom of the first or last character of each token: ASCII, U+2581, or another."""
-    blob = np.frombuffer(vocab.blob + bytes(3), dtype=np.uint8)
-    width = len("\u2581".encode())
-    ends = vocab.offsets[1:][ids]
-    starts = vocab.offsets[:-1][ids]
-    at = ends - 1 if last else starts
-    found = np.where((byte := blob[at].astype(np.int64)) < 0x80, byte, OTHER)
-    at = np.maximum(ends - width, starts) if last else starts
-    blank = np.array([blob[at + k] for k in range(width)]) == np.frombuffer("\u2581".encode(), dtype=np.uint8)[:, None]
-    found[blank.all(axis=0) & (ends - starts >= width)] = BLANK
-    return found
+    blank = "\u2581".encode()
+    padded = np.frombuffer(bytes(len(blank)) + vocab.blob + bytes(len(blank)), dtype=np.uint8)
+    n = len(vocab.blob) + len(blank)
+    is_blank = (padded[:n] == blank[0]) & (padded[1 : n + 1] == blank[1]) & (padded[2 : n + 2] == blank[2])
+    starts, ends = vocab.offsets[:-1], vocab.offsets[1:]
+    found = np.minimum(padded[ends - 1 + len(blank) if last else starts + len(blank)], OTHER).astype(np.int64)
+    found[is_blank[ends if last else starts + len(blank)] & (ends - starts >= len(blank))] = BLANK
+    return np.asarray(found[ids])
 
 
 def merge_ids(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,10 +104,29 @@ class Group:
         return replace(self, parts=tuple(parts))
 
 
+class Frame(NamedTuple):
+    """What stands around a text that stands once: packed ids (uint32), how many each side has, and how it is trimmed.
+
+    `ranges` are those of the layout, with how many tokens stand before each end, and whether the text does.
+    """
+
+    before: bytes
+    after: bytes
+    n_before: int
+    n_after: int
+    trims: tuple[Trim, ...]
+    ranges: Mapping[int, tuple[tuple[int, bool], tuple[int, bool]]]
+
+    def ranges_of(self, n: int) -> dict[int, tuple[int, int]]:
+        """Return the ranges in tokens, where the text has n."""
+        ends = self.ranges.items()
+        return {number: (a + n * behind_a, b + n * behind_b) for number, ((a, behind_a), (b, behind_b)) in ends}
+
+
 class Layout:
     """Groups in turn: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
 
-    __slots__ = ("_added", "_is_text", "groups", "parts", "ranges")
+    __slots__ = ("_added", "_is_text", "frame", "groups", "parts", "ranges")
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = tuple(groups)
@@ -120,8 +139,23 @@ class Layout:
         # One text as it is: nothing has to be put together.
         self._is_text = len(self.parts) == 1 and isinstance(self.parts[0], Text) and not self.parts[0].trims
         self._is_text = self._is_text and not self.parts[0].type_id
+        self.frame = self._frame()
         # Of a text nothing is known yet; an encoding of nothing is not looked at.
         self._added = [part.encoding() if isinstance(part, Added) else joined(()) for part in self.parts]
+
+    def _frame(self) -> Frame | None:
+        texts = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Text)]
+        if len(texts) != 1:
+            return None
+        place, text = texts[0]
+        ids = [part.ids if isinstance(part, Added) else () for part in self.parts]
+        before, after = (np.array(sum(some, ()), dtype=np.uint32) for some in (ids[:place], ids[place:]))
+
+        def end(part: int) -> tuple[int, bool]:
+            return sum(map(len, ids[:part])), part > place
+
+        ranges = {number: (end(a), end(b)) for number, (a, b) in self.ranges.items()}
+        return Frame(before.tobytes(), after.tobytes(), len(before), len(after), text.trims, ranges)
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
         """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Trim:
+class Trim(NamedTuple):
     """One trimming: whether the tokenizer puts a space before a text, and whether the text begins its group."""
 
     add_prefix_space: bool
@@ -40,11 +40,17 @@ class Spaces:
     @functools.cached_property
     def codes(self) -> bytes:
         """What `trim_by_id` goes by: those of a token in a byte, 255 where that does not hold them."""
-        code = np.minimum(self.leading, 15) | np.minimum(self.trailing, 15) << 4
+        code: Integers = np.minimum(self.leading, 15) | np.minimum(self.trailing, 15) << 4
         code[(self.leading > 14) | (self.trailing > 14)] = 255
         if self.varying is not None:
             code[self.varying] = 255
         return code.astype(np.uint8).tobytes()
+
+    def trimmed(
+        self, offsets: Integers, ids: NDArray[np.uint32], trims: Sequence[Trim], before: int = 0, after: int = 0
+    ) -> Integers | None:
+        """Return offsets trimmed, but for the first and last; None where a token has to be looked at where it is."""
+        return trim_by_id(offsets, ids, self.codes, tuple(trims), before, after)
 
     def with_varying(self, ids: Collection[int]) -> Spaces:
         """Return the same with tokens of these ids looked at where they stand."""
@@ -117,9 +123,7 @@ def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) ->
         spaces = Spaces.of(Vocab.from_list(encoding.token_bytes))
         leading, trailing = spaces.leading, spaces.trailing
     else:
-        rules = tuple((each.add_prefix_space, each.at_start) for each in trims)
-        made = trim_by_id(encoding.column("offsets"), encoding.column("ids"), spaces.codes, rules)
-        if made is not None:
+        if (made := spaces.trimmed(encoding.column("offsets"), encoding.column("ids"), trims)) is not None:
             return made
         leading, trailing = spaces.around(encoding)
     offsets: Integers = encoding.column("offsets").copy(order="C")

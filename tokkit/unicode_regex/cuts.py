@@ -44,7 +44,8 @@ def pattern_cuts(pattern: str) -> PatternCuts | None:
     classes = _classes_of_atoms(automaton)
     safe = for_all(classes, for_all(classes, _safe(automaton)).T).T
     may_class, must_class = _matched(automaton)
-    return PatternCuts(safe, (classes & may_class).any(axis=1), ~(classes & ~must_class).any(axis=1))
+    may, must = np.asarray((classes & may_class).any(axis=1)), np.asarray((classes <= must_class).all(axis=1))
+    return PatternCuts(safe, may, must)
 
 
 def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:

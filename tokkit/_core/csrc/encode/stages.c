@@ -57,26 +57,22 @@ static int metaspace(const tk_stage *s, tk_aligned *a) {
     return tk_metaspace(a, (uint32_t)s->count, skips ? TK_PREPEND_NEVER : s->numbers[0]);
 }
 
-int tk_stage_set(tk_stage *stage, int kind) {
-    static int (*const runs[TK_COMPONENTS])(const tk_stage *, tk_aligned *) = {
-        form,    lowercase,       strip_accents, nmt,           byte_level, bert,
-        prepend, strip,           replace,       replace_pattern, charsmap, split_pattern,
-        split_kind, split_character, split_words, split_bert,   split_scripts, split_fixed,
-        prefix_space, byte_symbols, metaspace,
-    };
-    if (kind < 0 || kind >= TK_COMPONENTS) return 0;
-    stage->run = runs[kind];
-    return 1;
-}
+/* By kind, and not as a pointer in the stage: an extension that makes stages has a copy of this code of its own. */
+static int (*const RUNS[TK_COMPONENTS])(const tk_stage *, tk_aligned *) = {
+    form,        lowercase,       strip_accents, nmt,           byte_level,      bert,  prepend,
+    strip,       replace,         replace_pattern, charsmap,    split_pattern,   split_kind,
+    split_character, split_words, split_bert,    split_scripts, split_fixed,     prefix_space,
+    byte_symbols, metaspace,
+};
 
 int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a) {
     int status = TK_OK;
-    for (size_t k = 0; k < n && status == TK_OK; k++) status = stages[k].run(stages + k, a);
+    for (size_t k = 0; k < n && status == TK_OK; k++) status = RUNS[stages[k].kind](stages + k, a);
     return status;
 }
 
 int tk_stages_keep(const tk_stage *stages, size_t n_stages, const uint8_t *text, size_t n) {
     for (size_t k = 0; k < n_stages; k++)
-        if (stages[k].run != form || !tk_normalize_form_stays(stages[k].numbers[0], text, n)) return 0;
+        if (stages[k].kind != TK_COMPONENT_FORM || !tk_normalize_form_stays(stages[k].numbers[0], text, n)) return 0;
     return 1;
 }

@@ -9,7 +9,7 @@ typedef struct tk_stage tk_stage;
 
 /* One component with its options, of which each kind reads its own. Pointers are the owner's. */
 struct tk_stage {
-    int (*run)(const tk_stage *stage, tk_aligned *a);
+    int kind;
     int numbers[4];
     size_t count;
     int skips_inside; /* it puts something before a text: not before a part of one */
@@ -44,9 +44,6 @@ enum {
     TK_COMPONENT_METASPACE,
     TK_COMPONENTS
 };
-
-/* Set stage->run by the number of a kind; 0 for a number that is none. */
-int tk_stage_set(tk_stage *stage, int kind);
 
 /* Run all of them in turn; TK_OK or the status of the one that failed. */
 int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a);
