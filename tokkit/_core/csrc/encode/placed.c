@@ -167,16 +167,40 @@ static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size
     return TK_OK;
 }
 
-/* A unit whose key is there, if the first line of the cache has it. There is room for what an entry holds. */
-TK_INLINE int put_found(const tk_plan *plan, tk_worker *w, const tk_keys *keys, size_t k, size_t base, int *status) {
-    const tk_cache *cache = &w->placed->cache;
-    const tk_word *word = tk_probe((const uint8_t *)cache->words, cache->line_shift, keys, k);
-    const uint32_t *packed;
-    if (TK_UNLIKELY(!word)) return 0;
-    size_t count = tk_cache_ids(cache, word, &packed);
-    if (TK_UNLIKELY(count > TK_INLINE_IDS)) *status = reserve(w, count / 2);
-    if (*status == TK_OK) put_known(plan, w, packed, count, base);
-    return 1;
+/* Units from k on, up to the first that the first line of the cache does not have: returns which that is. There is room
+   for TK_INLINE_IDS tokens of each, and most have fewer. All that changes stays in registers: through memory each token would wait for the one
+   before it. */
+TK_INLINE size_t put_found(const tk_plan *plan, tk_worker *w, const tk_keys *keys, size_t k, size_t last,
+                           const size_t *ends, size_t start, size_t base) {
+    tk_placed *p = w->placed;
+    const tk_cache *cache = &p->cache;
+    uint32_t *ids = w->ids + w->n_ids;
+    int64_t *spans = p->spans + 2 * w->n_ids;
+    int32_t *words = p->words + w->n_ids, n_words = p->n_words;
+    const uint32_t *limit = ids + TK_INLINE_IDS * (last - k);
+    const int grows = !plan->one_word, first = (int)k;
+    for (; k < last; k++) {
+        const tk_word *word = tk_probe((const uint8_t *)cache->words, cache->line_shift, keys, k);
+        const uint32_t *packed;
+        size_t count;
+        if (TK_UNLIKELY(!word)) break;
+        count = tk_cache_ids(cache, word, &packed);
+        if (TK_UNLIKELY(count > TK_INLINE_IDS) && count / 2 + TK_INLINE_IDS * (last - k) > (size_t)(limit - ids)) break;
+        const int64_t at = (int64_t)(base + start);
+        for (size_t i = 0; i < count; i += 2) {
+            const uint32_t place = packed[i + 1];
+            *ids++ = packed[i] & TK_ID_MASK;
+            *spans++ = at + (place & MOST_SPAN);
+            *spans++ = at + (place >> SPAN_BITS & MOST_SPAN);
+            *words++ = n_words + (int32_t)(place >> (2 * SPAN_BITS));
+        }
+        n_words = grows ? words[-1] + 1 : n_words;
+        start = ends[k];
+    }
+    w->n_ids = (size_t)(ids - w->ids);
+    p->n_words = n_words;
+    p->begun |= (int)k > first;
+    return k;
 }
 
 /* A section of a text, which lies at `base`. */
@@ -195,15 +219,17 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
                                 : tk_scan(&split, text, n, &at, ends, TK_CHUNK);
         if (!count) break;
         if (!split.dfa) tk_make_keys(&w->placed->cache, text, n, start, ends, count, &keys);
+        const size_t last = ends[count - 1] == n && edges & TK_EDGE_END ? count - 1 : count; /* that are as inside */
         for (size_t k = 0; k < count && status == TK_OK; k++) {
-            const size_t end = ends[k] & ~TK_DROPPED;
             unsigned edge = start ? 0 : edges & ~(unsigned)TK_EDGE_END;
-            if (end == n) edge |= edges & TK_EDGE_END;
-            status = reserve(w, TK_INLINE_IDS);
-            if (!edge && !split.dfa && status == TK_OK && put_found(plan, w, &keys, k, base + start, &status)) {
-                start = end;
-                continue;
+            status = reserve(w, TK_INLINE_IDS * (count - k));
+            if (!edge && !split.dfa && status == TK_OK) {
+                k = put_found(plan, w, &keys, k, last, ends, start, base);
+                if (k) start = ends[k - 1];
+                if (k == count) break;
             }
+            const size_t end = ends[k] & ~TK_DROPPED;
+            if (end == n) edge |= edges & TK_EDGE_END;
             if (!(ends[k] & TK_DROPPED) && status == TK_OK)
                 status = encode_unit(plan, w, text + start, end - start, n - start, base + start, edge);
             start = end;
