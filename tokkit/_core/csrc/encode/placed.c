@@ -199,7 +199,7 @@ TK_INLINE size_t put_found(const tk_plan *plan, tk_worker *w, const tk_keys *key
     }
     w->n_ids = (size_t)(ids - w->ids);
     p->n_words = n_words;
-    p->begun |= (int)k > first;
+    p->begun |= !grows && (int)k > first;
     return k;
 }
 
