@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import tokkit
 
 # Few letters, so that texts and tokens meet; of 1 to 4 bytes, and two that share their first bytes.
-ALPHABETS = ("ab", "abc ", "aé", "中国a", "中乭", "🦜🦝x", "กขaé中🦜")
+ALPHABETS = ("ab", "abc ", "aé", "αβ é", "中国a", "中乭", "🦜🦝x", "กขaé中🦜")
 BYTES = [bytes([b]) for b in range(256)]
 
 

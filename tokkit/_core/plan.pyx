@@ -318,10 +318,11 @@ cdef class Encoder:
 
 
 cdef object framed(
-    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b, int fill
+    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b,
+    int fill
 ):
-    # Fill an array with a, n and b items of `width` bytes; with bytes that are `fill` where there are none. By the buffer
-    # protocol itself: a typed memoryview takes as long as a short text.
+    # Fill an array with a, n and b items of `width` bytes; with bytes that are `fill` where there are none. By the
+    # buffer protocol itself: a typed memoryview takes as long as a short text.
     cdef Py_buffer view
     cdef char *out
     if a + n + b == 0:

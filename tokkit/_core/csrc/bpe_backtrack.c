@@ -2,6 +2,7 @@
 #include "bpe_backtrack.h"
 
 enum { MEMO_BITS = 15, CANDIDATES_A_BYTE = 64, NODE_BITS = 20, NO_NODE = (1 << NODE_BITS) - 1 };
+enum { BYTES_A_TOKEN = 5, FEW_TOKENS = 64 }; /* what a trie costs, in bytes of text that is merged for want of it */
 
 TK_INLINE size_t edge_slot(const tk_trie *t, uint64_t key) {
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> t->shift);
@@ -124,10 +125,16 @@ static tk_trie *build(tk_bpe *model, unsigned bucket) {
     return tk_trie_free(t), NULL;
 }
 
-const tk_trie *tk_trie_of(tk_bpe *model, const uint8_t *bytes, size_t n) {
+/* The model's trie for tokens at the start of n bytes, the rest of a piece of `whole`: made once pieces of so many
+   bytes have gone without that its making pays. Threads may race: one trie is kept. */
+static const tk_trie *trie_of(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, size_t whole) {
     unsigned bucket = tk_bucket(bytes, n);
     tk_trie *trie = atomic_load_explicit(&model->tries[bucket], memory_order_acquire), *none = NULL;
-    if (TK_LIKELY(trie != NULL) || !(trie = build(model, bucket))) return trie;
+    if (TK_LIKELY(trie != NULL)) return trie;
+    size_t tokens = model->bucket[bucket + 1] - model->bucket[bucket];
+    s->waited[bucket] += whole;
+    if (s->waited[bucket] < BYTES_A_TOKEN * (tokens + FEW_TOKENS)) return NULL;
+    if (!(trie = build(model, bucket))) return NULL;
     if (atomic_compare_exchange_strong(&model->tries[bucket], &none, trie)) return trie;
     return tk_trie_free(trie), none; /* another thread was first: `none` has its trie now */
 }
@@ -188,6 +195,7 @@ static int reserve(tk_merger *s, size_t n) {
     if ((status = tk_reserve(&s->dead, &s->dead_capacity, n / 8 + 1, 1))) return status;
     if ((status = tk_reserve(&s->tokens, &s->tokens_capacity, n, sizeof *s->tokens))) return status;
     if ((status = tk_reserve(&s->nodes, &s->nodes_capacity, n, sizeof *s->nodes))) return status;
+    if (!s->waited && !(s->waited = tk_calloc(TK_BUCKETS, sizeof *s->waited))) return TK_NO_MEMORY;
     memset(s->dead, 0, n / 8 + 1);
     return TK_OK;
 }
@@ -196,7 +204,7 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
     int status = reserve(s, n);
     if (status != TK_OK) return status;
     uint32_t *tokens = s->tokens, *nodes = s->nodes;
-    const tk_trie *trie = tk_trie_of(model, bytes, n);
+    const tk_trie *trie = trie_of(model, s, bytes, n, n);
     size_t at = 0, k = 0, left = n <= SIZE_MAX / CANDIDATES_A_BYTE ? n * CANDIDATES_A_BYTE : SIZE_MAX;
     *symbols = tokens;
     *count = 0;
@@ -214,13 +222,13 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
             tokens[k] = trie->token[node];
             nodes[k++] = node;
             if ((at = end) == n) break;
-            if (!(trie = tk_trie_of(model, bytes + at, n - at))) return TK_OK;
+            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return TK_OK;
             node = longest_match(trie, bytes + at, n - at);
         } else {
             if (!k) return TK_OK; /* no sequence at all */
             s->dead[at >> 3] |= (uint8_t)(1u << (at & 7));
             at -= model->length[tokens[--k]];
-            if (!(trie = tk_trie_of(model, bytes + at, n - at))) return TK_OK;
+            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return TK_OK;
             node = trie->shorter[nodes[k]];
         }
     }

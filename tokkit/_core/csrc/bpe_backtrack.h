@@ -25,14 +25,11 @@ struct tk_trie {
     size_t nodes, capacity;
 };
 
-/* The model's trie for tokens at the start of n bytes; the first call builds it. Threads may race: one trie is
-   kept. NULL without memory. */
-const tk_trie *tk_trie_of(tk_bpe *model, const uint8_t *bytes, size_t n);
 void tk_trie_free(tk_trie *trie);
 
 /* As tk_merge, for a model that is monotone. *count stays 0 where the caller has to merge instead: no sequence is
-   found, which only a vocabulary that breaks the conditions can cause; there is no memory for tries; or it has
-   tried more than CANDIDATES_A_BYTE, which only a vocabulary made to that end can cause. */
+   found, which only a vocabulary that breaks the conditions can cause; too little text has asked for a trie yet, or
+   there is no memory for it; or more than CANDIDATES_A_BYTE have been tried, as in a vocabulary made to that end. */
 int tk_backtrack(tk_bpe *model, tk_merger *merger, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count);
 
 /* Does merging the bytes of a and then of b give just these two tokens? Both reachable, model monotone. */

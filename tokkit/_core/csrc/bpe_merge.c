@@ -8,6 +8,7 @@ void tk_merger_free(tk_merger *m) {
     free(m->heap);
     free(m->memo);
     free(m->dead);
+    free(m->waited);
     free(m->tokens);
     free(m->nodes);
     memset(m, 0, sizeof *m);
@@ -20,11 +21,52 @@ void tk_merger_free(tk_merger *m) {
 #define SHORT_LOOPS
 #endif
 
+/* Whether a merge is done in any case, as seen from its right end at bytes[next]. */
+TK_INLINE int before_next(const tk_bpe *model, const uint8_t *bytes, size_t n, size_t next, uint32_t merged) {
+    return next == n || merged < model->least_behind[(size_t)bytes[next - 1] << 8 | bytes[next]];
+}
+
+/* What the two bytes at i, which are `two`, become with a third in any case: a character. Or `two`. */
+TK_INLINE uint32_t character(const tk_bpe *model, const uint8_t *bytes, size_t n, size_t i, uint32_t two) {
+    if (bytes[i] >> 4 != 0xE || i + 2 >= n || (i && bytes[i - 1] >> 6 != 2)) return two;
+    uint32_t merged = tk_pair(model, two, bytes[i + 2]);
+    if (merged == TK_NONE || !before_next(model, bytes, n, i + 3, merged)) return two;
+    return !i || merged < model->least_before_two[tk_before_two(bytes + i, bytes[i - 1])] ? merged : two;
+}
+
+/* The symbols that merging begins with: bytes, pairs of them that merge in any case, and characters of three. So do b
+   and c in a, b, c, d if that merge has a lesser number than all of a token ending in a with b, and of c with a token
+   beginning with d. For as long as b and c stand there, theirs comes before those; and where no token has a lesser
+   number than its parts, to have it done at once lets nothing come earlier than it would have. Two such pairs do not
+   overlap: each would have to be less than the other. The same holds for such a pair and the byte behind it. */
+static size_t begin(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols) {
+    size_t count = 0;
+    if (!model->least_before) {
+        for (size_t i = 0; i < n; i++) symbols[i] = bytes[i];
+        return n;
+    }
+    uint32_t before = TK_NONE; /* the least merge that takes bytes[i] to the left */
+    for (size_t i = 0; i < n;) {
+        size_t next = i + 1;
+        uint32_t merged = next < n ? model->byte_pairs[(size_t)bytes[i] << 8 | bytes[next]] : TK_NONE;
+        if (merged < before && before_next(model, bytes, n, next + 1, merged)) {
+            uint32_t three = character(model, bytes, n, i, merged);
+            symbols[count++] = three;
+            next += 1 + (three != merged);
+        } else {
+            symbols[count++] = bytes[i];
+        }
+        if (next < n) before = model->least_before[(size_t)bytes[next - 1] << 8 | bytes[next]];
+        i = next;
+    }
+    return count;
+}
+
 /* results[i] is what symbols[i] and symbols[i + 1] merge to; the arrays are compacted at each merge. */
 SHORT_LOOPS static size_t merge_small(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols,
                           uint32_t *results) {
-    for (size_t i = 0; i < n; i++) symbols[i] = bytes[i];
-    for (size_t i = 0; i + 1 < n; i++) results[i] = model->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]];
+    n = begin(model, bytes, n, symbols);
+    for (size_t i = 0; i + 1 < n; i++) results[i] = tk_pair(model, symbols[i], symbols[i + 1]);
     while (n > 1) {
         uint32_t best = results[0];
         size_t at = 0;
@@ -78,11 +120,11 @@ static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes
     uint32_t *symbols = m->symbols, *next = m->next, *previous = m->previous;
     uint64_t *heap = m->heap;
     size_t entries = 0;
+    n = (uint32_t)begin(model, bytes, n, symbols);
     for (uint32_t i = 0; i < n; i++) {
-        symbols[i] = bytes[i];
         next[i] = i + 1;
         previous[i] = i - 1;
-        uint32_t result = i + 1 < n ? model->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]] : TK_NONE;
+        uint32_t result = i + 1 < n ? tk_pair(model, symbols[i], symbols[i + 1]) : TK_NONE;
         if (result != TK_NONE) heap[entries++] = (uint64_t)result << 32 | i;
     }
     for (size_t i = entries / 2; i-- > 0;) sift_down(heap, entries, i);

@@ -14,6 +14,7 @@ typedef struct {
     size_t capacity;
     uint64_t *memo;                      /* bpe_backtrack.c: validity of pairs */
     uint8_t *dead;
+    size_t *waited;                      /* [TK_BUCKETS] bytes that asked for a trie which was not there */
     uint32_t *tokens, *nodes;            /* the sequence so far, and the tries' nodes of its tokens */
     size_t dead_capacity, tokens_capacity, nodes_capacity;
 } tk_merger;

@@ -176,6 +176,31 @@ static int sort_into_buckets(tk_bpe *m, const uint32_t *order, size_t count, con
     return TK_OK;
 }
 
+/* Numbers rise, so that the first is the least. Without these tables nothing is merged at once. */
+static int set_least(tk_bpe *m) {
+    enum { PAIRS = 1 << 16 };
+    if (!m->monotone) return TK_OK;
+    m->least_before = tk_alloc(PAIRS, sizeof *m->least_before);
+    m->least_behind = tk_alloc(PAIRS, sizeof *m->least_behind);
+    m->least_before_two = tk_alloc(PAIRS, sizeof *m->least_before_two);
+    if (!m->least_before || !m->least_behind || !m->least_before_two) return TK_NO_MEMORY;
+    memset(m->least_before_two, 0xFF, PAIRS * sizeof *m->least_before_two);
+    memset(m->least_before, 0xFF, PAIRS * sizeof *m->least_before);
+    memset(m->least_behind, 0xFF, PAIRS * sizeof *m->least_behind);
+    for (uint32_t t = 256; t < m->n; t++) {
+        uint32_t left = m->left[t], right = m->right[t];
+        if (left == TK_NONE) continue;
+        const uint8_t last = m->bytes[left][m->length[left] - 1], *first = m->bytes[right];
+        uint32_t *before = NULL, *behind = left < 256 ? m->least_behind + ((size_t)left << 8 | first[0]) : NULL;
+        if (right < 256) before = m->least_before + ((size_t)last << 8 | right);
+        else if (m->length[right] == 2 && first[0] >> 4 == 0xE && first[1] >> 6 == 2 && last >> 6 == 2)
+            before = m->least_before_two + tk_before_two(first, last);
+        if (before && *before == TK_NONE) *before = t;
+        if (behind && *behind == TK_NONE) *behind = t;
+    }
+    return TK_OK;
+}
+
 static int build(tk_bpe *m, const tk_vocabulary *v, size_t *culprit, uint32_t *number_of, uint8_t *wanted,
                  merge_list *list, uint32_t **order) {
     size_t multi = 0, count, n;
@@ -203,7 +228,7 @@ static int build(tk_bpe *m, const tk_vocabulary *v, size_t *culprit, uint32_t *n
         m->unreachable++;
     }
     m->n = next;
-    if ((status = sort_into_buckets(m, *order, count, number_of))) return status;
+    if ((status = sort_into_buckets(m, *order, count, number_of)) || (status = set_least(m))) return status;
     return tk_cuts_build(m);
 }
 
@@ -235,6 +260,9 @@ void tk_bpe_free(tk_bpe *m) {
     free(m->bytes);
     free(m->length);
     free(m->byte_pairs);
+    free(m->least_before);
+    free(m->least_behind);
+    free(m->least_before_two);
     free(m->pairs);
     free(m->pair_filter);
     free(m->cuts.bigrams);

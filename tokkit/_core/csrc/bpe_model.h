@@ -43,6 +43,10 @@ typedef struct {
     const uint8_t **bytes;    /* [n] into the vocabulary's blob, which the owner keeps alive */
     uint32_t *length;         /* [n] bytes of the token; 0 for a merge that never happens */
     uint32_t *byte_pairs;     /* [65536] two bytes → number or TK_NONE */
+    /* What is least among the merges of a token that ends in one byte with another byte (first << 8 | second), and of a
+       byte with a token that begins with another: what takes a byte away from its neighbour; bpe_merge.c. */
+    uint32_t *least_before, *least_behind;
+    uint32_t *least_before_two; /* the same before the two first bytes of a character of three: tk_before_two */
     uint64_t *pairs;          /* open addressing: left 21 bits | right 21 | result 21; all ones is free */
     uint8_t *pair_filter;     /* 2^TK_FILTER_BITS bits: a pair whose bit is clear is not in `pairs` */
     unsigned pair_shift;      /* 64 - log2(slots) */
@@ -74,6 +78,11 @@ typedef struct {
 int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit);
 void tk_bpe_free(tk_bpe *model);
 int tk_cuts_build(tk_bpe *model); /* the last step of tk_bpe_build */
+
+/* The place in least_before_two of two bytes behind a token that ends in `last`, 0x80 to 0xBF. */
+TK_INLINE size_t tk_before_two(const uint8_t *two, uint8_t last) {
+    return (size_t)(two[0] & 15) << 12 | (size_t)(two[1] & 63) << 6 | (last & 63);
+}
 
 TK_INLINE uint64_t tk_pair_hash(uint32_t a, uint32_t b) {
     return ((uint64_t)a << TK_NUMBER_BITS | b) * UINT64_C(0x9E3779B97F4A7C15);

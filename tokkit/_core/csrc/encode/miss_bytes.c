@@ -10,7 +10,6 @@
 enum {
     FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */
     LONG_UNIT = 64,   /* units longer than this are not looked up */
-    TRIES_PAY = 4096, /* bytes of long pieces, after which the time to build tries comes back */
 };
 
 /* All below writes to w->ids, which has that room. */
@@ -23,7 +22,7 @@ static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
     uint32_t *symbols;
     size_t count = 0, least = of_wide_characters(p, n) ? TK_LONG_WIDE : TK_LONG_PIECE;
     int status = TK_OK;
-    if (n >= least && model->monotone && (w->long_bytes += n) > TRIES_PAY)
+    if (n >= least && model->monotone)
         status = tk_backtrack(model, &w->merger, p, n, &symbols, &count);
     if (status == TK_OK && !count) status = tk_merge(model, &w->merger, p, n, &symbols, &count);
     if (status != TK_OK) return status;

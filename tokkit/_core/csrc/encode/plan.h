@@ -25,8 +25,7 @@ typedef struct {
     tk_cache cache;
     tk_merger merger;
     tk_dfa_memo memo;
-    size_t long_bytes; /* of long pieces that were merged so far */
-    uint32_t *ids;     /* the result: n_ids of them */
+    uint32_t *ids; /* the result: n_ids of them */
     size_t n_ids, ids_capacity;
     int continues, goes_on; /* the text is a part of one: more came before it, or follows */
     uint8_t *text;          /* where the caller converts text to UTF-8 */
