@@ -167,9 +167,9 @@ static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size
     return TK_OK;
 }
 
-/* Units from k on, up to the first that the first line of the cache does not have: returns which that is. There is room
-   for TK_INLINE_IDS tokens of each, and most have fewer. All that changes stays in registers: through memory each token would wait for the one
-   before it. */
+/* Units from k on, up to the first that the first line of the cache does not have: returns which that is. There is
+   room for TK_INLINE_IDS tokens of each, and most have fewer. All that changes stays in registers: through memory each
+   token would wait for the one before it. */
 TK_INLINE size_t put_found(const tk_plan *plan, tk_worker *w, const tk_keys *keys, size_t k, size_t last,
                            const size_t *ends, size_t start, size_t base) {
     tk_placed *p = w->placed;
