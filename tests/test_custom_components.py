@@ -51,6 +51,39 @@ def test_the_byte_level_engine_takes_a_normalizer_of_ones_own() -> None:
     assert loud.encode_batch(["low", "straße"])[0].tolist() == tok.encode("LOW") + tok.encode("STRASSE")
 
 
+class Failing:
+    """Raises in whichever stage it is."""
+
+    def normalize(self, text: AlignedText) -> None:
+        raise ZeroDivisionError("of one's own")
+
+    pretokenize = encode = normalize
+
+    def encoder(self, vocab: tokkit.Vocab, foreign: object) -> Failing:
+        return self
+
+
+@pytest.mark.parametrize("stage", ["normalizer", "pretokenizer", "model"])
+def test_what_a_component_raises_comes_out_with_the_name_of_its_stage(
+    definition: tokkit.Definition, stage: str
+) -> None:
+    tok = tokkit.Tokenizer(dataclasses.replace(definition, **{stage: Failing()}))
+    calls = (tok.encode, tok, tok.count, tok.encode_to_numpy, lambda text: tok.encode_batch([text]))
+    for call in calls:
+        with pytest.raises(ZeroDivisionError, match="one's own") as caught:
+            call("a text")
+        assert caught.value.__notes__ == [f"raised by the {stage}, Failing"]
+
+
+def test_a_tokenizer_says_why_its_texts_are_not_cut(definition: tokkit.Definition) -> None:
+    tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
+    assert tok.whole_reason == ""
+    assert "Python" in tokkit.Tokenizer(dataclasses.replace(tok.definition, normalizer=Shouting())).whole_reason
+    assert "Python" in tokkit.Tokenizer(definition).whole_reason
+    split = tokkit.definition.Split(r"\w+(?<!b)|\W+")
+    assert "regex" in tokkit.Tokenizer(dataclasses.replace(tok.definition, pretokenizer=split)).whole_reason
+
+
 def test_it_cannot_be_saved_in_a_file(definition: tokkit.Definition, tmp_path) -> None:
     with pytest.raises(tokkit.FormatError, match="no component that a"):
         tokkit.Tokenizer(definition).save(tmp_path / "tok.json")

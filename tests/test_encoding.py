@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import functools
 import itertools
@@ -233,6 +234,23 @@ def test_character_spans_are_those_that_python_counts() -> None:
         assert character_spans(text, array).tolist() == wanted
         if at == len(utf8.decode()):
             assert character_spans(utf8, array).tolist() == wanted
+
+
+@pytest.mark.parametrize("longer", ["é", "漢字", "🦜", "e\u0301"])
+def test_character_spans_of_text_that_is_mostly_ascii(longer: str) -> None:
+    # Moved together up to the next character of several bytes; these spans are in and out of order, empty and long.
+    rng = random.Random(9)
+    for n in (0, 5, 40, 700, 2000):
+        text = "".join(rng.choice(["a", "b", " "]) if rng.random() < 0.98 else longer for _ in range(n))
+        utf8 = text.encode()
+        starts = [i for i, byte in enumerate(utf8) if byte & 0xC0 != 0x80]
+        begun = [bisect.bisect_left(starts, i) for i in range(len(utf8) + 2)]
+        ordered = sorted(rng.randint(0, len(utf8)) for _ in range(n))
+        spans = list(itertools.pairwise(ordered))
+        for chosen in (spans, rng.sample(spans, len(spans)), [(a, a) for a in ordered], [(0, b) for b in ordered]):
+            array = np.array(chosen, dtype=np.int64).reshape(-1, 2)
+            wanted = [[begun[a + 1] - (a < len(utf8)), begun[b]] for a, b in chosen]
+            assert character_spans(text, array).tolist() == wanted
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "1", None, True])

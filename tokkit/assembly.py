@@ -39,6 +39,7 @@ class Assembler:
     def __init__(self, definition: Definition, engine: Engine) -> None:
         self._definition, self._engine = definition, engine
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
+        self._frames: dict[bool, Frame | None] = {}
 
     @functools.cached_property
     def spaces(self) -> Spaces:
@@ -57,17 +58,21 @@ class Assembler:
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return how to cut: as given, up to a number of tokens, or as the definition says."""
+        if given == "own":
+            return self._definition.truncation
         if isinstance(given, int) and not isinstance(given, bool):
             return Truncation(max_length=given)
-        if given is not None and given != "own" and not isinstance(given, Truncation):
+        if given is not None and not isinstance(given, Truncation):
             raise OptionError(f'truncation is {given!r}; it must be a Truncation, a number of tokens, None or "own"')
-        return self._definition.truncation if given == "own" else given
+        return given
 
     def padding(self, given: Padding | Own | None) -> Padding | None:
         """Return how to fill up: as given, or as the definition says."""
-        if given is not None and given != "own" and not isinstance(given, Padding):
+        if given == "own":
+            return self._definition.padding
+        if given is not None and not isinstance(given, Padding):
             raise OptionError(f'padding is {given!r}; it must be a Padding, None or "own"')
-        return self._definition.padding if given == "own" else given
+        return given
 
     def one(self, text: Text | Words, special: Special, *, pretokenized: bool) -> Encoding:
         """Return the encoding of a text alone, without special tokens."""
@@ -145,7 +150,9 @@ class Assembler:
         self, text: Text, special: Special, add_special: bool, truncation: Truncation | None
     ) -> Encoding | None:
         """Return the encoding of a text whose special tokens the core puts around it; None where it cannot."""
-        frame = self.postprocessor.layout(add_special=add_special).frame
+        if add_special not in self._frames:
+            self._frames[add_special] = self.postprocessor.layout(add_special=add_special).frame
+        frame = self._frames[add_special]
         found = None if frame is None else self._engine.framed(text, special, frame.before, frame.after)
         if frame is None or found is None:
             return None

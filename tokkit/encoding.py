@@ -109,9 +109,12 @@ class Encoding(Aligned):
         """
         made = {}
         for name in names or (*DTYPES, "sequence_ids"):
-            if name not in DTYPES and name != "sequence_ids":
+            if name in DTYPES:
+                made[name] = self.column(name)
+            elif name == "sequence_ids":
+                made[name] = self._sequence_ids()
+            else:
                 raise OptionError(f"{name!r} is none of the columns {', '.join(DTYPES)}, sequence_ids")
-            made[name] = self._sequence_ids() if name == "sequence_ids" else self.column(name)
         return made
 
     def __len__(self) -> int:
@@ -289,10 +292,11 @@ def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding
 
 def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
     """Return an encoding of which these columns, among them the ids, are known; `make` computes the others."""
-    encoding = derived(len(columns["ids"]), make, ranges, ())
+    encoding = Encoding.__new__(Encoding)
+    encoding._n, encoding._make, encoding._ranges, encoding._overflow = len(columns["ids"]), make, ranges, ()
+    encoding._columns, encoding._lists = columns, {}
     for column in columns.values():
-        read_only(column)
-    encoding._columns = columns
+        column.setflags(False)  # as read_only does; a short text notices the call
     return encoding
 
 

@@ -92,6 +92,11 @@ class Tokenizer:
         r"""Why the pattern is left to the `regex` package, e.g. "a look-behind, at 0: ..."; "" where it is not."""
         return self._engine.split_reason
 
+    @property
+    def whole_reason(self) -> str:
+        """Why one text cannot be shared by threads or encoded in blocks of a file; "" where it can."""
+        return self._engine.whole_reason
+
     def encode(self, text: Text, *, special: Special = "text") -> list[int]:
         """Return the ids of `text` as a list."""
         return self._engine.encode(text, special)
@@ -137,8 +142,8 @@ class Tokenizer:
         uint16 where all ids of the tokenizer fit, else uint32. With `shard_ids`, `out` is files of that many ids, as
         data-00000.npy for data.npy, and data.npy.json lists them. They take their names when all are written. The
         file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. What is not UTF-8 is a
-        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"). A tokenizer without a
-        scanner (see `split_engine`), or that does not split, holds the whole text in memory.
+        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"). A tokenizer that
+        nothing can cut (components in Python, a Unigram .model) holds the whole text in memory.
         """
         # What only files need is imported with the first one: loading a tokenizer stays quick.
         from tokkit.corpus import id_writers, readers

@@ -1,4 +1,4 @@
-# A sentencepiece model, Unigram or BPE, in, an encoder of raw text out: ids, or ids with spans.
+# A sentencepiece model of any of the four kinds in, an encoder of raw text out: ids, or ids with spans.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from tokkit._core.models cimport filled

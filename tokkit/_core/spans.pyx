@@ -39,6 +39,7 @@ cdef Py_ssize_t share_ints() except -1:
 
 cdef enum:
     TABLE_BYTES = 1 << 16  # texts that a table of characters is made for
+    ASCII_AHEAD = 512      # bytes that are looked through for one that is not ASCII
 
 cdef size_t OUTSIDE = <size_t> -1
 cdef object new_array = np.empty, SPANS = np.dtype(np.int64), IDS = np.dtype(np.uint32)
@@ -85,15 +86,23 @@ cdef size_t to_characters(
     const uint8_t *text, size_t n, const int64_t *spans, int64_t *out, size_t n_spans
 ) noexcept nogil:
     # How many characters the n bytes are, or OUTSIDE; `out` gets the spans.
-    cdef size_t i, start, at = 0, count = 0  # how many characters begin before byte `at`
+    cdef size_t i = 0, start, shifted, at = 0, count = 0  # how many characters begin before byte `at`
     cdef uint32_t *begun
-    if n <= TABLE_BYTES and 8 * n_spans >= n:
+    cdef size_t n_characters = begin_in(text, 0, n)
+    cdef bint few_longer = 16 * (n - n_characters) <= n
+    if n <= TABLE_BYTES and 8 * n_spans >= n and not few_longer:
         begun = <uint32_t *> malloc((n + 2) * sizeof(uint32_t))
         if begun is not NULL:
             count = by_table(text, n, spans, out, n_spans, begun)
             free(begun)
             return count
-    for i in range(n_spans):
+    while i < n_spans:
+        if few_longer:
+            shifted = shift_spans(text, n, at, at - count, spans + 2 * i, out + 2 * i, n_spans - i)
+            if shifted:
+                i += shifted
+                at, count = <size_t> spans[2 * i - 1], <size_t> out[2 * i - 1]
+                continue
         start = <size_t> spans[2 * i]
         if start > n or <size_t> spans[2 * i + 1] > n:
             return OUTSIDE
@@ -104,7 +113,39 @@ cdef size_t to_characters(
         at = <size_t> spans[2 * i + 1]
         count = walk(text, n, count, start, at)
         out[2 * i + 1] = count
-    return walk(text, n, count, at, n)
+        i += 1
+    return n_characters
+
+
+cdef size_t shift_spans(
+    const uint8_t *text, size_t n, size_t at, size_t shift, const int64_t *spans, int64_t *out, size_t n_spans
+) noexcept nogil:
+    # How many spans lie between byte `at`, which `shift` more bytes than characters stand before, and the next byte
+    # that begins no character: they are moved by `shift`.
+    cdef size_t i = 0, start, end, limit = ascii_until(text, n, at)
+    while i < n_spans:
+        start, end = <size_t> spans[2 * i], <size_t> spans[2 * i + 1]
+        if not (at <= start < limit and start <= end <= limit):
+            break
+        out[2 * i] = spans[2 * i] - <int64_t> shift
+        out[2 * i + 1] = spans[2 * i + 1] - <int64_t> shift
+        i += 1
+    return i
+
+
+cdef size_t ascii_until(const uint8_t *text, size_t n, size_t at) noexcept nogil:
+    # The first byte from `at` on that is not ASCII, or where it was not looked further: spans may go back, and the
+    # same text be looked through again.
+    cdef size_t stop = min(n, at + ASCII_AHEAD)
+    cdef uint64_t some, ones = 0x0101010101010101
+    while at + 8 <= stop:
+        memcpy(&some, text + at, 8)
+        if some & ones << 7:
+            break
+        at += 8
+    while at < stop and text[at] < 0x80:
+        at += 1
+    return at
 
 
 cdef size_t by_table(
@@ -167,11 +208,12 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
 cdef inline void trim_one(
     int64_t *span, int64_t leading, int64_t trailing, bint spares, bint first
 ) noexcept nogil:
-    if spares and leading == 1 and (span[0] == 0 or first):
-        leading = 0
-    span[0] = min(span[0] + leading, span[1])
-    if span[1] >= trailing:
-        span[1] = max(span[1] - trailing, span[0])
+    # Without branches: which tokens begin with a space is hard to foresee.
+    cdef int64_t start = span[0], end = span[1], shorter
+    leading -= <int64_t> (spares & (leading == 1) & ((start == 0) | first))
+    start = min(start + leading, end)
+    shorter = max(end - trailing, start)
+    span[0], span[1] = start, shorter if end >= trailing else end
 
 
 def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t before=0, size_t after=0):
@@ -203,11 +245,10 @@ def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t be
         if id_ >= n_codes or table[id_] == 255:
             closer = True
             break
-        if table[id_]:
-            for number in range(<size_t> n_rules):
-                trim_one(
-                    out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, rules[number] >> 1 and i == before
-                )
+        for number in range(<size_t> n_rules):
+            trim_one(
+                out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, (rules[number] >> 1) & (i == before)
+            )
     PyBuffer_Release(&made)
     PyBuffer_Release(&of_ids)
     PyBuffer_Release(&given)

@@ -90,6 +90,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
         **{name: by_bytes.pop(name) for name in ("merges", "pattern") if name in by_bytes},
         "engine": engine(tok),
         "split_by": SPLIT_BY[tok.split_engine] + (f" ({tok.split_reason})" if tok.split_reason else ""),
+        "cut_into_parts": f"no: {tok.whole_reason}" if tok.whole_reason else "yes, by threads and in blocks of files",
         "special_tokens": [f"{text}={id_}" for text, id_ in tok.special_tokens.items()],
         "longest_tokens": [readable(token) for token in longest[:-9:-1]],
         **by_bytes,

@@ -46,6 +46,7 @@ class ByteLevelEngine(Engine):
     """Runs byte-level BPE."""
 
     encoder: BPEEncoder | None
+    uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a piece certainly ends"
 
     def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
         """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
@@ -80,6 +81,13 @@ class ByteLevelEngine(Engine):
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the encoder, which is the same for all policies."""
         return self._core if self._in_core else None
+
+    @property
+    def whole_reason(self) -> str:
+        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" where it can."""
+        if self.split_engine == "regex":
+            return "the regex package splits the whole text"
+        return super().whole_reason
 
     @functools.cached_property
     def _pure(self) -> bool:

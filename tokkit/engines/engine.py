@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -176,6 +175,17 @@ class Engine:
 
     # ---- texts that come in parts
 
+    @property
+    def whole_reason(self) -> str:
+        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" where it can."""
+        encoder = self._text[0]
+        if encoder is None:
+            return "a component in Python sees the whole text"
+        return "" if encoder.splittable else self.uncut_reason
+
+    uncut_reason = "its stages have no common place for a cut"
+    """What is said of a plan of the core that cannot be cut."""
+
     def last_cut(self, utf8: bytes | bytearray, n: int, special: Special, searched: int = 0) -> int:
         """Return the last place of utf8[:n], of which more follows, where the text may be cut; 0 for none.
 
@@ -225,9 +235,12 @@ class Engine:
         encoder, finder = self._text if special == "text" else self._way(special, text)
         if encoder is not None:
             utf8 = to_utf8(text)
-            with contextlib.suppress(LookupError):  # a character without a token: the interpreter says which
-                if (found := encoder.aligned(utf8, finder, before, after)) is not None:
-                    return utf8, *found
+            try:
+                found = encoder.aligned(utf8, finder, before, after)
+            except LookupError:  # a character without a token: the interpreter says which
+                return None
+            if found is not None:
+                return utf8, *found
         return None
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:

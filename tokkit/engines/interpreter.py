@@ -7,6 +7,7 @@ that only `regex` runs, text whose stages need it whole. Both give equal results
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -54,13 +55,15 @@ class Interpreter:
         self._added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
-            self._definition.normalizer.normalize(aligned)
+            with _named("normalizer", self._definition.normalizer):
+                self._definition.normalizer.normalize(aligned)
             yield "normalizer", aligned
         self._added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
         if pretokenizer is not None and not isinstance(pretokenizer, Split):
-            pretokenizer.pretokenize(aligned)
+            with _named("pretokenizer", pretokenizer):
+                pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
     def added_in(self, text: Text) -> list[tuple[int, int]]:
@@ -88,8 +91,13 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.encode_array(prepared.original, "text", threads)
-        ids: NDArray[np.uint32] = self._model_for(special).encode(prepared)[0]
-        return ids
+        return self._encoded(prepared, special)[0]
+
+    def _encoded(self, prepared: AlignedText, special: Special) -> Found:
+        """Return what the model makes of a text behind all stages before it."""
+        with _named("model", self._definition.model):
+            found: Found = self._model_for(special).encode(prepared)
+        return found
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""
@@ -102,7 +110,7 @@ class Interpreter:
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.aligned(prepared.original, "text")
-        return prepared.original, *self._model_for(special).encode(prepared)
+        return prepared.original, *self._encoded(prepared, special)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes]:
         """Return what each token of `aligned`, which gave `ids` and `words`, stands for.
@@ -129,6 +137,16 @@ class Interpreter:
         """Return sizes and counts of the caches."""
         info: dict[str, int] = self._model.cache_info()
         return info
+
+
+@contextlib.contextmanager
+def _named(stage: str, component: object) -> Iterator[None]:
+    """Add to an exception that a component raises which stage it came from."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"raised by the {stage}, {type(component).__name__}")
+        raise
 
 
 class Models:

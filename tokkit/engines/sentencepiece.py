@@ -137,6 +137,7 @@ class SentencePieceEngine(Engine):
     """Runs one definition in the core. Safe to share between threads."""
 
     split_engine = "model"
+    uncut_reason = "scores and unknown characters depend on the text before them"
 
     def __init__(self, definition: Definition) -> None:
         if not isinstance(definition.model, SentencePieceModel):

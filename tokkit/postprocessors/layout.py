@@ -107,7 +107,8 @@ class Group:
 class Frame(NamedTuple):
     """What stands around a text that stands once: packed ids (uint32), how many each side has, and how it is trimmed.
 
-    `ranges` are those of the layout, with how many tokens stand before each end, and whether the text does.
+    `ranges` are those of the layout: the text's number, then for each end how many tokens stand before it and
+    whether the text does.
     """
 
     before: bytes
@@ -115,12 +116,14 @@ class Frame(NamedTuple):
     n_before: int
     n_after: int
     trims: tuple[Trim, ...]
-    ranges: Mapping[int, tuple[tuple[int, bool], tuple[int, bool]]]
+    ranges: tuple[tuple[int, int, bool, int, bool], ...]
 
     def ranges_of(self, n: int) -> dict[int, tuple[int, int]]:
         """Return the ranges in tokens, where the text has n."""
-        ends = self.ranges.items()
-        return {number: (a + n * behind_a, b + n * behind_b) for number, ((a, behind_a), (b, behind_b)) in ends}
+        made = {}
+        for number, start, text_before_start, end, text_before_end in self.ranges:
+            made[number] = start + n * text_before_start, end + n * text_before_end
+        return made
 
 
 class Layout:
@@ -154,7 +157,7 @@ class Layout:
         def end(part: int) -> tuple[int, bool]:
             return sum(map(len, ids[:part])), part > place
 
-        ranges = {number: (end(a), end(b)) for number, (a, b) in self.ranges.items()}
+        ranges = tuple((number, *end(a), *end(b)) for number, (a, b) in self.ranges.items())
         return Frame(before.tobytes(), after.tobytes(), len(before), len(after), text.trims, ranges)
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:

@@ -96,11 +96,10 @@ static int divides(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_
 }
 
 /* The last boundary of ids at or before `most` that is one of characters, and the id before it; 0 for none. */
-static size_t boundary(const tk_plan *plan, const tk_worker *w, const uint8_t *text, size_t begin, size_t most,
-                       uint32_t *left) {
-    size_t found = 0, at = begin;
+static size_t boundary(const tk_plan *plan, const tk_worker *w, const uint8_t *text, size_t most, uint32_t *left) {
+    size_t found = 0, at = 0;
     for (size_t k = 0; k < w->n_ids && at <= most; k++) {
-        if (at > begin && !tk_is_continuation(text[at])) found = at, *left = w->ids[k - 1];
+        if (at && !tk_is_continuation(text[at])) found = at, *left = w->ids[k - 1];
         at += plan->lengths[w->ids[k]];
     }
     return found;
@@ -126,7 +125,7 @@ size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const u
         w->n_ids = 0;
         if ((*status = tk_reserve_ids(w, 2 * reach)) != TK_OK || (*status = merge(plan, w, text, reach)) != TK_OK)
             return 0;
-        size_t at = boundary(plan, w, text, 0, most[k], &left);
+        size_t at = boundary(plan, w, text, most[k], &left);
         w->n_ids = 0;
         if (at && same_split(dfa, text, n, &open, at) && divides(plan, w, text, reach, longest, at, left, status))
             return at;

@@ -58,7 +58,4 @@ size_t tk_cut_units(const tk_cut_rule *rule, const uint8_t *text, size_t n, size
 size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                        size_t limit);
 
-/* Where the first unit that ends behind `from` ends: a place from + 1 to n. */
-size_t tk_next_cut(const tk_cut_rule *rule, const uint8_t *text, size_t from, size_t n);
-
 #endif

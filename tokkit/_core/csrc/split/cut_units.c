@@ -99,10 +99,3 @@ size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, si
 size_t tk_cut_units(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
     return tk_cut_units_by(tk_isa, rule, text, n, pos, ends, limit);
 }
-
-size_t tk_next_cut(const tk_cut_rule *rule, const uint8_t *text, size_t from, size_t n) {
-    enum { ENDS = 64 };
-    size_t ends[ENDS], at = from;
-    tk_cut_units_by(TK_ISA_SCALAR, rule, text, n, &at, ends, 1);
-    return ends[0];
-}
