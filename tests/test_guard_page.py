@@ -41,7 +41,7 @@ SOURCES = (
     *(f"sp_front_{isa}" for isa in ("scalar", "avx2", "avx512")),
     *(f"split/cut_units{isa}" for isa in ("", "_avx2", "_avx512")),
     *("aligned", "added", "added_trie", "added_avx2", "added_avx512", "char_kinds", "charsmap", "graphemes"),
-    *("model", "model_cuts", "pretokenize", "pretokenize_rewrite", "token_trie", "token_index", "unit_cache"),
+    *("model", "pretokenize", "pretokenize_rewrite", "token_trie", "token_index", "encode/char_merge"),
     *(f"normalize_{part}" for part in ("forms", "characters", "pieces", "precompiled")),
     *(name + isa for name in ("utf8", "scan") for isa in ("", "_avx2", "_avx512")),
     "scan_neon",

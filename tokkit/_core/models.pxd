@@ -3,28 +3,19 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "model.h" nogil:
-    ctypedef struct tk_unit_cache:
-        size_t mask, n
-        uint64_t misses
-        void *units
     ctypedef struct tk_model_worker:
-        tk_unit_cache cache
         uint32_t *ids
         int64_t *spans
         int32_t *words
         size_t n, ids_capacity, failed
         bint drops
         uint64_t random
-    ctypedef struct tk_unit_cuts:
-        bint blanks
-        uint8_t *joined
-        int all
     ctypedef struct tk_token_trie:
         pass
     ctypedef struct tk_model:
         tk_token_trie trie
         uint32_t unknown
-        tk_unit_cuts cuts
+        bint cuts_at_blanks, falls_back
     void tk_model_worker_shrink(tk_model_worker *w, size_t most)
 
 
@@ -32,7 +23,6 @@ cdef class PieceEncoder:
     cdef tk_model model
     cdef object owners, idle
     cdef bint drops
-    cdef size_t cache_units
 
 
 cdef object filled(array, const void *source, size_t n_bytes)

@@ -18,7 +18,7 @@ cdef extern from "model.h" nogil:
     uint32_t TK_NO_ID
     ctypedef struct tk_model_options:
         uint32_t unknown
-        bint byte_fallback, whole_piece, fuses, drops_unknown, cuts, suffix_apart
+        bint byte_fallback, whole_piece, fuses, drops_unknown, suffix_apart
         const uint8_t *prefix
         const uint8_t *suffix
         size_t n_prefix, n_suffix
@@ -28,7 +28,6 @@ cdef extern from "model.h" nogil:
         const double *scores
         double least_score
         size_t most_characters
-    int tk_model_worker_init(tk_model_worker *w, size_t cache_units)
     void tk_model_worker_free(tk_model_worker *w)
     int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_unigram_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
@@ -47,12 +46,11 @@ new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64)
 
 
 cdef class Worker:
-    # Cache and scratch for one thread at a time.
+    # Scratch for one thread at a time.
     cdef tk_model_worker state
 
-    def __cinit__(self, size_t cache_units):
-        if tk_model_worker_init(&self.state, cache_units) != TK_OK:
-            raise MemoryError("not enough memory for the cache of units")
+    def __cinit__(self):
+        memset(&self.state, 0, sizeof(self.state))
 
     def __dealloc__(self):
         tk_model_worker_free(&self.state)
@@ -71,12 +69,12 @@ cdef build_model builder_of(str kind) except NULL:
 
 
 cdef class PieceEncoder:
-    """A model's tables: immutable for callers; caches inside are one thread's at a time.
+    """A model's tables: immutable for callers; scratch inside is one thread's at a time.
 
     `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
     vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
     None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
-    dropout, cuts, suffix_apart, scores (float64), least_score, most_characters, cache_units.
+    dropout, suffix_apart, scores (float64), least_score, most_characters.
     ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
     """
 
@@ -102,7 +100,6 @@ cdef class PieceEncoder:
         o.whole_piece = options.get("whole_piece", False)
         o.fuses = options.get("fuses", False)
         o.drops_unknown = options.get("drops_unknown", False)
-        o.cuts = options.get("cuts", False)
         o.suffix_apart = options.get("suffix_apart", False)
         o.prefix, o.n_prefix = <const uint8_t *> <const char *> prefix, len(prefix)
         o.suffix, o.n_suffix = <const uint8_t *> <const char *> suffix, len(suffix)
@@ -123,7 +120,6 @@ cdef class PieceEncoder:
         self.drops = o.dropout > 0
         self.owners = (prefix, suffix, options.get("merges"), options.get("scores"))
         self.idle = []
-        self.cache_units = options.get("cache_units", 0)
         with nogil:
             status = build(&self.model, &own, &o, &culprit)
         if status == TK_NO_MEMORY:
@@ -149,7 +145,7 @@ cdef class PieceEncoder:
         try:
             worker = self.idle.pop()
         except IndexError:
-            worker = Worker(self.cache_units)
+            worker = Worker()
         w = &worker.state
         w.drops = self.drops and seed is not None
         w.random = random
@@ -168,28 +164,20 @@ cdef class PieceEncoder:
             tk_model_worker_shrink(w, KEEP_BYTES)
             self.idle.append(worker)
 
-    def cache_info(self) -> dict:
-        """Return sizes and counts of the idle workers' caches, added up."""
-        cdef Worker worker
-        totals = {"workers": 0, "units": 0, "most_units": 0, "misses": 0}
-        for worker in list(self.idle):
-            totals["workers"] += 1
-            totals["units"] += worker.state.cache.n
-            totals["most_units"] += worker.state.cache.mask + 1 if worker.state.cache.units is not NULL else 0
-            totals["misses"] += worker.state.cache.misses
-        return totals
+    @property
+    def cuts_at_blanks(self) -> bool:
+        """Whether U+2581 behind another character begins what merges by itself, in BPE."""
+        return self.model.cuts_at_blanks
 
     @property
-    def cuts(self) -> tuple:
-        """Whether pieces are cut before U+2581 inside, and between characters that no merge joins; in the latter case
-        whether all characters that are no token become bytes that nothing merges.
-        """
-        return self.model.cuts.blanks, self.model.cuts.joined is not NULL, self.model.cuts.all != 0
+    def falls_back(self) -> bool:
+        """Whether all characters that are no token become bytes, which nothing merges, in BPE."""
+        return self.model.falls_back
 
     @property
     def may_drop(self) -> bool:
         """Whether characters may get no token at all: those behind them in a piece then have other spans."""
-        return self.model.unknown == TK_NO_ID and not self.model.cuts.all
+        return self.model.unknown == TK_NO_ID and not self.model.falls_back
 
     def has(self, bytes token not None) -> bool:
         """Return whether the model has a token of its own with these bytes."""

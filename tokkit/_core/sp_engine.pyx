@@ -48,7 +48,7 @@ cdef class SentencePieceEncoder:
             raise ValueError(f"the charsmap is broken: {reason.decode()}")
         if status == TK_TOO_LARGE:
             raise ValueError(
-                f"{n} pieces are too many: this encoder numbers two million, and eight million ways to merge two to one"
+                f"{n} pieces are too many: this encoder takes eight million, and as many ways to merge two to one"
             )
         if status != TK_OK:
             raise MemoryError("not enough memory for the tables of the model")

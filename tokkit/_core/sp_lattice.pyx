@@ -1,6 +1,5 @@
 # A normalized text and a sentencepiece model in, other ways than the best through the text out.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memset
 
 from tokkit._core.plan cimport TK_OK, TK_TOO_LARGE, tk_sp, tk_sp_scratch
@@ -42,6 +41,7 @@ cdef extern from "sp_lattice.h" nogil:
         const tk_sp_lattice *lattice, tk_sp_search *search, size_t n, double alpha, uint64_t *random
     )
     void tk_sp_search_free(tk_sp_search *search)
+    void tk_sp_scratch_free(tk_sp_scratch *w)
     int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, float *score)
     int tk_sp_merge(
         const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random
@@ -91,7 +91,7 @@ cdef class Text:
             check(status)
             return *self.tokens(<tk_sp_tokens *> &w), score
         finally:
-            free_scratch(&w)
+            tk_sp_scratch_free(&w)
 
     def merge(self, double dropout, uint64_t seed):
         """Return (ids, spans) of BPE, each merge left out with a chance of `dropout`."""
@@ -106,7 +106,7 @@ cdef class Text:
             check(status)
             return self.tokens(<tk_sp_tokens *> &w)
         finally:
-            free_scratch(&w)
+            tk_sp_scratch_free(&w)
 
 
 cdef class Lattice(Text):
@@ -234,11 +234,3 @@ cdef object check(int status):
         raise ValueError("the text is too long, or has too many ways through it of the same score, to go through them")
     if status != TK_OK:
         raise MemoryError("not enough memory for the ways through a text")
-
-
-cdef void free_scratch(tk_sp_scratch *w) noexcept:
-    free((<tk_sp_tokens *> w).tokens)
-    free(w.nodes)
-    free(w.symbols)
-    free(w.heap)
-    free(w.parts)

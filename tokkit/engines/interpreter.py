@@ -134,9 +134,8 @@ class Interpreter:
         return made
 
     def cache_info(self) -> dict[str, int]:
-        """Return sizes and counts of the caches."""
-        info: dict[str, int] = self._model.cache_info()
-        return info
+        """Return sizes and counts of the caches, which only byte-level BPE has here."""
+        return {} if self._bytes is None else self._bytes.cache_info()
 
 
 @contextlib.contextmanager

@@ -75,18 +75,8 @@ class CharBPE:
         if dropout is not None and not (number and 0 <= dropout <= 1):
             raise OptionError(f"dropout is a probability from 0 to 1, or None, not {dropout!r}")
 
-    def encoder(
-        self,
-        vocab: Vocab,
-        *,
-        foreign: Collection[int] = (),
-        cache_units: int = pieces.CACHE_UNITS,
-        cuts: bool = True,
-    ) -> pieces.PieceModel:
-        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'.
-
-        With `cuts`, pieces are merged in parts where no merge joins these; it changes the speed only.
-        """
+    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
+        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
         marks = pieces.own_tokens(vocab, foreign)
         if self.suffix_apart and pieces.id_of(self.end_of_word_suffix or None, vocab, marks) is None:
             raise VocabError(f"the end of words, {self.end_of_word_suffix!r}, is a symbol of its own, but no token")
@@ -101,28 +91,31 @@ class CharBPE:
             "fuses": self.fuse_unk,
             "byte_fallback": self.byte_fallback,
             "whole_piece": self.ignore_merges,
-            "cuts": cuts,
-            "cache_units": cache_units,
         }
         return pieces.build("bpe", vocab, marks, options)
 
     def cuts(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
         """Return the pairs of atoms between which a piece may be cut: no merge joins them, and each is a token.
 
-        So every merge is on one side, and neither side changes what the other does (csrc/model_cuts.h has the proof).
+        A merge across such a place would have a left side that ends in the one and a right side that begins with the
+        other, and `joined` has all of these pairs. So every merge is on one side, and neither side changes what the
+        other does. What is no token must not spoil that: unknown characters may be one token with others, or dropped
+        so that their neighbours meet. Hence both are tokens, or all that are none become bytes that nothing merges.
+        Before U+2581, where no token holds it behind another character, words are apart in any case.
         """
-        before_blanks, between, all_fall_back = core.cuts
+        between = not self.continuing_subword_prefix and not self.end_of_word_suffix
         made = nowhere()
-        if self.dropout or self.ignore_merges or not (before_blanks or between):
+        if self.dropout or self.ignore_merges or not (core.cuts_at_blanks or between):
             return made
         joined = nowhere()
         joined[_atoms(vocab, self.merges[:, 0], last=True), _atoms(vocab, self.merges[:, 1], last=False)] = True
         joined[[WHITE, LEADS, HAN]] = joined[OTHER]
         joined[:, [WHITE, LEADS, HAN]] = joined[:, [OTHER]]
         if between:
-            own = np.array([all_fall_back or core.has(bytes([code])) for code in range(128)] + [all_fall_back] * 5)
+            others = [core.falls_back] * 5
+            own = np.array([core.falls_back or core.has(bytes([code])) for code in range(128)] + others)
             made |= own[:, None] & own[None, :]
-        if before_blanks:
+        if core.cuts_at_blanks:
             made[:, BLANK] = True
         made[BLANK, BLANK] = False
         return made & ~joined

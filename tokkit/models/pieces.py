@@ -15,9 +15,6 @@ from tokkit.vocab import Vocab
 if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
 
-CACHE_UNITS = 1 << 16
-"""Units, of 64 bytes each, that one thread's cache holds; 0 turns it off. benchmarks/bench_models.py chose it."""
-
 MOST_SEED = (1 << 64) - 1
 
 
@@ -57,10 +54,6 @@ class PieceModel:
                 f"piece {number}, {shown!r}, has characters without a token, and the vocabulary of this {self._kind} "
                 "model has no unknown token; add it, or clean the text"
             ) from None
-
-    def cache_info(self) -> dict[str, int]:
-        """Return sizes and counts of the caches: workers, units, most_units, misses."""
-        return self._core.cache_info()
 
 
 def own_tokens(vocab: Vocab, foreign: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:

@@ -51,9 +51,7 @@ class Unigram:
         if unk_id is not None and not 0 <= unk_id < len(scores):
             raise VocabError(f"unk_id is {unk_id}, but the model has {len(scores)} tokens, with ids from 0")
 
-    def encoder(
-        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
-    ) -> pieces.PieceModel:
+    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
         """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
         if len(self.scores) > vocab.n_ids:
             raise VocabError(f"there are {len(self.scores)} scores for {vocab.n_ids} ids; each score is of a token")
@@ -65,6 +63,5 @@ class Unigram:
             "least_score": float(self.scores.min()) if len(self.scores) else 0.0,
             "unknown": self.unk_id,
             "byte_fallback": self.byte_fallback,
-            "cache_units": cache_units,
         }
         return pieces.build("unigram", vocab, marks, options)

@@ -26,13 +26,10 @@ class WordLevel:
     def __post_init__(self) -> None:
         pieces.check_text(optional=False, unk_token=self.unk_token)
 
-    def encoder(
-        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
-    ) -> pieces.PieceModel:
+    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
         """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
         marks = pieces.own_tokens(vocab, foreign)
         options: dict[str, object] = {
             "unknown": pieces.id_of(self.unk_token, vocab, marks),
-            "cache_units": cache_units,
         }
         return pieces.build("wordlevel", vocab, marks, options)

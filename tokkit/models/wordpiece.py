@@ -39,15 +39,12 @@ class WordPiece:
         if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_CHARACTERS:
             raise OptionError(f"max_input_chars_per_word is a number of characters, 0 or more, not {most!r}")
 
-    def encoder(
-        self, vocab: Vocab, *, foreign: Collection[int] = (), cache_units: int = pieces.CACHE_UNITS
-    ) -> pieces.PieceModel:
+    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
         """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
         marks = pieces.own_tokens(vocab, foreign)
         options: dict[str, object] = {
             "unknown": pieces.id_of(self.unk_token, vocab, marks),
             "prefix": self.continuing_subword_prefix.encode(),
             "most_characters": self.max_input_chars_per_word,
-            "cache_units": cache_units,
         }
         return pieces.build("wordpiece", vocab, marks, options)

@@ -59,6 +59,16 @@ static inline int tk_reserve(void *block, size_t *capacity, size_t need, size_t 
     return TK_OK;
 }
 
+/* Give back what *block holds if that is more than `most` bytes. */
+static inline void tk_shrink(void *block, size_t *capacity, size_t size, size_t most) {
+    void *old, *none = NULL;
+    if (*capacity <= most / size) return;
+    memcpy(&old, block, sizeof old);
+    free(old);
+    memcpy(block, &none, sizeof none);
+    *capacity = 0;
+}
+
 TK_INLINE int tk_has_bit(const uint8_t *bits, size_t i) { return bits[i >> 3] >> (i & 7) & 1; }
 
 static inline void tk_set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_t)(1u << (i & 7)); }

@@ -1,6 +1,8 @@
 /* Byte-pair merging in arrays and in a heap: see bpe_merge.h. */
 #include "bpe_merge.h"
 
+#include "merge_heap.h"
+
 void tk_merger_free(tk_merger *m) {
     free(m->symbols);
     free(m->next);
@@ -83,22 +85,6 @@ SHORT_LOOPS static size_t merge_small(const tk_bpe *model, const uint8_t *bytes,
     return n;
 }
 
-static void sift_down(uint64_t *heap, size_t n, size_t i) {
-    uint64_t moved = heap[i];
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && heap[child + 1] < heap[child]) child++;
-        if (heap[child] >= moved) break;
-        heap[i] = heap[child];
-    }
-    heap[i] = moved;
-}
-
-static void push(uint64_t *heap, size_t *n, uint64_t entry) {
-    size_t i = (*n)++;
-    for (size_t parent; i && heap[parent = (i - 1) / 2] > entry; i = parent) heap[i] = heap[parent];
-    heap[i] = entry;
-}
-
 static int reserve(tk_merger *m, size_t n) {
     if (n <= m->capacity) return TK_OK;
     free(m->symbols);
@@ -127,11 +113,10 @@ static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes
         uint32_t result = i + 1 < n ? tk_pair(model, symbols[i], symbols[i + 1]) : TK_NONE;
         if (result != TK_NONE) heap[entries++] = (uint64_t)result << 32 | i;
     }
-    for (size_t i = entries / 2; i-- > 0;) sift_down(heap, entries, i);
+    tk_heap_build(heap, entries);
     while (entries) {
-        uint32_t result = (uint32_t)(heap[0] >> 32), i = (uint32_t)heap[0], j;
-        heap[0] = heap[--entries];
-        if (entries) sift_down(heap, entries, 0);
+        uint64_t top = tk_heap_pop(heap, &entries);
+        uint32_t result = (uint32_t)(top >> 32), i = (uint32_t)top, j;
         if (symbols[i] == TK_NONE || (j = next[i]) == n || tk_pair(model, symbols[i], symbols[j]) != result) continue;
         symbols[i] = result;
         symbols[j] = TK_NONE;
@@ -139,10 +124,10 @@ static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes
         if (after < n) {
             previous[after] = i;
             if ((pair = tk_pair(model, result, symbols[after])) != TK_NONE)
-                push(heap, &entries, (uint64_t)pair << 32 | i);
+                tk_heap_push(heap, &entries, (uint64_t)pair << 32 | i);
         }
         if (before != UINT32_MAX && (pair = tk_pair(model, symbols[before], result)) != TK_NONE)
-            push(heap, &entries, (uint64_t)pair << 32 | before);
+            tk_heap_push(heap, &entries, (uint64_t)pair << 32 | before);
     }
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -1,13 +1,11 @@
 /* The pieces of an aligned text in, tokens out: what the models of tokenizer.json share.
 
-   A model gives the tokens of one piece, or of a unit, which is a part of a piece that nothing merges out of. The
-   loop around it, the cache of units and the output are here. A model is immutable; a worker is one thread's. */
+   A model gives the tokens of one piece; the loop around it and the output are here. A model is immutable; a worker is
+   one thread's. */
 #ifndef TK_MODEL_H
 #define TK_MODEL_H
 #include "aligned.h"
-#include "model_cuts.h"
-#include "token_trie.h"
-#include "unit_cache.h"
+#include "encode/char_merge.h"
 
 /* A character that is in no token, where the model has no token for such. */
 enum { TK_UNKNOWN = -4 };
@@ -19,9 +17,10 @@ typedef struct {
     uint32_t id, length;
 } tk_symbol;
 
+/* A token of a piece, in bytes of it. */
 typedef struct {
-    uint32_t id, length, previous, next;
-} tk_link;
+    uint32_t id, start, end;
+} tk_sub;
 
 typedef struct {
     double score;
@@ -29,8 +28,7 @@ typedef struct {
 } tk_lattice_node;
 
 struct tk_model_worker {
-    tk_unit_cache cache;
-    tk_sub *subs; /* tokens of the unit that was encoded last, */
+    tk_sub *subs; /* tokens of the piece that was encoded last, */
     size_t n_subs, subs_capacity;
     uint32_t *ids; /* and of the whole text */
     int64_t *spans;
@@ -40,19 +38,18 @@ struct tk_model_worker {
     int drops;     /* the model's dropout is on, and this is the state of its generator */
     uint64_t random;
     tk_symbol *symbols; /* scratch of the models */
-    tk_link *links;
-    uint64_t *heap, *skipped;
+    tk_merge_scratch merge;
     tk_lattice_node *lattice;
-    size_t symbols_capacity, links_capacity, heap_capacity, skipped_capacity, lattice_capacity;
+    size_t symbols_capacity, lattice_capacity;
 };
 
-int tk_model_worker_init(tk_model_worker *w, size_t cache_units);
+/* A worker that is all zero is one. */
 void tk_model_worker_free(tk_model_worker *w);
 
 /* Give back what is above `most` bytes in any of its arrays. */
 void tk_model_worker_shrink(tk_model_worker *w, size_t most);
 
-/* One more token of the unit; 0 or TK_NO_MEMORY. */
+/* One more token of the piece; 0 or TK_NO_MEMORY. */
 TK_INLINE int tk_sub_add(tk_model_worker *w, uint32_t id, size_t start, size_t end) {
     if (TK_UNLIKELY(w->n_subs == w->subs_capacity)) {
         int status = tk_reserve(&w->subs, &w->subs_capacity, w->n_subs + 1, sizeof(tk_sub));
@@ -63,18 +60,10 @@ TK_INLINE int tk_sub_add(tk_model_worker *w, uint32_t id, size_t start, size_t e
 }
 
 typedef struct {
-    uint64_t key; /* left << 32 | right; all ones is free */
-    uint32_t rank, result;
-} tk_ranked_pair;
-
-typedef struct {
     uint64_t prefixed;  /* the node that the prefix leads to */
     const uint8_t *prefix, *suffix;
     size_t n_prefix, n_suffix;
-    tk_ranked_pair *pairs;
-    uint8_t *pair_filter;
-    size_t pair_mask;
-    unsigned pair_shift;
+    tk_char_pairs pairs;
     const uint32_t *merges; /* [n][3] left, right, result, by rank */
     double dropout;
     int fuses, drops_unknown;
@@ -92,14 +81,15 @@ typedef struct {
 } tk_wordpiece;
 
 struct tk_model {
-    /* Put the tokens of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNKNOWN. */
+    /* Put the tokens of a piece of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNKNOWN. */
     int (*encode)(const tk_model *model, tk_model_worker *w, const uint8_t *bytes, size_t n);
     void (*free)(tk_model *model); /* of what is its own; may be NULL */
     tk_token_trie trie;
     uint32_t unknown;       /* id, or TK_NO_ID */
     int whole_piece;        /* a piece that is a token is that token */
-    tk_unit_cuts cuts;      /* all zero: pieces are not cut into units */
     int byte_fallback;
+    int cuts_at_blanks;     /* BPE: U+2581 behind another character begins what merges by itself; */
+    int falls_back;         /* a character without a token becomes tokens of bytes, which nothing merges */
     uint32_t bytes[256];    /* the ids of <0x00> to <0xFF> */
     union {
         tk_char_bpe bpe;
@@ -111,7 +101,7 @@ struct tk_model {
 /* What is the same in all models, from the options. `prefix` and so on are kept: the owner keeps them alive. */
 typedef struct {
     uint32_t unknown;
-    int byte_fallback, whole_piece, fuses, drops_unknown, cuts; /* BPE: may pieces be cut into units? */
+    int byte_fallback, whole_piece, fuses, drops_unknown;
     int suffix_apart; /* BPE */
     const uint8_t *prefix, *suffix;
     size_t n_prefix, n_suffix;

@@ -1,29 +1,11 @@
-/* Characters of a unit in, merged tokens out: BPE over characters, the pair of least rank first, then leftmost.
+/* Characters of a piece in, merged tokens out: BPE over characters, as tokenizers has it.
 
-   Short units merge in two small arrays, which is quadratic but local; long ones, those with a prefix (where a merge
-   may make what was there before) and those with dropout in a list with a heap, O(n log n). */
-#include "large_memory.h"
+   Pieces of few symbols merge in small arrays; long ones, those with a prefix (where a merge may make what was there
+   before) and those with dropout in a list with a heap (encode/char_merge.h). */
 #include "model.h"
-
-enum { SMALL = 48 };       /* symbols; above, the heap is faster */
-enum { FILTER_BITS = 19 }; /* most pairs do not merge, and a filter of 64 KiB knows most of these */
-#define NO_LINK UINT32_MAX
+#include "utf8.h"
 
 /* ---- building */
-
-static uint64_t pair_key(uint32_t left, uint32_t right) { return (uint64_t)left << 32 | right; }
-
-TK_INLINE uint64_t pair_hash(uint64_t key) { return (key ^ key >> 29) * UINT64_C(0x9E3779B97F4A7C15); }
-
-TK_INLINE const tk_ranked_pair *find_pair(const tk_char_bpe *bpe, uint32_t left, uint32_t right) {
-    uint64_t key = pair_key(left, right), hash = pair_hash(key);
-    if (!tk_has_bit(bpe->pair_filter, (size_t)(hash >> (64 - FILTER_BITS)))) return NULL;
-    for (size_t slot = (size_t)(hash >> bpe->pair_shift);; slot = (slot + 1) & bpe->pair_mask) {
-        const tk_ranked_pair *pair = bpe->pairs + slot;
-        if (pair->key == key) return pair;
-        if (pair->key == UINT64_MAX) return NULL;
-    }
-}
 
 /* Whether the result is left and right joined, without as many bytes of right as the prefix has. */
 static int fits(const tk_own_tokens *own, const uint32_t *merge, size_t n_prefix) {
@@ -46,29 +28,15 @@ static int holds_inner_blank(const uint8_t *p, size_t n) {
 }
 
 static int read_merges(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
-    tk_char_bpe *bpe = &m->bpe;
-    size_t slots = 64;
-    unsigned bits = 6;
     if (o->n_merges >= UINT32_MAX / 2) return TK_TOO_LARGE;
-    while (slots < 2 * o->n_merges) slots *= 2, bits++;
-    bpe->pair_mask = slots - 1;
-    bpe->pair_shift = 64 - bits;
-    bpe->pairs = tk_table_alloc(slots * sizeof *bpe->pairs);
-    bpe->pair_filter = tk_calloc((size_t)1 << FILTER_BITS >> 3, 1);
-    if (!bpe->pairs || !bpe->pair_filter) return TK_NO_MEMORY;
-    memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
-    for (size_t rank = 0; rank < o->n_merges; rank++) {
+    int status = tk_char_pairs_init(&m->bpe.pairs, o->n_merges);
+    for (size_t rank = 0; rank < o->n_merges && status == TK_OK; rank++) {
         const uint32_t *merge = o->merges + 3 * rank;
         if (!fits(own, merge, o->n_prefix)) return *culprit = -1 - (int64_t)rank, TK_BAD_INPUT;
-        uint64_t key = pair_key(merge[0], merge[1]);
-        uint64_t hash = pair_hash(key);
-        size_t slot = (size_t)(hash >> bpe->pair_shift);
-        tk_set_bit(bpe->pair_filter, (size_t)(hash >> (64 - FILTER_BITS)));
-        while (bpe->pairs[slot].key != key && bpe->pairs[slot].key != UINT64_MAX) slot = (slot + 1) & bpe->pair_mask;
-        bpe->pairs[slot] = (tk_ranked_pair){key, (uint32_t)rank, merge[2]}; /* of a pair named twice the last counts */
-        if (holds_inner_blank(tk_own_bytes(own, merge[2]), tk_own_length(own, merge[2]))) m->cuts.blanks = 0;
+        tk_char_pairs_put(&m->bpe.pairs, merge[0], merge[1], (uint32_t)rank, merge[2]);
+        if (holds_inner_blank(tk_own_bytes(own, merge[2]), tk_own_length(own, merge[2]))) m->cuts_at_blanks = 0;
     }
-    return TK_OK;
+    return status;
 }
 
 /* ---- characters to symbols */
@@ -137,124 +105,47 @@ static int read_symbols(const tk_model *m, tk_model_worker *w, const uint8_t *by
 
 /* ---- merging */
 
-static size_t merge_small(const tk_char_bpe *bpe, tk_symbol *symbols, size_t n) {
-    uint32_t ranks[SMALL], results[SMALL];
-    for (size_t i = 0; i + 1 < n; i++) {
-        const tk_ranked_pair *pair = find_pair(bpe, symbols[i].id, symbols[i + 1].id);
-        ranks[i] = pair ? pair->rank : UINT32_MAX;
-        results[i] = pair ? pair->result : 0;
-    }
-    while (n > 1) {
-        uint32_t best = ranks[0];
-        size_t at = 0;
-        for (size_t i = 1; i + 1 < n; i++)
-            if (ranks[i] < best) best = ranks[i], at = i;
-        if (best == UINT32_MAX) break;
-        symbols[at] = (tk_symbol){results[at], symbols[at].length + symbols[at + 1].length};
-        n--;
-        for (size_t i = at + 1; i < n; i++) symbols[i] = symbols[i + 1];
-        for (size_t i = at; i + 1 < n; i++) ranks[i] = ranks[i + 1], results[i] = results[i + 1];
-        for (size_t i = at ? at - 1 : 0; i <= at && i + 1 < n; i++) {
-            const tk_ranked_pair *pair = find_pair(bpe, symbols[i].id, symbols[i + 1].id);
-            ranks[i] = pair ? pair->rank : UINT32_MAX;
-            results[i] = pair ? pair->result : 0;
-        }
-    }
-    return n;
+/* The tokens of symbols [from, to) that became one; *end is where the last one ended. */
+static int add_token(tk_model_worker *w, uint32_t id, size_t from, size_t to, size_t *end) {
+    size_t start = *end;
+    for (size_t i = from; i < to; i++) *end += w->symbols[i].length;
+    return tk_sub_add(w, id, start, *end);
 }
 
-/* Entries are rank << 32 | place. */
-static void push(uint64_t *heap, size_t *n, uint64_t entry) {
-    size_t i = (*n)++;
-    for (size_t parent; i && heap[parent = (i - 1) / 2] > entry; i = parent) heap[i] = heap[parent];
-    heap[i] = entry;
-}
-
-static uint64_t pop(uint64_t *heap, size_t *n) {
-    uint64_t top = heap[0], moved = heap[--*n];
-    size_t i = 0;
-    for (size_t child; (child = 2 * i + 1) < *n; i = child) {
-        if (child + 1 < *n && heap[child + 1] < heap[child]) child++;
-        if (heap[child] >= moved) break;
-        heap[i] = heap[child];
-    }
-    heap[i] = moved;
-    return top;
-}
-
-static void push_pair(const tk_char_bpe *bpe, tk_model_worker *w, size_t *entries, uint32_t left) {
-    const tk_link *links = w->links;
-    const tk_ranked_pair *pair = find_pair(bpe, links[left].id, links[links[left].next].id);
-    if (pair) push(w->heap, entries, (uint64_t)pair->rank << 32 | left);
-}
-
-/* Whether chance drops this merge: splitmix64, of which 53 bits are compared. */
-static int dropped(tk_model_worker *w, double probability) {
-    uint64_t x = w->random += UINT64_C(0x9E3779B97F4A7C15);
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53 < probability;
-}
-
-static int reserve_long(tk_model_worker *w, size_t n) {
-    int status = tk_reserve(&w->links, &w->links_capacity, n, sizeof(tk_link));
-    if (status == TK_OK) status = tk_reserve(&w->heap, &w->heap_capacity, 3 * n, sizeof(uint64_t));
-    if (status == TK_OK && w->drops) status = tk_reserve(&w->skipped, &w->skipped_capacity, 3 * n, sizeof(uint64_t));
+static int merge_few(const tk_model *m, tk_model_worker *w, size_t count) {
+    tk_few few;
+    size_t end = 0, n = count;
+    int status = TK_OK;
+    for (size_t i = 0; i < n; i++) few.at[i] = (uint32_t)i, few.ids[i] = w->symbols[i].id;
+    for (size_t i = 0; i + 1 < n; i++) tk_few_look(&m->bpe.pairs, &few, i);
+    n = tk_merge_few(&m->bpe.pairs, &few, n);
+    for (size_t i = 0; i < n && status == TK_OK; i++)
+        status = add_token(w, few.ids[i], few.at[i], i + 1 < n ? few.at[i + 1] : count, &end);
     return status;
 }
 
-/* A merge puts in two pairs and takes one symbol, so 3n entries are enough. A dropped pair comes back once another
-   merge has been taken. */
-static void merge_long(const tk_char_bpe *bpe, tk_model_worker *w, size_t n) {
-    tk_link *links = w->links;
-    size_t entries = 0, skipped = 0;
-    for (size_t i = 0; i < n; i++)
-        links[i] = (tk_link){w->symbols[i].id, w->symbols[i].length, (uint32_t)(i - 1), (uint32_t)(i + 1)};
-    links[0].previous = links[n - 1].next = NO_LINK;
-    for (size_t i = 0; i + 1 < n; i++) push_pair(bpe, w, &entries, (uint32_t)i);
-    while (entries) {
-        uint64_t top = pop(w->heap, &entries);
-        if (w->drops && dropped(w, bpe->dropout)) {
-            w->skipped[skipped++] = top;
-            continue;
-        }
-        while (skipped) push(w->heap, &entries, w->skipped[--skipped]);
-        uint32_t result = bpe->merges[3 * (size_t)(top >> 32) + 2], left = (uint32_t)top, right = links[left].next;
-        if (links[left].length == 0 || right == NO_LINK) continue;
-        const tk_ranked_pair *pair = find_pair(bpe, links[left].id, links[right].id);
-        if (!pair || pair->result != result) continue;
-        links[left].id = result;
-        links[left].length += links[right].length;
-        links[right].length = 0;
-        uint32_t after = links[left].next = links[right].next;
-        if (after != NO_LINK) {
-            links[after].previous = left;
-            push_pair(bpe, w, &entries, left);
-        }
-        if (links[left].previous != NO_LINK) push_pair(bpe, w, &entries, links[left].previous);
-    }
+static int merge_many(const tk_model *m, tk_model_worker *w, size_t count) {
+    tk_merge_options options = {m->bpe.merges, w->drops ? m->bpe.dropout : 0, &w->random, NULL};
+    size_t end = 0;
+    int status = tk_merge_reserve(&w->merge, count, &options);
+    if (status != TK_OK) return status;
+    tk_merge_link *links = w->merge.links;
+    for (size_t i = 0; i < count; i++) links[i].id = w->symbols[i].id;
+    tk_merge_many(&m->bpe.pairs, &w->merge, count, &options);
+    for (size_t i = 0; i < count && status == TK_OK; i = links[i].next)
+        status = add_token(w, links[i].id, i, links[i].next, &end);
+    return status;
 }
 
 static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, size_t n) {
-    size_t count = 0, end = 0;
+    size_t count = 0;
     int status = read_symbols(m, w, bytes, n, &count);
     if (status != TK_OK || !count) return status;
-    if (count > 1 && (count > SMALL || w->drops || m->bpe.n_prefix)) {
-        if ((status = reserve_long(w, count)) != TK_OK) return status;
-        merge_long(&m->bpe, w, count);
-        for (uint32_t i = 0; i != NO_LINK && status == TK_OK; i = w->links[i].next) {
-            status = tk_sub_add(w, w->links[i].id, end, end + w->links[i].length);
-            end += w->links[i].length;
-        }
-        return status;
-    }
-    count = merge_small(&m->bpe, w->symbols, count);
-    for (size_t i = 0; i < count && status == TK_OK; i++) {
-        status = tk_sub_add(w, w->symbols[i].id, end, end + w->symbols[i].length);
-        end += w->symbols[i].length;
-    }
-    return status;
+    if (count > TK_FEW_SYMBOLS || w->drops || m->bpe.n_prefix) return merge_many(m, w, count);
+    return merge_few(m, w, count);
 }
+
+/* ---- where pieces may be cut */
 
 static int ends_in_blank(const tk_own_tokens *own, uint32_t id) {
     size_t n = tk_own_length(own, id);
@@ -274,10 +165,27 @@ static int may_cut(const tk_model *m, const tk_own_tokens *own, const tk_model_o
     return tk_trie_find(&m->trie, blank, sizeof blank) != TK_NO_ID;
 }
 
-static void free_pairs(tk_model *m) {
-    tk_table_free(m->bpe.pairs, (m->bpe.pair_mask + 1) * sizeof *m->bpe.pairs);
-    free(m->bpe.pair_filter);
+static int is_of_a_byte(const uint32_t *bytes, uint32_t id) {
+    for (int byte = 0; byte < 256; byte++)
+        if (bytes[byte] == id) return 1;
+    return 0;
 }
+
+/* Whether each byte has a token, and no merge has one of these on either side. */
+static int leaves_bytes_alone(const tk_own_tokens *own, const uint32_t *merges, size_t n_merges,
+                              const uint32_t *bytes) {
+    enum { LENGTH = 6 }; /* of "<0x00>" */
+    for (int byte = 0; byte < 256; byte++)
+        if (bytes[byte] == TK_NO_ID) return 0;
+    for (size_t rank = 0; rank < n_merges; rank++)
+        for (int side = 0; side < 2; side++) {
+            uint32_t id = merges[3 * rank + side];
+            if (tk_own_length(own, id) == LENGTH && *tk_own_bytes(own, id) == '<' && is_of_a_byte(bytes, id)) return 0;
+        }
+    return 1;
+}
+
+static void free_pairs(tk_model *m) { tk_char_pairs_free(&m->bpe.pairs); }
 
 int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
     /* Only symbols of one character are looked up by their bytes, and whole pieces where that is asked for. */
@@ -298,8 +206,9 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     bpe->fuses = o->fuses;
     bpe->drops_unknown = o->drops_unknown;
     bpe->end = o->suffix_apart ? tk_trie_find(&m->trie, o->suffix, o->n_suffix) : TK_NO_ID;
-    m->cuts.blanks = o->cuts && may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
+    m->cuts_at_blanks = may_cut(m, own, o); /* and read_merges looks for merges that reach into it */
     status = read_merges(m, own, o, culprit);
-    if (status != TK_OK || !o->cuts || o->n_prefix || o->n_suffix) return status;
-    return tk_unit_cuts_build(&m->cuts, own, o->merges, o->n_merges, m->byte_fallback ? m->bytes : NULL);
+    m->falls_back = status == TK_OK && m->byte_fallback && !o->n_prefix && !o->n_suffix &&
+                    leaves_bytes_alone(own, o->merges, o->n_merges, m->bytes);
+    return status;
 }

@@ -278,13 +278,8 @@ void tk_sp_free(tk_sp *m) {
     free(m->scores);
     free(m->firsts);
     free(m->bigrams);
-    free(m->pairs.slots);
-    free(m->pairs.may);
-    free(m->last_pairs.slots);
-    free(m->last_pairs.may);
-    free(m->tokens);
-    free(m->numbers);
-    free(m->ranks);
+    tk_char_pairs_free(&m->pairs);
+    tk_char_pairs_free(&m->last_pairs);
     free(m->unused);
     free(m->lengths);
     free(m->plain_ascii);

@@ -19,48 +19,12 @@ static int add_characters(tk_sp_forms *f, tk_token_trie *trie) {
     return tk_sp_build_trie(trie, f, f->foreign); /* of two with the same bytes the greater counts */
 }
 
-/* Scores as numbers, the greatest first: those of floats, with the sign turned. */
-static uint32_t order_of(float score) {
+/* The greater the score the less the rank: the bits of floats are in order, with the sign turned. */
+static uint32_t rank_of(float score) {
     uint32_t bits;
     score += 0.0f; /* no negative zero */
     memcpy(&bits, &score, sizeof bits);
     return bits >> 31 ? bits : ~bits & ~(UINT32_C(1) << 31);
-}
-
-typedef struct {
-    uint32_t order, id;
-} ranked;
-
-static int by_order(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->order != y->order) return x->order < y->order ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/* Number the symbols by their scores; characters come last, as nothing becomes one. */
-static int set_numbers(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
-    m->n_symbols = f->n;
-    m->tokens = tk_alloc(f->n, sizeof *m->tokens);
-    m->numbers = tk_alloc(f->n, sizeof *m->numbers);
-    m->ranks = tk_alloc(f->n, sizeof *m->ranks);
-    ranked *list = tk_alloc(f->n, sizeof *list);
-    if (!m->tokens || !m->numbers || !m->ranks || !list) return free(list), TK_NO_MEMORY;
-    for (size_t id = 0; id < f->n; id++) {
-        size_t n = (size_t)(f->offsets[id + 1] - f->offsets[id]);
-        int merged = n && n > tk_sp_length(f->blob[f->offsets[id]], n);
-        list[id] = (ranked){merged ? order_of(s->scores[id]) : UINT32_MAX, (uint32_t)id};
-    }
-    qsort(list, f->n, sizeof *list, by_order);
-    m->first_equal = (uint32_t)f->n;
-    for (size_t k = 0; k < f->n; k++) {
-        int same = k && list[k].order == list[k - 1].order;
-        m->tokens[k] = list[k].id;
-        m->numbers[list[k].id] = (uint32_t)k;
-        m->ranks[k] = same ? m->ranks[k - 1] : (uint32_t)k;
-        if (same && m->first_equal == f->n) m->first_equal = (uint32_t)k - 1;
-    }
-    free(list);
-    return TK_OK;
 }
 
 static int set_unused(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
@@ -70,17 +34,20 @@ static int set_unused(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
     m->lengths = tk_alloc(f->n, sizeof *m->lengths);
     if (!m->unused || !m->lengths) return TK_NO_MEMORY;
     for (size_t id = 0; id < f->n; id++) {
-        size_t number = m->numbers[id];
-        m->unused[number] = id < m->n_ids && s->kinds[id] == TK_SP_UNUSED;
-        m->lengths[number] = (uint32_t)(f->offsets[id + 1] - f->offsets[id]);
+        m->unused[id] = id < m->n_ids && s->kinds[id] == TK_SP_UNUSED;
+        m->lengths[id] = (uint32_t)(f->offsets[id + 1] - f->offsets[id]);
     }
     return TK_OK;
 }
 
 typedef struct {
-    uint64_t *list;
+    uint32_t left, right, result;
+} merge;
+
+typedef struct {
+    merge *list;
     size_t n, capacity;
-} pair_list;
+} merge_list;
 
 enum { MOST_PAIRS = 1 << 23 }; /* published vocabularies have under a million; a file made to that end, one a byte */
 
@@ -104,8 +71,8 @@ typedef struct {
 } endings;
 
 /* Every way to make one piece of two. */
-static int list_halves(tk_sp *m, const tk_token_trie *backward, const uint8_t *p, size_t n, uint32_t number,
-                       endings *right, pair_list *pairs) {
+static int list_halves(tk_sp *m, const tk_token_trie *backward, const uint8_t *p, size_t n, uint32_t id,
+                       endings *right, merge_list *pairs) {
     if (tk_reserve(&right->list, &right->capacity, n + 1, sizeof *right->list)) return TK_NO_MEMORY;
     memset(right->list, 0xFF, (n + 1) * sizeof *right->list);
     uint64_t node = backward->root;
@@ -119,70 +86,56 @@ static int list_halves(tk_sp *m, const tk_token_trie *backward, const uint8_t *p
         if (!node || tk_trie_id(node) == TK_NO_ID || right->list[i] == TK_NO_ID) continue;
         if (pairs->n == MOST_PAIRS) return TK_TOO_LARGE;
         if (tk_reserve(&pairs->list, &pairs->capacity, pairs->n + 1, sizeof *pairs->list)) return TK_NO_MEMORY;
-        uint64_t left = m->numbers[tk_trie_id(node)], other = m->numbers[right->list[i]];
-        pairs->list[pairs->n++] = (left << TK_SP_PAIR_BITS | other) << TK_SP_PAIR_BITS | number;
+        pairs->list[pairs->n++] = (merge){tk_trie_id(node), right->list[i], id};
     }
     return TK_OK;
 }
 
-static int list_pairs(tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
+static int list_pairs(tk_sp *m, const tk_sp_forms *f, merge_list *pairs) {
     tk_token_trie backward = {0};
     endings right = {0};
     int status = build_backward(&backward, f);
     for (size_t id = 0; id < m->n_ids && status == TK_OK; id++)
         if (!f->foreign[id])
             status = list_halves(m, &backward, f->blob + f->offsets[id], (size_t)(f->offsets[id + 1] - f->offsets[id]),
-                                 m->numbers[id], &right, pairs);
+                                 (uint32_t)id, &right, pairs);
     free(right.list);
     tk_token_trie_free(&backward);
     return status;
 }
 
-static int make_table(tk_sp_pairs *table, const pair_list *pairs) {
-    size_t slots = 2;
-    while (slots < 2 * pairs->n) slots *= 2;
-    table->mask = slots - 1;
-    table->slots = tk_alloc(slots, sizeof *table->slots);
-    table->may = tk_calloc((size_t)1 << (TK_SP_MAY_BITS - 6), sizeof *table->may);
-    if (!table->slots || !table->may) return TK_NO_MEMORY;
-    memset(table->slots, 0xFF, slots * sizeof *table->slots);
-    for (size_t k = 0; k < pairs->n; k++) {
-        uint64_t hash = tk_sp_pair_hash(pairs->list[k] >> TK_SP_PAIR_BITS);
-        size_t slot = (size_t)(hash >> 32) & table->mask, bit = (size_t)(hash >> (64 - TK_SP_MAY_BITS));
-        table->may[bit >> 6] |= UINT64_C(1) << (bit & 63);
-        while (table->slots[slot] != UINT64_MAX) slot = (slot + 1) & table->mask;
-        table->slots[slot] = pairs->list[k];
+static int make_table(tk_char_pairs *table, const merge_list *pairs, const float *scores) {
+    int status = tk_char_pairs_init(table, pairs->n);
+    for (size_t k = 0; k < pairs->n && status == TK_OK; k++) {
+        const merge *one = pairs->list + k;
+        tk_char_pairs_put(table, one->left, one->right, rank_of(scores[one->result]), one->result);
     }
-    return TK_OK;
+    return status;
 }
 
 /* Keep the pairs that are the last merge of their piece alone. Others never stand side by side, unless merges are left
    out: as long as nothing merges across the ends of what spells a piece, all within goes as it does for the piece
    alone, which is two symbols once. So few pairs fit where they are found fast. */
-static void keep_last_merges(const tk_sp *m, const tk_sp_forms *f, pair_list *pairs) {
-    const uint64_t low = (UINT64_C(1) << TK_SP_PAIR_BITS) - 1;
+static void keep_last_merges(const tk_sp *m, const tk_sp_forms *f, merge_list *pairs) {
     size_t n = 0;
     for (size_t k = 0, next; k < pairs->n; k = next) {
-        uint64_t number = pairs->list[k] & low;
-        size_t id = m->tokens[number];
-        uint32_t left, right;
+        uint32_t id = pairs->list[k].result, left, right;
         int said = tk_sp_last_merge(m, f->blob + f->offsets[id], (size_t)(f->offsets[id + 1] - f->offsets[id]), &left,
                                     &right);
-        for (next = k; next < pairs->n && (pairs->list[next] & low) == number; next++) /* a piece's stand together */
-            if (!said || pairs->list[next] >> TK_SP_PAIR_BITS == ((uint64_t)left << TK_SP_PAIR_BITS | right))
+        for (next = k; next < pairs->n && pairs->list[next].result == id; next++) /* a piece's stand together */
+            if (!said || (pairs->list[next].left == left && pairs->list[next].right == right))
                 pairs->list[n++] = pairs->list[next];
     }
     pairs->n = n;
 }
 
-static int set_pairs(tk_sp *m, const tk_sp_forms *f) {
-    pair_list pairs = {0};
-    if (f->n >= (size_t)1 << TK_SP_PAIR_BITS) return TK_TOO_LARGE;
+static int set_pairs(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
+    merge_list pairs = {0};
     int status = list_pairs(m, f, &pairs);
-    if (status == TK_OK) status = make_table(&m->pairs, &pairs);
+    if (status == TK_OK) status = make_table(&m->pairs, &pairs, s->scores);
     if (status == TK_OK) {
         keep_last_merges(m, f, &pairs);
-        status = make_table(&m->last_pairs, &pairs);
+        status = make_table(&m->last_pairs, &pairs, s->scores);
     }
     free(pairs.list);
     return status;
@@ -190,8 +143,8 @@ static int set_pairs(tk_sp *m, const tk_sp_forms *f) {
 
 int tk_sp_build_bpe(tk_sp *m, const tk_sp_source *s, tk_sp_forms *f) {
     int status = add_characters(f, &m->trie);
-    if (status == TK_OK) status = set_numbers(m, s, f);
+    m->n_symbols = f->n;
     if (status == TK_OK) status = set_unused(m, s, f);
-    if (status == TK_OK) status = set_pairs(m, f);
+    if (status == TK_OK) status = set_pairs(m, s, f);
     return status == TK_OK ? tk_sp_set_ascii(m) : status;
 }

@@ -12,6 +12,7 @@
 #ifndef TK_SP_ENGINE_H
 #define TK_SP_ENGINE_H
 #include "charsmap.h"
+#include "encode/char_merge.h"
 #include "token_trie.h"
 
 enum { TK_SP_NORMAL = 1, TK_SP_UNKNOWN, TK_SP_CONTROL, TK_SP_USER, TK_SP_UNUSED, TK_SP_BYTE }; /* kinds of pieces, */
@@ -41,19 +42,12 @@ typedef struct {
     uint8_t low[16];
 } tk_sp_set;
 
-/* What two symbols merge to, by their numbers. */
-typedef struct {
-    uint64_t *slots; /* left, right, merged, of 21 bits each */
-    uint64_t *may;   /* a bit for each hash of left and right: most are no pair */
-    size_t mask;
-} tk_sp_pairs;
-
 enum { TK_SP_ASCII = 128 };
 
-/* Of ASCII: whether no user-defined piece begins with a character; its number; what two become. */
+/* Of ASCII: whether no user-defined piece begins with a character; its id; what two become, and its rank. */
 typedef struct {
     uint8_t alone[TK_SP_ASCII];
-    uint32_t numbers[TK_SP_ASCII], pairs[TK_SP_ASCII][TK_SP_ASCII];
+    uint32_t ids[TK_SP_ASCII], ranks[TK_SP_ASCII][TK_SP_ASCII], results[TK_SP_ASCII][TK_SP_ASCII];
 } tk_sp_ascii;
 
 typedef struct {
@@ -78,19 +72,14 @@ typedef struct {
     tk_sp_set apart;  /* in no piece of more than one character */
     tk_token_trie frozen; /* not of Unigram: user-defined pieces as they stand in the buffer, which stay as they are */
     /* BPE */
-    tk_sp_pairs pairs;    /* all, and those that merging comes by if none is left out */
-    tk_sp_pairs last_pairs;
-    uint32_t *tokens;     /* [n_symbols] the id of a number: the greater the score the less the number */
-    uint32_t *numbers;    /* [n_symbols] the number of an id */
-    uint32_t *ranks, first_equal; /* of a number: the same where scores are; from this number on some are */
-    size_t n_symbols;
+    tk_char_pairs pairs;  /* all, and those that merging comes by if none is left out */
+    tk_char_pairs last_pairs;
+    size_t n_symbols;     /* ids, and those of characters that are no pieces */
     uint64_t steps;       /* bytes that were looked at to list the pairs */
-    uint8_t *unused;      /* of a number, or NULL; if not, `lengths` has how many bytes of the buffer each is */
+    uint8_t *unused;      /* [n_symbols], or NULL; if not, `lengths` has how many bytes of the buffer each is */
     uint32_t *lengths;
     tk_sp_ascii *plain_ascii;
 } tk_sp;
-
-enum { TK_SP_PAIR_BITS = 21, TK_SP_MAY_BITS = 18 };
 
 /* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
    are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
@@ -158,8 +147,9 @@ typedef struct {
     size_t nodes_capacity;
     tk_sp_token *tokens;
     size_t n_tokens, tokens_capacity;
-    void *symbols, *heap;
-    size_t symbols_capacity, heap_capacity;
+    void *symbols;
+    size_t symbols_capacity;
+    tk_merge_scratch merge;
     uint32_t *parts; /* of a merge that gave an unused piece */
     size_t parts_capacity;
     uint8_t *utf8;
@@ -236,7 +226,7 @@ TK_INLINE size_t tk_sp_frozen(const tk_sp *m, const uint8_t *p, size_t n, uint32
 /* Fill m->plain_ascii: the last step of building. */
 int tk_sp_set_ascii(tk_sp *m);
 
-/* The numbers of the two symbols that the last merge of p[0:n] joins, TK_NO_ID where it does not become one; 0 if that
+/* The ids of the two symbols that the last merge of p[0:n] joins, TK_NO_ID where it does not become one; 0 if that
    would take long to say. */
 int tk_sp_last_merge(const tk_sp *m, const uint8_t *p, size_t n, uint32_t *left, uint32_t *right);
 
@@ -260,11 +250,6 @@ static inline int tk_sp_add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint
     }
     if (status == TK_OK) w->tokens[w->n_tokens - 1].end = (uint32_t)end;
     return status;
-}
-
-TK_INLINE uint64_t tk_sp_pair_hash(uint64_t pair) {
-    pair *= UINT64_C(0x9E3779B97F4A7C15);
-    return (pair ^ pair >> 32) * UINT64_C(0xD6E8FEB86659FD93);
 }
 
 /* The character at p as a number that no other has, where four bytes may be read; and the place of a pair of them in

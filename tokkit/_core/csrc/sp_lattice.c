@@ -99,7 +99,7 @@ double tk_sp_lattice_entropy(const tk_sp_lattice *l, double alpha, double *scrat
 size_t tk_sp_lattice_sample(const tk_sp_lattice *l, double alpha, uint64_t *random, uint32_t *path) {
     size_t count = 0;
     for (size_t e = l->n; e > 0; count++) {
-        double left = tk_sp_chance(random);
+        double left = tk_chance(random);
         size_t k = l->first[e];
         for (; k + 1 < l->first[e + 1]; k++) {
             left -= exp(term(l, l->arcs + l->order[k], alpha) - l->sums[e]);
@@ -147,7 +147,7 @@ static uint32_t pop(const tk_sp_lattice *l, tk_sp_search *s) {
     return top;
 }
 
-static double gumbel(uint64_t *random) { return -log(-log(tk_sp_chance(random) + 0x1p-54)); }
+static double gumbel(uint64_t *random) { return -log(-log(tk_chance(random) + 0x1p-54)); }
 
 /* What may stand before a way that begins at e, by chance: the greatest of the noisy scores is that of the way. */
 static int grow_by_chance(const tk_sp_lattice *l, tk_sp_search *s, uint32_t number, size_t e, double alpha,

@@ -48,12 +48,4 @@ size_t tk_sp_lattice_sample(const tk_sp_lattice *l, double alpha, uint64_t *rand
 int tk_sp_lattice_search(const tk_sp_lattice *l, tk_sp_search *s, size_t n, double alpha, uint64_t *random);
 void tk_sp_search_free(tk_sp_search *s);
 
-/* From 0 on, below 1. */
-static inline double tk_sp_chance(uint64_t *random) {
-    uint64_t x = *random += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
-}
-
 #endif

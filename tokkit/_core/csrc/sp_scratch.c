@@ -36,29 +36,20 @@ void tk_sp_scratch_free(tk_sp_scratch *w) {
     free(w->nodes);
     free(w->tokens);
     free(w->symbols);
-    free(w->heap);
+    tk_merge_scratch_free(&w->merge);
     free(w->parts);
     free(w->utf8);
     memset(w, 0, sizeof *w);
 }
 
-static void shrink(void *block, size_t *capacity, size_t size, size_t most) {
-    void *old, *none = NULL;
-    if (*capacity <= most / size) return;
-    memcpy(&old, block, sizeof old);
-    free(old);
-    memcpy(block, &none, sizeof none);
-    *capacity = 0;
-}
-
 void tk_sp_scratch_shrink(tk_sp_scratch *w, size_t most) {
     if (w->room > most / 16) free_buffer(w);
-    shrink(&w->ids, &w->ids_capacity, sizeof *w->ids, most);
-    shrink(&w->spans, &w->spans_capacity, sizeof *w->spans, most);
-    shrink(&w->nodes, &w->nodes_capacity, sizeof *w->nodes, most);
-    shrink(&w->tokens, &w->tokens_capacity, sizeof *w->tokens, most);
-    shrink(&w->symbols, &w->symbols_capacity, 32, most);
-    shrink(&w->heap, &w->heap_capacity, 32, most);
-    shrink(&w->parts, &w->parts_capacity, sizeof *w->parts, most);
-    shrink(&w->utf8, &w->utf8_capacity, 1, most);
+    tk_shrink(&w->ids, &w->ids_capacity, sizeof *w->ids, most);
+    tk_shrink(&w->spans, &w->spans_capacity, sizeof *w->spans, most);
+    tk_shrink(&w->nodes, &w->nodes_capacity, sizeof *w->nodes, most);
+    tk_shrink(&w->tokens, &w->tokens_capacity, sizeof *w->tokens, most);
+    tk_shrink(&w->symbols, &w->symbols_capacity, 32, most);
+    tk_merge_scratch_shrink(&w->merge, most);
+    tk_shrink(&w->parts, &w->parts_capacity, sizeof *w->parts, most);
+    tk_shrink(&w->utf8, &w->utf8_capacity, 1, most);
 }

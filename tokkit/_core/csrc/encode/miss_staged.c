@@ -1,13 +1,10 @@
 /* A unit that the cache does not have in, its ids out: through the components, one by one, and the model. */
 #include "encode/plan.h"
 
-enum { INNER_UNITS = 1 << 12 }; /* of the model's own cache, 64 bytes each: parts of units come again in others */
-
 tk_staged *tk_staged_of(tk_worker *w) {
     if (w->staged) return w->staged;
     tk_staged *made = tk_calloc(1, sizeof *made);
     if (!made) return NULL;
-    if (tk_model_worker_init(&made->model, INNER_UNITS) != TK_OK) return free(made), NULL;
     made->unit.spare = &made->unit_spare;
     made->section.spare = &made->section_spare;
     return w->staged = made;
