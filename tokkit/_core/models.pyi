@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from tokkit._core.aligned import AlignedText
 
 class PieceEncoder:
-    cuts: tuple[bool, bool, bool]
+    cuts_at_blanks: bool
+    falls_back: bool
     may_drop: bool
     def has(self, token: bytes) -> bool: ...
     def __init__(
@@ -20,7 +21,6 @@ class PieceEncoder:
     def encode(
         self, text: AlignedText, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]: ...
-    def cache_info(self) -> dict[str, int]: ...
 
 def find_merges(
     blob: bytes,
