@@ -18,7 +18,7 @@ TABLE = """
 3 engines assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
 3 continuing costs registry subwords segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
-1 definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy
+1 limits definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy
 1 atoms unicode_regex
 1 threads
 0 _core

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tokkit import limits
 from tokkit._core.text import to_utf8
 from tokkit.engines.byte_level import ByteLevelEngine
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
-from tokkit.errors import OptionError
+from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,6 +69,9 @@ class EncodeStream:
         held += text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text)
         try:
             if not (end := self._cut()):
+                if len(held) > (most := limits.current().held_bytes):
+                    what = f"the stream holds {len(held):,} bytes, more than {most:,}, without a place to cut"
+                    raise limits.exceeded("held_bytes", what, CorpusError)
                 return []
             ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
         except BaseException:

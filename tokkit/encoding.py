@@ -13,6 +13,7 @@ from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
 from tokkit.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
 from tokkit.errors import OptionError
+from tokkit.length_rules import check_padded
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
@@ -92,8 +93,7 @@ class Encoding(Aligned):
     def column(self, name: str) -> Any:
         """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
 
-        The lists are "tokens", "token_bytes", and "surfaces": what each stands for, in bytes of the text that the model
-        was given.
+        Lists are "tokens", "token_bytes", and "surfaces": what each stands for, as bytes of the text the model was given.
         """
         column = self._columns.get(name)
         if column is None:
@@ -212,6 +212,7 @@ class Encoding(Aligned):
         length = index_of("length", length)
         left = checked_direction(direction) == "left"
         n, k = self._n, max(0, length - self._n)
+        check_padded(1, length)
         overflow: Overflow = ()
         if self.overflows:
             options: Any = {"id": id, "type_id": type_id, "token": token, "direction": direction}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tokkit import limits
 from tokkit.definition import checked_int, is_text
 from tokkit.errors import OptionError
 
@@ -65,3 +66,10 @@ class Padding:
         checked_int("padding", "pad_type_id", self.pad_type_id)
         if not is_text(self.pad_token):
             raise OptionError(f"padding: pad_token is {self.pad_token!r}; it must be text")
+
+
+def check_padded(n_rows: int, length: int) -> None:
+    """Raise OptionError where rows of this length are more tokens than the limit padded_tokens."""
+    if n_rows * length > (most := limits.current().padded_tokens):
+        what = f"padding to {length:,} tokens makes {n_rows * length:,} tokens, more than {most:,}"
+        raise limits.exceeded("padded_tokens", what, OptionError)

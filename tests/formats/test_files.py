@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tokkit import limits
 from tokkit.errors import FormatError
 from tokkit.formats import files
 
@@ -197,7 +198,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 
 def test_reading_refuses_what_is_no_regular_file_or_empty_or_too_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     with pytest.raises(FormatError, match="a directory"):
         files.read_bytes(tmp_path)
@@ -206,9 +207,8 @@ def test_reading_refuses_what_is_no_regular_file_or_empty_or_too_large(
         files.read_bytes(tmp_path / "empty")
     with pytest.raises(FileNotFoundError):
         files.read_bytes(tmp_path / "none")
-    monkeypatch.setattr(files, "MAX_BYTES", 3)
     (tmp_path / "large").write_bytes(b"1234")
-    with pytest.raises(FormatError, match="more than 3 bytes"):
+    with limits.using(file_bytes=3), pytest.raises(FormatError, match=r"more than 3 bytes.*file_bytes is 3"):
         files.read_bytes(tmp_path / "large")
 
 

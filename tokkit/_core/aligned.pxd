@@ -14,7 +14,7 @@ cdef extern from "aligned.h" nogil:
         size_t n
         tk_span *spans
         tk_piece *pieces
-        size_t n_pieces, capacity, n_original
+        size_t n_pieces, capacity, n_original, most
     int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n)
     void tk_aligned_free(tk_aligned *a)
     int tk_aligned_spell_out(tk_aligned *a)

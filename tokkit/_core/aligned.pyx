@@ -4,10 +4,10 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-from tokkit._core.text import to_utf8
+from tokkit._core.text import Grown, to_utf8
 
 cdef extern from "base.h" nogil:
-    int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE
+    int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, TK_GROWN
     int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 
@@ -16,7 +16,13 @@ cdef object check_stage(int status):
         raise MemoryError("not enough memory for the text and its alignment")
     if status == TK_TOO_LARGE:
         raise OverflowError("a text of 4 GiB or more cannot go through components one by one")
+    if status == TK_GROWN:
+        raise Grown("a stage makes too much of the text")
     return None
+
+
+cdef enum:
+    GROWN_BYTES = 1 << 26  # as tokkit.limits has it
 
 
 cdef class AlignedText:
@@ -35,9 +41,14 @@ cdef class AlignedText:
     def __cinit__(self, text):
         self.original = to_utf8(text)
         check_stage(tk_aligned_init(&self.state, <const uint8_t *> <const char *> self.original, len(self.original)))
+        self.bound(GROWN_BYTES)
 
     def __dealloc__(self):
         tk_aligned_free(&self.state)
+
+    def bound(self, size_t n_bytes):
+        """Let stages make no more than so many bytes of the text, or 32 times what it has."""
+        self.state.most = max(n_bytes, 32 * self.state.n_original)
 
     @property
     def utf8(self):

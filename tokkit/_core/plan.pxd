@@ -65,7 +65,6 @@ cdef extern from "sp_engine.h" nogil:
         uint32_t *from_ "from"
         void *nodes
         void *symbols
-        void *heap
         uint32_t *parts
 
 cdef extern from "encode/plan.h" nogil:
@@ -95,6 +94,7 @@ cdef extern from "encode/plan.h" nogil:
         size_t n_stages
         const tk_stage *before
         size_t n_before
+        size_t grown
         size_t cache_lines
         const tk_cut_rule *word_rule
         int one_word
@@ -146,7 +146,7 @@ cdef extern from "base.h" nogil:
     int TK_OK
     int TK_NO_MEMORY
     int TK_BAD_INPUT
-    int TK_TOO_LARGE
+    int TK_TOO_LARGE, TK_GROWN
     int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 

@@ -16,6 +16,8 @@ from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_
 
 import numpy as np
 
+from tokkit._core.text import Grown
+
 cdef extern from "Python.h":
     void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
     PyObject *PyLong_FromUnsignedLong(unsigned long value)
@@ -34,6 +36,7 @@ cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
     SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
     KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+    GROWN_BYTES = 1 << 26          # as tokkit.limits has it
     LONG_TEXT = 1 << 13            # units of text, whose ids may become an array without a copy
 
 new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.int32)
@@ -45,6 +48,7 @@ tk_isa_use(chosen_isa())
 STATUS_MESSAGES = {
     TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
     TK_TOO_LARGE: (OverflowError, "a text without a place to cut it at holds less than 4 GiB"),
+    TK_GROWN: (Grown, "the tokenizer's stages make too much of a text"),
     TK_UNKNOWN: (LookupError, "a character has no token, and the model no unknown token"),
 }
 
@@ -128,6 +132,7 @@ cdef class Encoder:
     def __cinit__(self, *_args, **_options):
         self.idle = []
         self.pool = BlockPool()
+        self.plan.grown = GROWN_BYTES
 
     cdef int share_ints(self) except -1:
         # Once n_ids is known.
@@ -213,6 +218,10 @@ cdef class Encoder:
 
     cdef object as_array(self, Worker worker):
         return self.pool.array(&worker.state.ids, &worker.state.ids_capacity, worker.state.n_ids)
+
+    def bound(self, size_t n_bytes):
+        """Let stages make no more than so many bytes of a text, or 32 times what it has."""
+        self.plan.grown = n_bytes
 
     def prepare(self):
         """Set up the cache of the first thread now, rather than when the first text comes."""

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 Text = str | bytes | bytearray | memoryview
 
+class Grown(OverflowError): ...
+
 ISAS: tuple[str, ...]
 
 def isa() -> str: ...

@@ -6,6 +6,11 @@ import os
 
 import numpy as np
 
+
+class Grown(OverflowError):
+    """Stages would make more of a text than they may: the limit grown_bytes."""
+
+
 ISAS = ("scalar", "avx2", "avx512", "neon")  # by the numbers of csrc/isa.h
 
 

@@ -1,8 +1,8 @@
 """A template's source in, a program out that runs in Jinja2's sandbox with the names that chat templates expect.
 
 The sandbox keeps templates from Python's insides and from changing what they are given. Beyond it, a run has a
-budget of steps, and what `*` and `**` may make is bounded. A template can still waste memory by other ways (a text
-joined to itself again and again): one of unknown origin wants a process of its own.
+budget of steps, and of what it makes (budget.py). Comparing values that hold one another many times is not bounded: a
+template of unknown origin still wants a process of its own where time matters.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from tokkit import limits
+from tokkit.chat import budget
 from tokkit.errors import ChatError
-
-MAX_STEPS = 1_000_000
-"""Passes of loops and calls of macros in one run: a second or so. Thousands of messages take tens of thousands."""
-MAX_SIZE = 10_000_000
-"""Characters, or items, that a multiplication may make; and digits of a number."""
 
 
 @dataclass(slots=True)
@@ -39,7 +36,6 @@ class Run:
     """What stands before and behind each generation block."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """Other texts for some of the template's literals, by number."""
-    steps: int = 0
 
 
 _run: ContextVar[Run] = ContextVar("run")
@@ -60,28 +56,40 @@ class _Hooks(Extension):
         return before + caller() + behind
 
     def _step(self) -> str:
-        run = _run.get()
-        run.steps += 1
-        if run.steps > MAX_STEPS:
-            raise ChatError(f"the chat template took over {MAX_STEPS} steps; a template takes some for each message")
+        budget.step()
         return ""
+
+    def _joined(self, *parts: Any) -> str:
+        made = "".join([str(budget.output(part)) for part in parts])
+        budget.spend(made, "'~'")
+        return made
+
+    def _sliced(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
+        made = value[start:stop:step]
+        budget.spend(made, "a slice")
+        return made
 
     def _literal(self, number: int, text: str) -> str:
         return _run.get().literals.get(number, text)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    intercepted_binops = frozenset(["*", "**"])
+    intercepted_binops = frozenset(["+", "*", "**", "%"])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        for some, other in ((left, right), (right, left)):
-            if isinstance(other, int) and hasattr(some, "__len__") and len(some) * other > MAX_SIZE:
-                raise ChatError(f"the chat template multiplies to over {MAX_SIZE} characters or items")
-        if operator == "**" and isinstance(left, int) and isinstance(right, int):
-            digits = left.bit_length() * max(right, 0)
-            if digits > MAX_SIZE:
-                raise ChatError(f"the chat template makes a number of over {MAX_SIZE} binary digits")
-        return super().call_binop(context, operator, left, right)
+        budget.operation(operator, left, right)
+        made = super().call_binop(context, operator, left, right)
+        budget.spend(made, repr(operator))
+        return made
+
+    def call(self, context: Any, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        name = getattr(obj, "__name__", "")
+        subject = getattr(getattr(obj, "__wrapped__", obj), "__self__", None)
+        budget.call(name, subject, args, kwargs)
+        made = super().call(context, obj, *args, **kwargs)
+        if made is not subject:
+            budget.spend(made, repr(name))
+        return made
 
 
 def _raise_exception(message: str) -> NoReturn:
@@ -104,8 +112,12 @@ def _to_json(
 
 
 def _environment() -> tuple[_Environment, _Hooks]:
-    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Hooks, loopcontrols])
+    environment = _Environment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Hooks, loopcontrols], finalize=budget.output
+    )
     environment.filters["tojson"] = _to_json
+    for name, function in environment.filters.items():
+        environment.filters[name] = budget.bounded_filter(name, function)
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = _strftime_now
     hooks = environment.extensions[_Hooks.identifier]
@@ -121,8 +133,8 @@ class Program:
         environment, hooks = _environment()
         with _errors():
             tree = environment.parse(source)
-        self.has_generation = any(_is_call_of(block.call, "_generation") for block in tree.find_all(nodes.CallBlock))
-        with _errors():
+            blocks = tree.find_all(nodes.CallBlock)
+            self.has_generation = any(_is_call_of(block.call, "_generation") for block in blocks)
             self._count_steps(tree, hooks)
             self._plain = environment.from_string(tree)
         self._source, self._environment, self._hooks = source, environment, hooks
@@ -147,6 +159,7 @@ class Program:
         bodies = [loop.body for loop in tree.find_all(nodes.For)] + [macro.body for macro in tree.find_all(nodes.Macro)]
         for body in bodies:
             body.insert(0, nodes.ExprStmt(hooks.call_method("_step")))
+        _count_made(tree, hooks)
 
     def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
         """Replace each literal text by a call that may return another, but for names and what is compared with."""
@@ -171,13 +184,34 @@ class Program:
     def run(self, variables: Mapping[str, Any], run: Run) -> str:
         """Return what the template writes; ChatError where it fails."""
         template = self._named[0] if run.literals else self._plain
-        run.steps = 0
-        token = _run.set(run)
+        token, counted = _run.set(run), budget.spent.set(budget.Budget(limits.current()))
         try:
             with _errors():
                 return template.render(variables)
         finally:
+            budget.spent.reset(counted)
             _run.reset(token)
+
+
+def _count_made(node: nodes.Node, hooks: _Hooks) -> None:
+    """Put a call in the place of each `~` and slice: Jinja2 lets nobody look at what these make."""
+    for name, value in node.iter_fields():
+        many = value if isinstance(value, list) else [value]
+        for i, child in enumerate(many):
+            if not isinstance(child, nodes.Node):
+                continue
+            _count_made(child, hooks)
+            call = None
+            if isinstance(child, nodes.Concat):
+                call = hooks.call_method("_joined", child.nodes, lineno=child.lineno)
+            elif isinstance(child, nodes.Getitem) and isinstance(child.arg, nodes.Slice):
+                bounds = [bound or nodes.Const(None) for bound in (child.arg.start, child.arg.stop, child.arg.step)]
+                call = hooks.call_method("_sliced", [child.node, *bounds], lineno=child.lineno)
+            if call is not None:
+                if isinstance(value, list):
+                    value[i] = call
+                else:
+                    setattr(node, name, call)
 
 
 def _is_call_of(call: nodes.Node, name: str) -> bool:
@@ -197,5 +231,7 @@ def _errors() -> Iterator[None]:
         raise ChatError(f"the chat template failed: {error}") from error
     except RecursionError:
         raise ChatError("the chat template nests or calls itself too deep") from None
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except SyntaxError as error:  # of what Jinja2 makes of the template: `break` outside of a loop, too many parts
+        raise ChatError(f"the chat template cannot be compiled: {error.msg}") from None
+    except Exception as error:  # the template's own code decides what it raises
         raise ChatError(f"the chat template failed: {type(error).__name__}: {error}") from error

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
+from tokkit import limits
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
-from tokkit.engines.engine import Engine
+from tokkit.engines.engine import Engine, unusable
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, together
@@ -69,6 +70,9 @@ class _Blocks:
             end = searched = 0
             while not end and not self._ended:
                 if n == len(buffer):  # no place to cut in it: as much again
+                    if n > limits.current().held_bytes:
+                        what = f"{self._name}: {n:,} bytes from byte {self.offset} on have no place to cut"
+                        raise limits.exceeded("held_bytes", what, CorpusError)
                     buffer.extend(bytes(n))
                 n = self._fill(buffer, n)
                 if not self._ended:
@@ -172,7 +176,7 @@ class FileEncoder:
                         number, offset, n, goes_on = block
                         try:
                             ids = encoder.encode(buffer, n, offset > 0, goes_on)
-                        except ValueError as error:
+                        except (ValueError, OverflowError) as error:
                             failed[number] = self._explained(error, name, offset, buffer)
                             turns.stop()
                             return
@@ -185,7 +189,7 @@ class FileEncoder:
             writer.documents += 1
             return blocks.offset
 
-    def _explained(self, error: ValueError, name: str, offset: int, buffer: bytearray) -> Exception:
+    def _explained(self, error: ValueError | OverflowError, name: str, offset: int, buffer: bytearray) -> Exception:
         """Return the error of a block as one of the file."""
         match error.args:
             case "not UTF-8", int(at):
@@ -198,4 +202,4 @@ class FileEncoder:
                     f"{name} holds the special token {self._engine.special_name(id_)!r} at byte {offset + at}; "
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
                 )
-        return error
+        return unusable(error) if isinstance(error, OverflowError) else error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable
 
+from tokkit import limits
 from tokkit.errors import OptionError
 
 _MARK = "\0"
@@ -38,9 +39,18 @@ def change_each(tokens: Iterable[str], change: Callable[[str], str]) -> list[str
 
 def replace_each(tokens: Iterable[str], old: str, new: str) -> list[str]:
     """Replace each occurrence of `old` within a token."""
+    tokens = tokens if isinstance(tokens, list) else list(tokens)
+    if len(new) > len(old):
+        check_replaced("".join(tokens), old, new)
     if _MARK in old or _MARK in new:
         return [token.replace(old, new) for token in tokens]
     return change_each(tokens, lambda text: text.replace(old, new))
+
+
+def check_replaced(text: str, old: str, new: str) -> None:
+    """Raise CorpusError where replacing makes more of a text than the limit grown_bytes allows."""
+    if len(new) > 1:
+        limits.check_grown(len(text) + text.count(old) * (len(new) - len(old)), len(text), "the decoder Replace")
 
 
 def check_text(name: str, value: object) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tokkit.decoders.base import Decoder, check_text, replace_each
+from tokkit import limits
+from tokkit.decoders.base import Decoder, check_replaced, check_text, replace_each
+from tokkit.unicode_regex.bounds import Deadline
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
 
@@ -35,17 +37,22 @@ class Replace(Decoder):
         """Return the tokens with their matches replaced; PatternError where that takes too long."""
         if self.literal:
             return replace_each(tokens, self.literal, self.content)
-        return [self.replace(token) for token in tokens]
+        tokens = list(tokens)
+        with Deadline(sum(map(len, tokens))):
+            return [self.replace(token) for token in tokens]
 
     def replace(self, text: str) -> str:
         """Return `text` with its matches replaced."""
         if not text:  # nothing to look at, and so not even the empty pattern matches
             return text
         if self.literal is not None:
+            check_replaced(text, self.literal, self.content)
             return text.replace(self.literal, self.content)
         parts: list[str] = []
         copied = 0
-        for start, end in matches(self.pattern["Regex"], text):
+        found = matches(self.pattern["Regex"], text)
+        limits.check_grown(len(text) + len(found) * len(self.content), len(text), "the decoder Replace")
+        for start, end in found:
             parts += [text[copied:start], self.content]
             copied = end
         return "".join([*parts, text[copied:]])

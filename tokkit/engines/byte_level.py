@@ -29,6 +29,7 @@ from tokkit.models import bpe
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.unicode_regex.bounds import Deadline
 from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.cuts import pattern_cuts
 
@@ -109,10 +110,9 @@ class ByteLevelEngine(Engine):
             return None
         return compile_pattern(self._split.pattern or _ONE_PIECE, keep_unmatched=self._split.keep_unmatched)
 
-    def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
-        """Return the ids of a text that the `regex` package cuts."""
+    def _encode_by_parts(self, text: Text, special: Special, threads: int) -> NDArray[np.uint32]:
         if not self._pure:
-            return super().encode_by_parts(text, special, threads)
+            return super()._encode_by_parts(text, special, threads)
         parts = [
             np.array([id_], dtype=np.uint32) if id_ is not None else self._encode_split(part)
             for part, id_ in self._slices(to_utf8(text), special, text)
@@ -161,7 +161,8 @@ class ByteLevelEngine(Engine):
             return super().aligned(text, special)
         if (found := self.framed(text, special, b"", b"")) is not None:
             return found
-        utf8, ids, spans = self._spanned(text, special)
+        with Deadline(len(text)):
+            utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
@@ -201,9 +202,10 @@ class ByteLevelEngine(Engine):
     def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
         """Return, for tokens with `spans` in a text, the number of the piece that each is part of; and of how many."""
         ends, at = [np.empty(0, dtype=np.int64)], 0
-        for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
-            ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
-            at += len(part)
+        with Deadline(len(utf8)):
+            for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
+                ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
+                at += len(part)
         all_ends = np.concatenate(ends)
         return np.searchsorted(all_ends, spans[:, 0], side="right").astype(np.int32), len(all_ends)
 

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import limits
 from tokkit._core.batch import Batch
 from tokkit._core.blocks import BlockEncoder, block_end
 from tokkit._core.plan import Encoder, Finder
-from tokkit._core.text import to_utf8
+from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
-from tokkit.errors import SpecialTokenError
+from tokkit.errors import CorpusError, SpecialTokenError, TokkitError
 from tokkit.threads import CHARACTERS_A_THREAD, together
+from tokkit.unicode_regex.bounds import Deadline
 
 if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
@@ -73,6 +75,8 @@ class Engine:
             if len(self._ways) >= MOST_POLICIES:
                 self._ways.clear()
             encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
+            if encoder is not None:
+                encoder.bound(limits.current().grown_bytes)
             self._ways[key] = encoder, self._tokens.finder(allowed)
         return self._ways[key]
 
@@ -100,7 +104,11 @@ class Engine:
         return self._tokens.name(id_)
 
     def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
-        """Return the ids of a text that the core does not encode as a whole."""
+        """Return the ids of a text that the core does not encode as a whole; its patterns share the time of one."""
+        with Deadline(len(text)):
+            return self._encode_by_parts(text, special, threads)
+
+    def _encode_by_parts(self, text: Text, special: Special, threads: int) -> NDArray[np.uint32]:
         return self._interpreter.encode_array(text, special)
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
@@ -111,6 +119,8 @@ class Engine:
                 return encoder.encode(text, finder)
             except LookupError:  # a character without a token: the interpreter says which
                 pass
+            except OverflowError as error:
+                raise unusable(error) from None
         ids: list[int] = self.encode_by_parts(text, special).tolist()
         return ids
 
@@ -126,6 +136,8 @@ class Engine:
                 return encoder.encode_array(text, finder)
             except LookupError:
                 pass
+            except OverflowError as error:
+                raise unusable(error) from None
         return self.encode_by_parts(text, special, threads)
 
     def count(self, text: Text, special: Special = "text") -> int:
@@ -136,6 +148,8 @@ class Engine:
                 return encoder.count(text, finder)
             except LookupError:
                 pass
+            except OverflowError as error:
+                raise unusable(error) from None
         return len(self.encode_by_parts(text, special))
 
     def encode_batch(
@@ -159,6 +173,8 @@ class Engine:
                 return self._run(Batch(encoder, list(texts), finder), threads)
             except LookupError:
                 pass
+            except OverflowError as error:
+                raise unusable(error) from None
         arrays = [self.encode_array(text, special) for text in texts]
         offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
@@ -206,7 +222,10 @@ class Engine:
         encoder, finder = self._way(special, utf8)
         if encoder is None or not (continues or goes_on):
             return self.encode(utf8, special)
-        return encoder.encode_part(utf8, finder, continues, goes_on)
+        try:
+            return encoder.encode_part(utf8, finder, continues, goes_on)
+        except OverflowError as error:
+            raise unusable(error) from None
 
     def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
         """Return what encodes the blocks of a file, one thread's: `encode(buffer, n, …)` and `close()`."""
@@ -225,7 +244,10 @@ class Engine:
 
     def aligned(self, text: Text, special: Special) -> Aligned:
         """Return (utf8, ids, byte spans (n, 2), words) for a text."""
-        return self.framed(text, special, b"", b"") or self._interpreter.aligned(text, special)
+        if (found := self.framed(text, special, b"", b"")) is not None:
+            return found
+        with Deadline(len(text)):
+            return self._interpreter.aligned(text, special)
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
         """Return what `aligned` does with ids around it, packed uint32; None for a text that the core leaves alone.
@@ -239,13 +261,16 @@ class Engine:
                 found = encoder.aligned(utf8, finder, before, after)
             except LookupError:  # a character without a token: the interpreter says which
                 return None
+            except OverflowError as error:
+                raise unusable(error) from None
             if found is not None:
                 return utf8, *found
         return None
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
         """Return what each token of `aligned` stands for; None where each is what it covers."""
-        return self._interpreter.surfaces(text, special, ids, words)
+        with Deadline(len(text)):
+            return self._interpreter.surfaces(text, special, ids, words)
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text behind each stage, with the stage's name: the same object, changed on."""
@@ -263,6 +288,13 @@ class Engine:
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
         return np.empty((0, 3), dtype=np.uint32)
+
+
+def unusable(error: OverflowError) -> TokkitError:
+    """Return the error of a text that is too large, or of which stages make too much."""
+    if isinstance(error, Grown):
+        return limits.exceeded("grown_bytes", str(error), CorpusError)
+    return CorpusError(str(error))
 
 
 class WholeEncoder:

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import limits
 from tokkit._core.aligned import AlignedText
+from tokkit._core.text import Grown
 from tokkit.added_tokens import AddedTokens
 from tokkit.columns import tokens_of
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import Special
+from tokkit.errors import CorpusError
+from tokkit.unicode_regex.bounds import Deadline
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -50,28 +54,40 @@ class Interpreter:
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text behind each stage, with the stage's name: the same object, changed on."""
-        aligned = AlignedText(text)
+        aligned = self._aligned(text)
+        time = Deadline(len(text))
         special = "text" if special == "raise" else special  # the engine has looked
         self._added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
-            with _named("normalizer", self._definition.normalizer):
+            with time, _named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
             yield "normalizer", aligned
         self._added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
         if pretokenizer is not None and not isinstance(pretokenizer, Split):
-            with _named("pretokenizer", pretokenizer):
+            with time, _named("pretokenizer", pretokenizer):
                 pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
+    @staticmethod
+    def _aligned(text: Text) -> AlignedText:
+        """Return a text before all stages, with the bounds that hold here."""
+        try:
+            aligned = AlignedText(text)
+        except OverflowError as error:
+            raise CorpusError(str(error)) from None
+        aligned.bound(limits.current().grown_bytes)
+        return aligned
+
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
-        aligned = AlignedText(text)
+        aligned = self._aligned(text)
         self._added.cut(aligned, "all")
         if self._definition.normalizer is not None:
-            self._definition.normalizer.normalize(aligned)
+            with Deadline(len(text)), _named("normalizer", self._definition.normalizer):
+                self._definition.normalizer.normalize(aligned)
         self._added.cut_normalized(aligned, "all")
         starts = aligned.piece_spans()[:, 0].tolist()
         return [(start, id_) for start, id_ in zip(starts, aligned.ids, strict=True) if id_ is not None]
@@ -143,6 +159,9 @@ def _named(stage: str, component: object) -> Iterator[None]:
     """Add to an exception that a component raises which stage it came from."""
     try:
         yield
+    except Grown:
+        what = f"the {stage}, {type(component).__name__}, makes too much of the text"
+        raise limits.exceeded("grown_bytes", what, CorpusError) from None
     except Exception as error:
         error.add_note(f"raised by the {stage}, {type(component).__name__}")
         raise

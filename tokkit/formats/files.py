@@ -9,12 +9,10 @@ import stat
 from collections.abc import Iterable
 from io import BufferedReader
 
+from tokkit import limits
 from tokkit.errors import FormatError
 
 Buffer = bytes | memoryview
-
-MAX_BYTES = 1 << 30
-"""The largest file that is read, 1 GiB: the greatest vocabularies in use take 1/50 of it."""
 
 NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK)
 """What os.link says where there are no hard links: exFAT, some network mounts, containers and systems."""
@@ -43,18 +41,19 @@ def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return what a regular file holds; FormatError for any other kind, an empty file, or one above MAX_BYTES."""
+    """Return what a regular file holds; FormatError for any other kind, an empty file, or one beyond file_bytes."""
     with open_regular(path) as file:
         return read_all(file)
 
 
 def read_all(file: BufferedReader) -> bytes:
-    """Return what an open file holds; FormatError for an empty file, or one above MAX_BYTES."""
-    data = file.read(MAX_BYTES + 1)
+    """Return what an open file holds; FormatError for an empty file, or one above the limit file_bytes."""
+    most = limits.current().file_bytes
+    data = file.read(most + 1)
     if not data:
         raise FormatError("the file is empty")
-    if len(data) > MAX_BYTES:
-        raise FormatError(f"the file has more than {MAX_BYTES} bytes (1 GiB), the most that is read")
+    if len(data) > most:
+        raise limits.exceeded("file_bytes", f"the file has more than {most:,} bytes", FormatError)
     return data
 
 

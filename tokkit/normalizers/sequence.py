@@ -10,6 +10,7 @@ from tokkit._core.aligned import AlignedText
 from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
+from tokkit.unicode_regex.bounds import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +47,6 @@ class Sequence(Normalizer):
 
     def normalize(self, text: AlignedText) -> None:
         """Run all of them."""
-        for normalizer in self.normalizers:
-            normalizer.normalize(text)
+        with Deadline(len(text.original)):
+            for normalizer in self.normalizers:
+                normalizer.normalize(text)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import OptionError
-from tokkit.length_rules import Padding, Truncation
+from tokkit.length_rules import Padding, Truncation, check_padded
 from tokkit.postprocessors.layout import Added, Postprocessor
 from tokkit.postprocessors.lengths import Lengths, kept_lengths, padded_length
 
@@ -59,6 +59,7 @@ def batch(
     ]
     total = sum(widths, np.zeros(n, dtype=np.int64))
     length = padded_length(padding, int(total.max(initial=0)))
+    check_padded(n, length)
     if n and total.max() > length:
         row = int(total.argmax())
         raise OptionError(

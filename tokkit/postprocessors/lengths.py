@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
-from tokkit.length_rules import Padding, Truncation
+from tokkit.length_rules import Padding, Truncation, check_padded
 
 Lengths = NDArray[np.int64]
 
@@ -82,6 +82,7 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
 def pad(encodings: Sequence[Encoding], padding: Padding) -> list[Encoding]:
     """Return encodings of one batch filled up to the length that `padding` says; longer ones stay as they are."""
     length = padded_length(padding, max(map(len, encodings), default=0))
+    check_padded(len(encodings), length)
     return [
         encoding.pad(
             length,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tokkit.errors import PatternError
+from tokkit.unicode_regex import bounds
 
 if TYPE_CHECKING:
     import regex
     from numpy.typing import NDArray
-
-SECONDS_PER_MEGABYTE = 20.0
-"""How long a pattern may take: some hundred times what a sound one does. At least two seconds."""
 
 # An escape, the name of a POSIX class, the start of a class (a bracket that follows at once is a member), anything.
 _PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
@@ -27,6 +24,7 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """Compile a split pattern, with `$` as `end_only` has it; PatternError where `regex` refuses it."""
     import regex
 
+    bounds.check_size(pattern)
     try:
         regex.compile(pattern)  # so that a message speaks of the pattern as it was given
         return regex.compile(end_only(pattern))
@@ -60,20 +58,20 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
 
     Text between matches is dropped, or kept as pieces of its own. A pattern that takes too long: PatternError.
     """
-    timeout = _seconds(text)
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     last = 0
-    try:
-        for match in compile_pattern(pattern).finditer(text, timeout=timeout):
-            start, end = match.span()
-            if keep_unmatched and start > last:
-                found.append((last, start))
-            if end > start:
-                found.append((start, end))
-            last = end
-    except TimeoutError:
-        raise _too_slow(pattern, timeout, text) from None
+    with bounds.Deadline(len(text)) as deadline:
+        try:
+            for match in compile_pattern(pattern).finditer(text, timeout=deadline.remaining()):
+                start, end = match.span()
+                if keep_unmatched and start > last:
+                    found.append((last, start))
+                if end > start:
+                    found.append((start, end))
+                last = end
+        except TimeoutError:
+            raise deadline.exceeded(pattern) from None
     if keep_unmatched and last < len(text):
         found.append((last, len(text)))
     return found
@@ -89,24 +87,23 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     ([(0, 0), (1, 3), (4, 4)], [(0, 0), (1, 1), (2, 2)])
     """
     search = compile_pattern(pattern).search
-    seconds = _seconds(text)
     text = _as_of_version(pattern, text)
-    deadline = time.monotonic() + seconds
     found: list[tuple[int, int]] = []
     at, last = 0, -1
-    while at <= len(text):
-        try:
-            match = search(text, at, timeout=max(deadline - time.monotonic(), 0.001))
-        except TimeoutError:
-            raise _too_slow(pattern, seconds, text) from None
-        if match is None:
-            break
-        start, end = match.span()
-        if start == end == last:
-            at += 1
-        else:
-            found.append((start, end))
-            at = last = end
+    with bounds.Deadline(len(text)) as deadline:
+        while at <= len(text):
+            try:
+                match = search(text, at, timeout=deadline.remaining())
+            except TimeoutError:
+                raise deadline.exceeded(pattern) from None
+            if match is None:
+                break
+            start, end = match.span()
+            if start == end == last:
+                at += 1
+            else:
+                found.append((start, end))
+                at = last = end
     return found
 
 
@@ -114,14 +111,6 @@ def _as_of_version(pattern: str, text: str) -> str:
     from tokkit.unicode_regex.matching import as_of_version  # no tokenizer that the C core splits for needs it
 
     return as_of_version(pattern, text)
-
-
-def _seconds(text: str) -> float:
-    return 2.0 + SECONDS_PER_MEGABYTE * len(text) / 1e6
-
-
-def _too_slow(pattern: str, seconds: float, text: str) -> PatternError:
-    return PatternError(f"the pattern {pattern!r} took over {seconds:.0f} s on {len(text)} characters")
 
 
 def split(pattern: str, text: str, *, keep_unmatched: bool) -> tuple[bytes, NDArray[np.int64]]:

@@ -12,13 +12,11 @@ import numpy as np
 from tokkit._core.text import category_runs
 from tokkit.definition import is_text
 from tokkit.errors import OptionError, PatternError
+from tokkit.unicode_regex import bounds
 
 if TYPE_CHECKING:
     import regex
     from numpy.typing import NDArray
-
-SECONDS_PER_MEGABYTE = 20.0
-"""How long a pattern may take, as for patterns that split; at least two seconds a text."""
 
 # One character or class, once or repeated: such a pattern takes time in proportion, and being watched would make it
 # ten times as slow.
@@ -115,6 +113,7 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     """Compile a pattern; PatternError where `regex` refuses it."""
     import regex
 
+    bounds.check_size(pattern)
     try:
         return regex.compile(pattern)
     except regex.error as error:
@@ -139,26 +138,29 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each match of a regular expression; PatternError where finding them takes too long."""
     found_by = compiled(pattern)
     text = as_of_version(pattern, text)
-    limit = 2.0 + SECONDS_PER_MEGABYTE * len(text) / 1e6
-    timeout = None if _LINEAR.fullmatch(pattern) else limit
     found: list[tuple[int, int]] = []
     at, last = 0, -1
-    try:
-        for match in found_by.finditer(text, timeout=timeout):
-            if match.start() == match.end():
-                break
-            found.append(match.span())
-            at = last = match.end()
-        else:
-            return found
-        # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
-        while at <= len(text) and (match := found_by.search(text, at, timeout=timeout)):
-            start, end = match.span()
-            if start == end == last:
-                at = end + 1
-                continue
-            found.append((start, end))
-            at = last = end
-    except TimeoutError:
-        raise PatternError(f"the pattern {pattern!r} took over {limit:.0f} s on {len(text)} characters") from None
+    with bounds.Deadline(len(text)) as deadline:
+        watched = not _LINEAR.fullmatch(pattern)
+        try:
+            for match in found_by.finditer(text, timeout=deadline.remaining() if watched else None):
+                if match.start() == match.end():
+                    break
+                found.append(match.span())
+                at = last = match.end()
+            else:
+                return found
+            # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
+            while at <= len(text):
+                match = found_by.search(text, at, timeout=deadline.remaining() if watched else None)
+                if not match:
+                    break
+                start, end = match.span()
+                if start == end == last:
+                    at = end + 1
+                    continue
+                found.append((start, end))
+                at = last = end
+        except TimeoutError:
+            raise deadline.exceeded(pattern) from None
     return found

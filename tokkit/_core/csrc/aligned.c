@@ -126,6 +126,7 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
     if (w->status == TK_OK && w->made.n > UINT32_MAX) w->status = TK_TOO_LARGE;
     if (w->status != TK_OK) return tk_aligned_free(&w->made), w->status;
     memset(w->made.text + w->made.n, 0, TK_ALIGNED_SLACK);
+    w->made.most = a->most;
     if (a->spare) *a->spare = *a;
     else release(a);
     *a = w->made;

@@ -32,6 +32,7 @@ struct tk_aligned {
     tk_piece *pieces;
     size_t n_pieces, capacity;
     size_t n_original;
+    size_t most; /* bytes that changes may make of it, as TK_GROWN tells; 0: up to 4 GiB */
     size_t text_capacity, spans_capacity;
     int place, goes_on;  /* of the first piece; whether text follows the last one, of which this is a part */
     tk_span *idle_spans; /* memory for `spans` while that is NULL, or NULL */
@@ -86,6 +87,7 @@ TK_INLINE int tk_rewrite_room(tk_rewrite *w, size_t n) {
     size_t need = w->made.n + n;
     tk_aligned *made = &w->made;
     if (TK_LIKELY(need + TK_ALIGNED_SLACK <= made->text_capacity && need <= made->spans_capacity)) return 1;
+    if (w->status == TK_OK && w->from->most && need > w->from->most) w->status = TK_GROWN;
     if (w->status == TK_OK) w->status = tk_reserve(&made->text, &made->text_capacity, need + TK_ALIGNED_SLACK, 1);
     if (w->status == TK_OK) w->status = tk_reserve(&made->spans, &made->spans_capacity, need, sizeof(tk_span));
     return w->status == TK_OK;

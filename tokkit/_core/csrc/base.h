@@ -9,7 +9,8 @@
 typedef uint32_t tk_token;
 
 /* Status of a C-level function; the Cython layer turns one into an exception once the GIL is back. */
-enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3 };
+/* TK_GROWN: stages would make more of a text than the caller allows. */
+enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3, TK_GROWN = -6 };
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TK_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -16,8 +16,12 @@ int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
     int place = edge & TK_EDGE_TEXT_START ? TK_AT_TEXT_START : TK_INSIDE;
     if (edge & TK_EDGE_SECTION_START) place = TK_AT_SECTION_START;
     int status = tk_aligned_reset(&s->unit, p, n, place, !(edge & TK_EDGE_END));
+    s->unit.most = tk_most_grown(plan, n);
     if (status == TK_OK) status = tk_stages_run(plan->stages, plan->n_stages, &s->unit);
-    return status == TK_OK ? tk_model_encode(plan->model, &s->model, &s->unit) : status;
+    if (status == TK_OK) status = tk_model_encode(plan->model, &s->model, &s->unit);
+    /* Units that grow are not kept by the cache: all that grow in a text come by here. */
+    if (status == TK_OK && s->model.n > n && (w->grown += s->model.n) > plan->grown) status = TK_GROWN;
+    return status;
 }
 
 static int encode(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {

@@ -293,6 +293,7 @@ int tk_encode_placed(const tk_plan *plan, tk_worker *w, const tk_finder *f, cons
     if (!placed || !s) return TK_NO_MEMORY;
     if (n > INT32_MAX) return plan->sp ? TK_TOO_LARGE : TK_ELSEWHERE; /* words are counted in 32 bits */
     placed->n_words = 0;
+    w->grown = 0;
     if (f && f->given) tk_added_start(&s->given);
     while (found && status == TK_OK) {
         found = f && f->given && tk_added_next(f->given, text, n, f->given_allowed, &s->given, &match);

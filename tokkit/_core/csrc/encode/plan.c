@@ -234,6 +234,7 @@ static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder 
     if (!s) return TK_NO_MEMORY;
     if (plan->n_before && !tk_stages_keep(plan->before, plan->n_before, text, n)) {
         status = tk_aligned_reset(&s->section, text, n, TK_AT_TEXT_START, 0);
+        s->section.most = tk_most_grown(plan, n);
         if (status == TK_OK) status = tk_stages_run(plan->before, plan->n_before, &s->section);
         if (status != TK_OK || !s->section.n_pieces) return status;
         text = s->section.text + s->section.pieces->start;
@@ -259,6 +260,7 @@ static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder 
 int tk_encode(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8_t *text, size_t n, size_t *at,
               size_t stop) {
     int whole = plan->n_before || (f && f->normalized);
+    if (!*at) w->grown = 0;
     if (!whole && !(f && f->given))
         return encode_section(plan, w, text, n, at, stop, edges_of(w, 0, n, n));
     tk_staged *s = tk_staged_of(w);

@@ -1,0 +1,161 @@
+"""What a template asks for in, an error out where it is too much: before it is made, and of all that one run makes.
+
+Every call, filter, operator and output of a template comes by here with its arguments and what it gave. Sizes are
+counted in characters and items; a value that holds another many times counts as often as it would be written.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from tokkit import limits
+from tokkit.errors import ChatError
+
+WIDEST_INDENT = 32
+_FEW = 10_000
+_SIZED = (str, bytes, list, tuple, dict, set, frozenset)
+_NUMBER = re.compile(r"\d+")
+_NESTED_FIELD = re.compile(r"\{[^{}]*\{")
+
+
+@dataclass(slots=True)
+class Budget:
+    """What one run may still take, from its beginning on."""
+
+    limits: limits.Limits
+    steps: int = 0
+    size: int = 0
+
+
+spent: ContextVar[Budget | None] = ContextVar("spent", default=None)
+
+
+def _exceeded(name: str, what: str) -> ChatError:
+    return limits.exceeded(name, f"the chat template {what}", ChatError)
+
+
+def step() -> None:
+    """Count one pass of a loop, or call of a macro."""
+    if (budget := spent.get()) is not None:
+        budget.steps += 1
+        if budget.steps > (most := budget.limits.template_steps):
+            raise _exceeded("template_steps", f"took over {most:,} steps; one takes some for each message")
+
+
+def check(n: int, what: str) -> None:
+    """Raise ChatError where n more characters or items are too many; `what` says of what."""
+    budget = spent.get() or Budget(limits.current())  # Jinja2 runs what is constant before a run begins
+    if n + budget.size > (most := budget.limits.template_size):
+        raise _exceeded("template_size", f"makes over {most:,} characters or items, by {what}")
+
+
+def spend(value: Any, what: str) -> None:
+    """Count what was made."""
+    if isinstance(value, _SIZED):
+        check(len(value), what)
+        if (budget := spent.get()) is not None:
+            budget.size += len(value)
+
+
+def written_size(value: Any, known: dict[int, int] | None = None) -> int:
+    """Return how many characters and items a value would be written as; what it holds twice counts twice."""
+    if not isinstance(value, _SIZED) or isinstance(value, (str, bytes)):
+        return len(value) if isinstance(value, (str, bytes)) else 1
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = 0  # within itself, of which Python writes "..."
+        parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = len(value) + sum(written_size(part, known) for part in parts)
+    return known[id(value)]
+
+
+def output(value: Any) -> Any:
+    """Count what is written, by `{{ … }}` or into a variable; return it."""
+    if isinstance(value, str):
+        spend(value, "its output")
+    elif isinstance(value, _SIZED):
+        check(written_size(value), "its output")
+    return value
+
+
+def operation(operator: str, left: Any, right: Any) -> None:
+    """Look at what `*`, `**` and `%` are given."""
+    for some, other in ((left, right), (right, left)):
+        if operator == "*" and isinstance(other, int) and isinstance(some, _SIZED):
+            check(len(some) * max(other, 0), "'*'")
+    if operator == "**" and isinstance(left, int) and isinstance(right, int):
+        check(left.bit_length() * max(right, 0), "'**'")
+    if operator == "*" and isinstance(left, int) and isinstance(right, int):
+        check(left.bit_length() + right.bit_length(), "'*'")
+    if operator == "%" and isinstance(left, str):
+        _check_format(left, right if isinstance(right, tuple) else (right,))
+
+
+def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Look at what a filter, method or function is given before it runs."""
+    given = [*arguments, *named.values()]
+    integers = [abs(value) for value in given if isinstance(value, int)]
+    texts = [value for value in given if isinstance(value, str)]
+    widest, longest = max(integers, default=0), max(map(len, texts), default=0)
+    n = len(subject) if isinstance(subject, _SIZED) else 1
+    what = f"{name!r}"
+    check(widest, what)
+    if name in ("expandtabs", "indent"):
+        check(n * max(widest, longest), what)
+    elif name in ("slice", "batch") and widest > n + _FEW:
+        raise ChatError(f"the chat template asks {what} for {widest:,} parts of {n} items")
+    elif name == "replace" and len(texts) > 1 and isinstance(subject, str):
+        check(n + subject.count(texts[0]) * len(texts[1]), what)
+    elif name == "join":
+        items = subject if isinstance(subject, (list, tuple)) else given[0] if given else ()
+        glue = longest if isinstance(subject, (list, tuple)) else n
+        check(glue * (len(items) if isinstance(items, _SIZED) else 1) + written_size(items), what)
+    elif name in ("wordwrap", "urlize", "xmlattr"):
+        check(n * max(longest, 1), what)
+    elif name == "translate" and given and isinstance(given[0], Mapping):
+        check(n * max((len(value) for value in given[0].values() if isinstance(value, str)), default=1), what)
+    elif name in ("format", "format_map"):
+        _check_format(subject if isinstance(subject, str) else "", given)
+    elif name == "tojson":
+        _check_indent(named.get("indent", given[1] if len(given) > 1 and "indent" not in named else None))
+        check(written_size(subject), what)
+    elif name in ("string", "pprint", "urlencode", "escape", "e", "forceescape", "safe", "sum"):
+        check(written_size(subject), what)
+    elif name == "generate_lorem_ipsum":
+        check(1000 * widest * max(len(integers), 1), what)
+
+
+def _check_format(form: str, given: Any) -> None:
+    """Look at the widths of a format, in it or among its arguments."""
+    values = list(given.values()) if isinstance(given, Mapping) else list(given)
+    widest = max((abs(value) for value in values if isinstance(value, int)), default=0)
+    widths = sum(min(int(number[:12]), 1 << 40) for number in _NUMBER.findall(form))
+    widths += (form.count("*") + len(_NESTED_FIELD.findall(form))) * widest
+    check(len(form) + widths + sum(map(written_size, values)), "'format'")
+
+
+def _check_indent(indent: Any) -> None:
+    width = indent if isinstance(indent, int) else len(indent) if isinstance(indent, str) else 0
+    if width > WIDEST_INDENT:
+        raise ChatError(f"the chat template asks for an indent of {width:,}; up to {WIDEST_INDENT} is taken")
+
+
+def bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter whose arguments are looked at, and whose result counts."""
+    passed = 1 if hasattr(function, "jinja_pass_arg") else 0  # what Jinja2 itself gives it first
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **named: Any) -> Any:
+        subject = arguments[passed] if len(arguments) > passed else None
+        call(name, subject, arguments[passed + 1 :], named)
+        made = function(*arguments, **named)
+        if made is not subject:
+            spend(made, repr(name))
+        return made
+
+    return run

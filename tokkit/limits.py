@@ -1,0 +1,117 @@
+"""What hostile input may cost: the limits that are asked wherever input decides how much is done.
+
+A limit is raised for a block of code by `using`, for a process by `set_defaults`, or by the environment variable
+TOKKIT_LIMITS, as in TOKKIT_LIMITS="file_bytes=4e9 pattern_seconds=60".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+from tokkit.errors import CorpusError, OptionError, TokkitError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The greatest amounts. Each may be raised, none is without reason: see docs/limits.md."""
+
+    file_bytes: int = 1 << 30
+    """Bytes of a tokenizer's file; the greatest in use have 1/50 of it."""
+    pattern_size: int = 100_000
+    """Characters and classes of a regular expression with its counted repeats written out."""
+    pattern_seconds: float = 2.0
+    """Seconds that all patterns together may take for a text that the `regex` package runs them on, and 20 times as
+    many for each million characters."""
+    held_bytes: int = 1 << 30
+    """Bytes that a stream, or a block of a file, holds while there is no place to cut."""
+    grown_bytes: int = 1 << 26
+    """Bytes that normalizers and decoders may make of a text; of a longer text 32 times as many."""
+    padded_tokens: int = 1 << 28
+    """Tokens of a batch, or of an encoding, after padding."""
+    template_steps: int = 1_000_000
+    """Passes of loops and calls of macros in one run of a chat template; thousands of messages take tens of thousands.
+    """
+    template_size: int = 1 << 27
+    """Characters, or items, of all that one run of a chat template makes."""
+
+
+Raised = TypeVar("Raised", bound=TokkitError)
+_NAMES = [field.name for field in fields(Limits)]
+
+
+def _checked(given: dict[str, object], where: str = "") -> dict[str, float]:
+    """Return limits by their names; OptionError for another name, or what is no positive number."""
+    made: dict[str, float] = {}
+    for name, value in given.items():
+        if name not in _NAMES:
+            raise OptionError(f"there is no limit {name!r}{where}; there are {', '.join(_NAMES)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            raise OptionError(f"the limit {name}{where} is a number above 0, not {value!r}")
+        made[name] = float(value) if name == "pattern_seconds" else int(value)
+    return made
+
+
+def _of_environment() -> Limits:
+    """Return the limits that TOKKIT_LIMITS states."""
+    given: dict[str, object] = {}
+    for word in os.environ.get("TOKKIT_LIMITS", "").replace(",", " ").split():
+        name, _, value = word.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise OptionError(f"TOKKIT_LIMITS has {word!r}; it is name=number, one after another") from None
+    return replace(Limits(), **_checked(given, " in TOKKIT_LIMITS"))  # type: ignore[arg-type]
+
+
+_defaults: list[Limits] = []
+_current: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def current() -> Limits:
+    """Return the limits that hold here."""
+    found = _current.get()
+    if found is None:
+        if not _defaults:
+            _defaults.append(_of_environment())
+        found = _defaults[0]
+    return found
+
+
+def set_defaults(**limits: float) -> None:
+    """Set limits for the process; OptionError for a name that is none, or what is no number above 0."""
+    _defaults[:] = [replace(current(), **_checked(dict(limits)))]  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def using(**limits: float) -> Iterator[Limits]:
+    """Set limits for what is called inside, in this thread or task.
+
+    >>> with using(held_bytes=1 << 32) as limits:
+    ...     limits.held_bytes == current().held_bytes == 1 << 32
+    True
+    """
+    token = _current.set(replace(current(), **_checked(dict(limits))))  # type: ignore[arg-type]
+    try:
+        yield current()
+    finally:
+        _current.reset(token)
+
+
+def check_grown(made: int, given: int, what: str) -> None:
+    """Raise CorpusError where `what` makes so many characters or bytes of those given that the limit forbids it."""
+    if made > max(current().grown_bytes, 32 * given):
+        raise exceeded("grown_bytes", f"{what} makes {made:,} characters of {given:,}", CorpusError)
+
+
+def exceeded(name: str, what: str, kind: type[Raised]) -> Raised:
+    """Return the error of what goes beyond a limit: it names the limit, and says how to raise it."""
+    value = getattr(current(), name)
+    return kind(
+        f"{what}: the limit {name} is {value:,}; tokkit.limits.using({name}=…) raises it for a block of code, "
+        f"TOKKIT_LIMITS={name}=… for a process"
+    )

@@ -1,0 +1,116 @@
+"""A regular expression in, an error out where compiling it would take too much memory, or running it too much time.
+
+What the `regex` package is given comes through here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextvars import ContextVar
+
+from tokkit import limits
+from tokkit.errors import PatternError
+
+SECONDS_PER_MEGABYTE = 20.0
+"""How much longer a pattern may take for a text of a million characters: some hundred times what a sound one does."""
+
+_PARTS = re.compile(
+    r"\\.|\[:\^?\w+:\]|\[\^?\]?|(?P<comment>\(\?#[^)]*\)?)|(?P<call>\(\?(?:R|[+-]?\d+|&\w+|P>\w+)\))|"
+    r"\{(?P<least>\d*)(?:,(?P<most>\d*))?\}|.|\\",
+    re.DOTALL,
+)
+_IN_CLASS = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[A-Za-z0-9]*x")
+_VERBOSE_COMMENT = re.compile(r"(?<!\\)#[^\n]*")
+
+
+def check_size(pattern: str) -> None:
+    r"""Raise PatternError for a pattern that is too large with its counted repeats written out, or that calls itself.
+
+    >>> check_size(r"(?:a{2}){3}")
+    """
+    most = limits.current().pattern_size
+    # Whether classes nest, and what is a comment, flags decide that may stand anywhere: the worst reading counts.
+    readings = [pattern, _VERBOSE_COMMENT.sub("", pattern)] if _VERBOSE.search(pattern) else [pattern]
+    for reading in readings:
+        for nested in {False, "V1" in pattern}:
+            if _size(reading, nested, most) > most:
+                what = f"the pattern {shown(pattern)} has over {most:,} parts with its repeats written out"
+                raise limits.exceeded("pattern_size", what, PatternError)
+
+
+def _size(pattern: str, nested: bool, most: int) -> int:
+    """Return how many characters and classes a pattern is with its repeats written out; not beyond what `most` is."""
+    sizes, last, depth = [0], 0, 0  # of each open group; of what a repeat would repeat; how deep in a class
+    at = 0
+    while at < len(pattern) and sizes[-1] <= most:
+        match = (_IN_CLASS if depth else _PARTS).match(pattern, at)
+        if match is None:  # never: each takes any character
+            break
+        part, at = match.group(), match.end()
+        opens = part[0] == "[" and part[1:2] != ":"
+        if depth:
+            depth += (opens and nested) - (part == "]")
+        elif match["call"]:
+            raise PatternError(
+                f"the pattern {shown(pattern)} calls itself by {part!r}, which takes memory without a bound; "
+                "write the repetition out"
+            )
+        elif part == "(":
+            sizes.append(0)
+        elif part == ")" and len(sizes) > 1:
+            last = max(sizes.pop(), 1)
+            sizes[-1] += last
+        elif match["least"] is not None:
+            times = max(int(match["least"][:9] or 0), int((match["most"] or "")[:9] or 0), 1)
+            sizes[-1] += last * (times - 1)
+            last *= times
+        elif part not in "*+?|" and not match["comment"]:
+            depth, last = int(opens), 1
+            sizes[-1] += 1
+    return max(sizes)
+
+
+def shown(pattern: str) -> str:
+    """Return a pattern for a message: its beginning where it is long."""
+    return repr(pattern) if len(pattern) <= 200 else repr(pattern[:200]) + "…"
+
+
+_running: ContextVar[Deadline | None] = ContextVar("running", default=None)
+
+
+class Deadline:
+    """Lets all patterns that run inside share the time of one text; inside another, that one holds.
+
+    It may be entered again and again: the time counts from the first.
+    """
+
+    __slots__ = ("_n_characters", "_outermost", "_seconds", "_until")
+
+    def __init__(self, n_characters: int) -> None:
+        self._n_characters = n_characters
+        self._seconds = limits.current().pattern_seconds + SECONDS_PER_MEGABYTE * n_characters / 1e6
+        self._until = 0.0
+        self._outermost = False
+
+    def __enter__(self) -> Deadline:
+        self._outermost = _running.get() is None
+        if self._outermost:
+            self._until = self._until or time.monotonic() + self._seconds
+            _running.set(self)
+        return _running.get() or self
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._outermost:
+            _running.set(None)
+
+    def remaining(self) -> float:
+        """Return how many seconds a pattern may still take."""
+        return max(self._until - time.monotonic(), 0.001)
+
+    def exceeded(self, pattern: str) -> PatternError:
+        """Return the error of a pattern that was running when the time was over."""
+        n, seconds = self._n_characters, self._seconds
+        what = f"the pattern {shown(pattern)} took over {seconds:.0f} s, the time for a text of {n:,} characters"
+        return limits.exceeded("pattern_seconds", what, PatternError)
