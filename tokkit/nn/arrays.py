@@ -94,7 +94,61 @@ def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Float
         raise ShapeError(f"{name} has shape {out.shape}; the result has {shape}")
     if not out.flags.writeable or (out.size and out.ndim and out.shape[-1] > 1 and out.strides[-1] != 4):
         raise ShapeError(f"{name} must be writable, and contiguous along its last axis")
+    if not out.flags.c_contiguous and _overlaps_itself(out):
+        raise ShapeError(f"{name} has steps {out.strides}, by which its own numbers overlap; pass a new array")
     return out
+
+
+def check_overlap(
+    out: Floats, *, in_place: Mapping[str, NDArray[Any] | None], apart: Mapping[str, NDArray[Any] | None]
+) -> None:
+    """Raise ShapeError where `out` shares memory with what is read: numbers would change before they are read.
+
+    `out` may be one of the arrays `in_place`, every number in its place: kernels write there when all that they make of
+    it is read. It shares nothing with those `apart`. Both are given as kernels read them: what was converted is a copy
+    and overlaps nothing. Callers ask where they were given an `out`, so that the others pay nothing.
+    """
+    # numpy compares bounds first, and solves for common bytes only where these overlap.
+    for name, array in in_place.items():
+        if array is None or array is out or not np.shares_memory(array, out) or _is_same(array, out):
+            continue
+        raise ShapeError(_overlap(out, array, name, f"{name} itself, or "))
+    for name, array in apart.items():
+        if array is not None and np.shares_memory(array, out):
+            raise ShapeError(_overlap(out, array, name, ""))
+
+
+def _overlap(out: Floats, array: NDArray[Any], name: str, itself: str) -> str:
+    (first, end), (out_first, out_end) = _bounds(array), _bounds(out)
+    common = min(end, out_end) - max(first, out_first)
+    return (
+        f"out overlaps {name} by up to {common} bytes, and {name} would change before it is read; pass {itself}an "
+        "array that shares no memory with it"
+    )
+
+
+def _bounds(array: NDArray[Any]) -> tuple[int, int]:
+    # The address of the first byte, and that behind the last.
+    address: int = array.__array_interface__["data"][0]
+    reach = [step * (n - 1) for n, step in zip(array.shape, array.strides, strict=True)]
+    return address + sum(min(r, 0) for r in reach), address + sum(max(r, 0) for r in reach) + array.itemsize
+
+
+def _is_same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    # Whether every number stands where the other's of that index does. An axis of one item takes no steps.
+    if a.shape != b.shape or a.__array_interface__["data"][0] != b.__array_interface__["data"][0]:
+        return False
+    return all(n == 1 or by == other for n, by, other in zip(a.shape, a.strides, b.strides, strict=True))
+
+
+def _overlaps_itself(array: NDArray[Any]) -> bool:
+    # Whether some step is shorter than what the shorter ones reach over; memory that was sliced or turned has none.
+    reach = array.itemsize
+    for step, n in sorted((abs(step), n) for step, n in zip(array.strides, array.shape, strict=True) if n != 1):
+        if step < reach and array.size:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def rows_of(out: Floats, columns: int, name: str = "out") -> Floats:

@@ -11,12 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import attend as kernel
 from tokkit._core import rows
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, output, starts_of
+from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output, starts_of
 
 BLOCK = kernel.BLOCK
 """Block masks are of blocks of this many positions, or a multiple."""
 MOST_OFFSET = 1 << 50
 """Offsets and windows beyond any sequence, and far from overflow."""
+_GIVEN_AS = {
+    "allow": "mask", "add": "mask", "ignored": "key_padding_mask", "blocks": "block_mask", "by_distance": "bias.table",
+    "q_starts": "cu_seqlens", "k_starts": "cu_seqlens_k",
+}  # fmt: skip
+"""What callers know the kernel's arrays as."""
 
 Window = int | tuple[int | None, int | None] | None
 
@@ -128,11 +133,12 @@ def attention(
     """Return attention as `scaled_dot_product_attention`, whose arguments these are, with all that a model needs.
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E), written to `out` where
-    given. `key_padding_mask` (B, S): True = ignore. `bias`: by distance, for ALiBi and relative positions.
-    `block_mask` broadcasts to (B, H, T / block_size, S / block_size), rounded up: True = attend; blocks that are False
-    cost nothing. `cu_seqlens` (n + 1): sequences packed one behind another along T, with B = 1, sequence i being rows
-    cu_seqlens[i] … cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks
-    beside causality, windows and `bias` are refused.
+    given: it may be `query`, but not overlap it otherwise, nor any other array at all. `key_padding_mask` (B, S):
+    True = ignore. `bias`: by distance, for ALiBi and relative positions. `block_mask` broadcasts to
+    (B, H, T / block_size, S / block_size), rounded up: True = attend; blocks that are False cost nothing. `cu_seqlens`
+    (n + 1): sequences packed one behind another along T, with B = 1, sequence i being rows cu_seqlens[i] …
+    cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks beside causality,
+    windows and `bias` are refused.
 
     Raises ShapeError and OptionError for what does not fit, TypeError for arrays of other types.
     """
@@ -165,6 +171,9 @@ def attention(
         masks["by_distance"], masks["zero"] = _table(bias, heads, *longest), bias.zero
     scale = 1 / math.sqrt(q.shape[3]) if scale is None and q.shape[3] else scale or 0.0
     result = output(out, (*q.shape[:3], v.shape[3]))
+    if out is not None:
+        read = {_GIVEN_AS[name]: array for name, array in masks.items() if name in _GIVEN_AS}
+        check_overlap(result, in_place={"query": q}, apart={"key": k, "value": v, **read})
     if dropout_p or return_weights:
         if cu_seqlens is not None:
             raise OptionError("weights and dropout are for batches of equal length, not for cu_seqlens")

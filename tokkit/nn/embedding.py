@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, initial, output, rows_of
+from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, initial, output, rows_of
 from tokkit.nn.checks import whole
 
 
@@ -63,11 +63,16 @@ class Embedding:
         return made
 
     def __call__(self, ids: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """Return the rows (…, dim) of ids (…); an id outside the table is IndexError, and names it."""
+        """Return the rows (…, dim) of ids (…); an id outside the table is IndexError, and names it.
+
+        An `out` that overlaps the table is ShapeError.
+        """
         where = ids_of(ids)
         result = output(out, (*where.shape, self.weight.shape[1]))
         flat, dim = np.ascontiguousarray(where.reshape(-1)), self.weight.shape[1]
         # Without columns the number of rows cannot be told from the size: `rows_of` would say none.
         rows = rows_of(result, dim) if dim else result.reshape(len(flat), dim)
+        if out is not None:
+            check_overlap(rows, in_place={}, apart={"weight": self.weight})
         kernels.gather(self.weight, flat, rows, threads=current_threads())
         return result

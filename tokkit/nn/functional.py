@@ -1,4 +1,8 @@
-"""Arrays in, arrays out: softmax, norms, activations, gates and dropout, each along the last axis."""
+"""Arrays in, arrays out: softmax, norms, activations, gates and dropout, each along the last axis.
+
+`out` may be the very array that it is made of. One that overlaps what is read in any other way is ShapeError, before
+anything is written.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,20 @@ from numpy.typing import ArrayLike
 
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, matrix, output, rows_of
+from tokkit.nn.arrays import Floats, added_rows, check_overlap, current_threads, floats, matrix, output, rows_of
 from tokkit.nn.checks import whole
 
 ACTIVATIONS = kernels.ACTIVATIONS
 """Names of activations: "gelu" is by erf, "gelu_tanh" its approximation, "silu" also known as swish."""
 
 
-def _rows(x: ArrayLike, out: Floats | None) -> tuple[Floats, Floats, Floats]:
+def _rows(x: ArrayLike, out: Floats | None, name: str = "x") -> tuple[Floats, Floats, Floats]:
     # x (…, m) as (rows, m), the buffer for the result, and that as (rows, m).
-    made = floats(x, "x")
+    made = floats(x, name)
     if not made.ndim:
-        raise ShapeError("x is a single number; give an array with at least one axis")
+        raise ShapeError(f"{name} is a single number; give an array with at least one axis")
     result = output(out, made.shape)
-    rows, columns = matrix(made, "x", made.shape[-1]), made.shape[-1]
+    rows, columns = matrix(made, name, made.shape[-1]), made.shape[-1]
     # Without columns the number of rows cannot be told from the size: `rows_of` would say none.
     return rows, result, rows_of(result, columns) if columns else result.reshape(rows.shape)
 
@@ -36,27 +40,32 @@ def _columns(array: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
 def softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
     """Return e^x / Σ e^x along the last axis of x (…, m), by the row's maximum: nothing overflows.
 
-    A row of -inf alone gives NaN, as torch does, and rows of no columns nothing. `out` may be x.
+    A row of -inf alone gives NaN, as torch does, and rows of no columns nothing. `out` may be x, but not overlap it
+    otherwise.
 
     >>> softmax([2.0, 1.0, 0.1]).round(6)
     array([0.659001, 0.242433, 0.098566], dtype=float32)
     """
     made, result, to = _rows(x, out)
+    if out is not None:
+        check_overlap(to, in_place={"x": made}, apart={})
     kernels.softmax(made, to, threads=current_threads())
     return result
 
 
 def log_softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return the logarithm of the softmax along the last axis of x (…, m); `out` may be x."""
+    """Return the logarithm of the softmax along the last axis of x (…, m); `out` as in `softmax`."""
     made, result, to = _rows(x, out)
+    if out is not None:
+        check_overlap(to, in_place={"x": made}, apart={})
     kernels.softmax(made, to, log=True, threads=current_threads())
     return result
 
 
 def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-    """Return activation(x + bias) (…, m) for x (…, m) and bias (m), else ShapeError; `out` may be x.
+    """Return activation(x + bias) (…, m) for x (…, m) and bias (m), else ShapeError.
 
-    An activation that is none of ACTIVATIONS is OptionError.
+    `out` may be x, but not overlap it or `bias` otherwise. An activation that is none of ACTIVATIONS is OptionError.
     Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
 
     >>> activate([-1.0, 0.0, 1.0], "gelu").round(4)
@@ -66,19 +75,21 @@ def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, ou
         raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     made, result, to = _rows(x, out)
     offset = None if bias is None else _columns(bias, "bias", result.shape)
+    if out is not None:
+        check_overlap(to, in_place={"x": made}, apart={"bias": offset})
     kernels.activate(made, to, activation, offset, threads=current_threads())
     return result
 
 
 def relu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return max(x, 0) (…, m) for x (…, m); `out` may be x."""
+    """Return max(x, 0) (…, m) for x (…, m); `out` as in `activate`."""
     return activate(x, "relu", out=out)
 
 
 def gelu(x: ArrayLike, *, approximate: str = "none", out: Floats | None = None) -> Floats:
     """Return x Φ(x) (…, m) for x (…, m) (Hendrycks and Gimpel 2016); approximate="tanh" is GPT-2's form of it.
 
-    Another `approximate` is OptionError. `out` may be x.
+    Another `approximate` is OptionError. `out` as in `activate`.
     """
     if approximate not in ("none", "tanh"):
         raise OptionError(f"approximate is 'none' or 'tanh', not {approximate!r}")
@@ -86,22 +97,25 @@ def gelu(x: ArrayLike, *, approximate: str = "none", out: Floats | None = None) 
 
 
 def silu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return x / (1 + e^-x) (…, m) for x (…, m), also known as swish; `out` may be x."""
+    """Return x / (1 + e^-x) (…, m) for x (…, m), also known as swish; `out` as in `activate`."""
     return activate(x, "silu", out=out)
 
 
 def gated(gate: ArrayLike, up: ArrayLike, *, activation: str = "silu", out: Floats | None = None) -> Floats:
     """Return activation(gate) * up (…, m) of two arrays (…, m): the middle of SwiGLU (Shazeer 2020) with "silu".
 
-    Shapes that differ are ShapeError. `out` may be either.
+    Shapes that differ are ShapeError. `out` may be either, but not overlap them otherwise.
     """
     if activation not in ACTIVATIONS:
         raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
-    made, result, to = _rows(gate, out)
+    made, result, to = _rows(gate, out, "gate")
     other = floats(up, "up")
     if other.shape != result.shape:
         raise ShapeError(f"gate has shape {result.shape} and up {other.shape}; they must be equal")
-    kernels.gate(made, matrix(other, "up", made.shape[1]), to, activation, threads=current_threads())
+    beside = matrix(other, "up", made.shape[1])
+    if out is not None:
+        check_overlap(to, in_place={"gate": made, "up": beside}, apart={})
+    kernels.gate(made, beside, to, activation, threads=current_threads())
     return result
 
 
@@ -116,8 +130,9 @@ def layer_norm(
 ) -> Floats:
     """Return (x - mean) / √(variance + eps) * weight + bias along the last axis of x (…, m) (Ba et al. 2016).
 
-    `weight` and `bias` (m); with `residual` (…, m), x + residual is what is normalised, in the same pass. What does not
-    fit is ShapeError. Two passes over a row: a mean far from 0 costs no digits.
+    `weight` and `bias` (m); with `residual` (…, m), x + residual is what is normalised, in the same pass. `out` may be
+    x or `residual`, but not overlap them, `weight` or `bias` otherwise. What does not fit is ShapeError. Two passes
+    over a row: a mean far from 0 costs no digits.
 
     >>> layer_norm([0.2, 0.4, 0.6, 0.8], eps=0).round(4)
     array([-1.3416, -0.4472,  0.4472,  1.3416], dtype=float32)
@@ -135,7 +150,7 @@ def rms_norm(
 ) -> Floats:
     """Return x / √(mean of x² + eps) * weight along the last axis of x (…, m) (Zhang and Sennrich 2019).
 
-    `weight` (m), and `residual` (…, m) as in `layer_norm`.
+    `weight` (m), and `residual` (…, m) and `out` as in `layer_norm`.
     """
     return _norm(x, weight, None, eps, residual, out, centred=False)
 
@@ -154,6 +169,8 @@ def _norm(
     by = None if weight is None else _columns(weight, "weight", result.shape)
     offset = None if bias is None else _columns(bias, "bias", result.shape)
     more = added_rows(residual, result.shape)
+    if out is not None:
+        check_overlap(to, in_place={"x": made, "residual": more}, apart={"weight": by, "bias": offset})
     kernels.norm(made, to, by, offset, eps=eps, centred=centred, residual=more, threads=current_threads())
     return result
 

@@ -285,5 +285,5 @@ class LMHead:
         self._linear = Linear(weight, bias, kind=kind)
 
     def __call__(self, x: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """Return x weightᵀ + bias."""
+        """Return x weightᵀ + bias; an `out` that overlaps x is ShapeError."""
         return self._linear(x, out=out)

@@ -10,7 +10,17 @@ from numpy.typing import ArrayLike
 
 from tokkit._core.linear import FUSED, KINDS, PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, full_name, matrix, output, rows_of
+from tokkit.nn.arrays import (
+    Floats,
+    added_rows,
+    check_overlap,
+    current_threads,
+    floats,
+    full_name,
+    matrix,
+    output,
+    rows_of,
+)
 
 ROW_PAD = 16
 """Floats behind each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
@@ -92,7 +102,10 @@ class Linear:
         residual: ArrayLike | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Return activation(x Wᵀ + b) + residual (…, n) for x (…, k); `out` may be `residual`, and neither be x."""
+        """Return activation(x Wᵀ + b) + residual (…, n) for x (…, k).
+
+        `out` may be `residual`, but not overlap it otherwise, nor x at all, else ShapeError.
+        """
         made = floats(x, "x")
         if not made.ndim or made.shape[-1] != self.shape[1]:
             raise ShapeError(f"x has shape {made.shape} and the weight {self.shape}; x must end in {self.shape[1]}")
@@ -100,7 +113,10 @@ class Linear:
             raise OptionError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
         result = output(out, (*made.shape[:-1], self.shape[0]))
         more = added_rows(residual, result.shape)
-        self.rows(matrix(made, "x"), rows_of(result, self.shape[0]), activation, more)
+        rows, to = matrix(made, "x"), rows_of(result, self.shape[0])
+        if out is not None:
+            check_overlap(to, in_place={"residual": more}, apart={"x": rows})
+        self.rows(rows, to, activation, more)
         return result
 
     def rows(self, x: Floats, y: Floats, activation: str = "identity", residual: Floats | None = None) -> Floats:

@@ -25,7 +25,7 @@ class LayerNorm:
         self.eps = eps
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` may be x."""
+        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` as in `layer_norm`."""
         return layer_norm(x, self.weight, self.bias, eps=self.eps, residual=residual, out=out)
 
 
@@ -37,7 +37,7 @@ class RMSNorm:
         self.eps = eps
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None, out: Floats | None = None) -> Floats:
-        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` may be x."""
+        """Return the norm (…, dim) of x + residual, both (…, dim), else ShapeError; `out` as in `layer_norm`."""
         return rms_norm(x, self.weight, eps=self.eps, residual=residual, out=out)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import rows as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, output
+from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, output
 from tokkit.nn.checks import real, whole
 
 Doubles = NDArray[np.float64]
@@ -210,9 +210,10 @@ class Rope:
     def __call__(
         self, x: ArrayLike, positions: ArrayLike, *, length: int | None = None, out: Floats | None = None
     ) -> Floats:
-        """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T); `out` may be x.
+        """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T).
 
-        `length` as in `angles`. Positions may be negative; those of another shape are ShapeError.
+        `length` as in `angles`. Positions may be negative; those of another shape are ShapeError. So is an `out` that
+        overlaps x, unless it is x.
         """
         made = floats(x, "x")
         if made.ndim != 4 or made.shape[3] != self.config.head_dim:
@@ -231,6 +232,8 @@ class Rope:
             cosines, sines = cosines.swapaxes(0, 1), sines.swapaxes(0, 1)
         shape = (*made.shape[:3], cosines.shape[-1])
         result = output(out, made.shape)
+        if out is not None:
+            check_overlap(result, in_place={"x": made}, apart={})
         kernels.rotate(
             made, result, np.broadcast_to(cosines, shape), np.broadcast_to(sines, shape),
             pairs=self.config.interleaved, threads=current_threads(),
