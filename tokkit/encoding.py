@@ -93,7 +93,7 @@ class Encoding(Aligned):
     def column(self, name: str) -> Any:
         """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
 
-        Lists are "tokens", "token_bytes", and "surfaces": what each stands for, as bytes of the text the model was given.
+        Lists are "tokens", "token_bytes", and "surfaces": what each stands for, as bytes of what the model was given.
         """
         column = self._columns.get(name)
         if column is None:
