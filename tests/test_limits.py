@@ -276,3 +276,11 @@ def test_every_limit_has_its_place_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent / "docs" / "limits.md").read_text(encoding="utf-8")
     for name in limits.Limits.__dataclass_fields__:
         assert f"`{name}`" in page, name
+
+
+@pytest.mark.parametrize("place", PATTERNS)
+@pytest.mark.parametrize("opening", ["(", "(?:", "(a|", "(?=", "[a--"])
+def test_a_pattern_that_is_nested_too_deep_is_an_error_of_ours(place: str, opening: str) -> None:
+    closing = "]" if opening[0] == "[" else ")"
+    with pytest.raises(TokkitError):
+        PATTERNS[place]("(?V1)" * (opening[0] == "[") + opening * 5000 + "a" + closing * 5000)

@@ -59,14 +59,15 @@ class EncodeStream:
         self._special = special if isinstance(special, str) else frozenset(special)
         engine.last_cut(b"", 0, self._special)  # which says whether the policy is one
         self._held = bytearray()
+        self._half = ""  # the first of two surrogates that are one character
         self._searched = 0
         self._patience = LONG_WORD
         self._continues = False
 
     def feed(self, text: Text) -> list[int]:
         """Take more text (bytes may end inside a character); return the ids that nothing to come can change."""
-        held, before = self._held, len(self._held)
-        held += text if isinstance(text, (bytes, bytearray, memoryview)) else to_utf8(text)
+        held, before, half = self._held, len(self._held), self._half
+        held += self._utf8(text)
         try:
             if not (end := self._cut()):
                 if len(held) > (most := limits.current().held_bytes):
@@ -76,11 +77,24 @@ class EncodeStream:
             ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
         except BaseException:
             del held[before:]  # an error leaves the stream as it was
+            self._half = half
             self._searched = min(self._searched, before)
             raise
         del held[:end]
         self._searched, self._patience, self._continues = 0, LONG_WORD, True
         return ids
+
+    def _utf8(self, text: Text) -> bytes | bytearray | memoryview:
+        """Return what to hold of more text; a str may end between two surrogates, as one of JavaScript's may."""
+        half = self._half
+        if isinstance(text, str):
+            text = half + text
+            self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""
+            return to_utf8(text[: len(text) - len(self._half)])
+        if not isinstance(text, (bytes, bytearray, memoryview)):
+            return to_utf8(text)  # which says what a text is
+        self._half = ""
+        return to_utf8(half) + bytes(text) if half else text
 
     def _cut(self) -> int:
         """Return where to cut what is held; 0 for nowhere."""
@@ -94,7 +108,8 @@ class EncodeStream:
 
     def flush(self) -> list[int]:
         """Return the ids of what is held back, and begin anew."""
-        held, continues = bytes(self._held), self._continues
+        held, continues = bytes(self._held) + to_utf8(self._half), self._continues
+        self._half = ""
         self._held, self._searched, self._patience, self._continues = bytearray(), 0, LONG_WORD, False
         return self._engine.encode_part(held, self._special, continues=continues, goes_on=False)
 

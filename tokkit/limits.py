@@ -27,7 +27,7 @@ class Limits:
     pattern_seconds: float = 2.0
     """Seconds that all patterns together may take for a text that the `regex` package runs them on, and 20 times as
     many for each million characters."""
-    held_bytes: int = 1 << 30
+    held_bytes: int = 1 << 27
     """Bytes that a stream, or a block of a file, holds while there is no place to cut."""
     grown_bytes: int = 1 << 26
     """Bytes that normalizers and decoders may make of a text; of a longer text 32 times as many."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import contextvars
 import os
 from collections.abc import Callable
 
@@ -60,7 +61,7 @@ def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -
 
     try:
         for _ in range(threads - 1):
-            _thread.start_new_thread(run, ())
+            _thread.start_new_thread(contextvars.copy_context().run, (run,))  # limits that hold here hold there
         work()
         closing = True
         wait()

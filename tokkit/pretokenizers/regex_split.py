@@ -30,6 +30,8 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
         return regex.compile(end_only(pattern))
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
+    except RecursionError:
+        raise PatternError(f"the pattern {bounds.shown(pattern)} is nested too deep") from None
 
 
 def end_only(pattern: str) -> str:

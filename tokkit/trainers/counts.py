@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import operator
 import threading
 import time
@@ -115,7 +116,9 @@ def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Rep
             for other in tables:
                 other.cancelled = True
 
-    helpers = [threading.Thread(target=work, args=(table,), daemon=True) for table in tables[1:]]
+    helpers = [
+        threading.Thread(target=contextvars.copy_context().run, args=(work, table), daemon=True) for table in tables[1:]
+    ]
     report("count", 0, corpus.total, always=True)
     for helper in helpers:
         helper.start()

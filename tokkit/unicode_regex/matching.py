@@ -118,6 +118,8 @@ def compiled(pattern: str) -> regex.Pattern[str]:
         return regex.compile(pattern)
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
+    except RecursionError:
+        raise PatternError(f"the pattern {bounds.shown(pattern)} is nested too deep") from None
 
 
 def checked_pattern(given: object) -> dict[str, str]:
