@@ -130,9 +130,7 @@ def test_completions_are_for_byte_level_bpe_and_a_tokenizer_that_has_them_can_be
     assert pickle.loads(pickle.dumps(tok)).encode_with_unstable("lo") == tok.encode_with_unstable("lo")
 
 
-@pytest.mark.parametrize(
-    "text", ["\ud83d\ude00", "a\ud83d\ude00b", "\ud83d", "\ud83da", "\ude00a", "\ud83d\ud83d\ude00"]
-)
+@pytest.mark.parametrize("text", ["\ud83d\ude00", "a\ud83d\ude00b", "\ud83d", "\ud83da", "\ud83d\ud83d\ude00"])
 def test_halves_of_surrogate_pairs_that_come_one_by_one_give_what_the_whole_gives(
     tok: tokkit.Tokenizer, text: str
 ) -> None:
