@@ -16,6 +16,7 @@ _MODULES = {
     "OptionError": "tokkit.errors",
     "Padding": "tokkit.length_rules",
     "PatternError": "tokkit.errors",
+    "SameFileError": "tokkit.errors",
     "ShapeError": "tokkit.errors",
     "SpecialTokenError": "tokkit.errors",
     "Split": "tokkit.definition",

@@ -17,6 +17,10 @@ class OptionError(TokkitError, ValueError):
     """An option whose value cannot work, such as a vocabulary size below the alphabet's."""
 
 
+class SameFileError(OptionError):
+    """An output that is, by whatever name, one of the files that are read for it; the message has both names."""
+
+
 class CorpusError(TokkitError, ValueError):
     """Training or input text that cannot be used: empty, not UTF-8, or without the field asked for."""
 

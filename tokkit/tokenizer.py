@@ -142,8 +142,8 @@ class Tokenizer:
         uint16 where all ids of the tokenizer fit, else uint32. With `shard_ids`, `out` is files of that many ids, as
         data-00000.npy for data.npy, and data.npy.json lists them. They take their names when all are written. The
         file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. What is not UTF-8 is a
-        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"). A tokenizer that
-        nothing can cut (components in Python, a Unigram .model) holds the whole text in memory.
+        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"); an `out` that is the file
+        read is a SameFileError. A tokenizer that nothing can cut (components in Python, a Unigram .model) holds all.
         """
         # What only files need is imported with the first one: loading a tokenizer stays quick.
         from tokkit.corpus import id_writers, readers

@@ -103,7 +103,7 @@ def test_an_index_stands_until_it_is_told_to_go(run: Run, notes: list[str]) -> N
     assert "index exists; --append adds to it, --force replaces it" in again.stderr
     assert run("model", "embed", "notes", "-o", "index", "--model", "model-1", "--force").exit_code == 0
     assert run("model", "embed", "notes", "-o", "index", "--append", "--force").exit_code == 2
-    assert run("model", "embed", "notes", "-o", "notes", "--model", "model-0").exit_code == 1
+    assert run("model", "embed", "notes", "-o", "notes", "--model", "model-0").exit_code == 2
     assert run("model", "embed", "notes", "-o", "absent", "--append").exit_code == 1
 
 

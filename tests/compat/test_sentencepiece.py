@@ -210,6 +210,20 @@ def test_the_trainer_takes_flags_either_way(tmp_path: Path) -> None:
     assert made.encode(TEXTS) == rival.encode(TEXTS)
 
 
+def test_the_trainer_does_not_write_over_what_it_reads(tmp_path: Path) -> None:
+    text = "\n".join(lines())
+    for name in ("corpus.model", "rules.tsv"):
+        (tmp_path / name).write_text(text if name == "corpus.model" else "41\t61\n", encoding="utf-8")
+    (tmp_path / "linked.vocab").hardlink_to(tmp_path / "corpus.model")
+    (tmp_path / "other.vocab").hardlink_to(tmp_path / "rules.tsv")
+    for prefix in ("corpus", "linked", "other"):
+        flags = {"model_prefix": tmp_path / prefix, "input": str(tmp_path / "corpus.*"), "vocab_size": 1400}
+        with pytest.raises(RuntimeError, match=rf"the output .*{prefix}.* and the input .* are the same file"):
+            face.SentencePieceTrainer.train(**flags, normalization_rule_tsv=str(tmp_path / "rules.tsv"))
+    assert (tmp_path / "corpus.model").read_text(encoding="utf-8") == text
+    assert (tmp_path / "rules.tsv").read_text() == "41\t61\n"
+
+
 @pytest.mark.parametrize(
     "options",
     [{"nope": 1}, {"vocab_size": "x"}, {"hard_vocab_limit": "maybe"}, {"vocab_size": 2}, {"model_type": "x"}, {}],

@@ -18,7 +18,7 @@ import tokkit
 from conftest import SPECIALS
 from strategies import adversarial
 from tokkit.corpus import encode_file, id_writers
-from tokkit.errors import CorpusError, OptionError, SpecialTokenError
+from tokkit.errors import CorpusError, OptionError, SameFileError, SpecialTokenError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,6 +174,36 @@ def test_an_old_file_is_replaced_whole_or_kept(tok: tokkit.Tokenizer, folder: Pa
     assert Path("out.npy").stat().st_mode & 0o777 == 0o640
     tok.encode_file("in.txt", "new.npy", overwrite=False)
     assert sorted(os.listdir()) == ["in.txt", "link.npy", "new.npy", "out.npy"]
+
+
+def test_an_output_that_is_the_input_is_refused_by_whatever_name(tok: tokkit.Tokenizer, folder: Path) -> None:
+    Path("in.npy").write_text("low lower")
+    os.link("in.npy", "hard.npy")
+    os.symlink("in.npy", "soft.npy")
+    Path("ids.bin.json").write_text("low lower")
+    Path("ids-00001.bin").write_text("low lower " * 9)
+    for path, out, shard_ids in (
+        *(("in.npy", out, None) for out in ("in.npy", "./in.npy", "hard.npy", "soft.npy", folder / "in.npy")),
+        ("hard.npy", "soft.npy", None),
+        ("in.np[y]", "hard.npy", None),
+        ("ids.bin.json", "ids.bin", None),
+        ("ids.bin.json", "ids.bin", 5),
+        ("ids-00001.bin", "ids.bin", 2),
+    ):
+        for overwrite in (True, False) if shard_ids is None and str(out) != "ids.bin" else (True,):
+            with pytest.raises((SameFileError, FileExistsError)) as caught:
+                tok.encode_file(path, out, shard_ids=shard_ids, overwrite=overwrite)
+            assert caught.type is SameFileError or not overwrite
+    with pytest.raises(SameFileError, match=r"^the output soft\.npy and the input hard\.npy are the same file"):
+        tok.encode_file("hard.npy", "soft.npy")
+    encoder = tok.file_encoder(special="text", threads=1, input_errors="strict", narrow=True)
+    with (
+        pytest.raises(SameFileError),
+        id_writers.IdWriter("hard.npy", "npy", dtype="uint16", about={}) as writer,
+    ):
+        encoder.encode("in.npy", writer)
+    assert sorted(os.listdir()) == ["hard.npy", "ids-00001.bin", "ids.bin.json", "in.npy", "soft.npy"]
+    assert {Path(name).read_text().strip("low er") for name in os.listdir()} == {""}
 
 
 @pytest.mark.usefixtures("small_blocks")

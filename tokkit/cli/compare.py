@@ -30,7 +30,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 
 
 @options.command("compare", cls=TwoLists, short_help="Compare tokenizers over the same files, or models and sizes.")
-@click.argument("inputs", nargs=-1, type=click.Path(), metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
+@click.argument("inputs", nargs=-1, type=options.MODEL, metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
 @click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare over; repeat for more.")
 @click.option("--sample", metavar="TEXT", help="Show how each tokenizer cuts this text, side by side, instead.")
 @click.option(
@@ -56,7 +56,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     help="With --train and no FILE: the part of the lines that is measured on, evenly among them, and not trained on.",
 )
 @click.option(
-    "--plot", type=options.FILE, metavar="PNG", help="With --train: draw the measures over vocabulary size as well."
+    "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: draw the measures over vocabulary size as well."
 )
 @options.pattern_of_file
 @options.special
@@ -127,8 +127,8 @@ def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: 
 
         if chosen["plot"] == "-":
             raise click.UsageError("--plot is a file beside the table, which is on stdout: name one")
-        plots.check()
         check(chosen["plot"], force=chosen["force"])
+        plots.check()
     job = vocab_sizes.plan(corpus, chosen["file"], chosen)
     with Progress(chosen["progress"]) as progress:
         found = vocab_sizes.run(job, progress)

@@ -26,7 +26,7 @@ A table of prices is a TOML file of your own, prices per million tokens:
 @click.option("-l", "--lines", is_flag=True, help="Count lines too.")
 @click.option("-w", "--words", is_flag=True, help="Count words too: what stands between white space.")
 @click.option("-c", "--bytes", is_flag=True, help="Count bytes of UTF-8 too.")
-@click.option("--prices", type=click.Path(), metavar="TOML", help="A table of prices: show what the tokens cost.")
+@click.option("--prices", type=options.FILE, metavar="TOML", help="A table of prices: show what the tokens cost.")
 @click.option("--price", metavar="NAME", show_default="TOKENIZER", help="Whose prices of the table.")
 @click.option(
     "--output-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Expected output, to be paid."

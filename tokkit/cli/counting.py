@@ -29,6 +29,9 @@ class _Counter:
     def __init__(self) -> None:
         self.n_ids = self.documents = 0
 
+    def reads(self, path: str) -> None:
+        """Nothing is written, so that every file may be read."""
+
     def write(self, ids: Any) -> None:
         """Count packed ids of four bytes."""
         self.n_ids += memoryview(ids).nbytes // 4

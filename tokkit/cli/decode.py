@@ -25,7 +25,7 @@ from tokkit.cli import options
     help="Width of ids in a bin; auto asks the sidecar.",
 )
 @click.option(
-    "-o", "--output-file", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout."
+    "-o", "--output-file", type=options.OUTPUT, default="-", metavar="FILE", help="Where to write; - is stdout."
 )
 @click.option(
     "--unit",

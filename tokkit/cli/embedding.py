@@ -35,9 +35,11 @@ def load(model: str, *, download: bool = False) -> Encoder:
 
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
     """Write or extend the index in `folder`; tell whether every file could be read."""
+    from tokkit.formats.files import refuse_inputs
     from tokkit.pipeline.search import ann
     from tokkit.pipeline.search.embedding import Embedding, Options
 
+    refuse_inputs([folder], inputs.given())
     if chosen["append"] and chosen["force"]:
         raise click.UsageError("--append adds to an index, and --force replaces it: give one of them")
     if chosen["ann"]:

@@ -81,7 +81,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     help="Width of npy and bin; auto is uint16 where all ids of the tokenizer fit.",
 )
 @click.option(
-    "-o", "--output-file", type=options.FILE, default="-", metavar="FILE", help="Where to write; - is stdout."
+    "-o", "--output-file", type=options.OUTPUT, default="-", metavar="FILE", help="Where to write; - is stdout."
 )
 @click.option(
     "--unit",

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import click
 
-from tokkit.errors import TokkitError
+from tokkit.errors import SameFileError, TokkitError
 
 FAILURE = 1
+USAGE = 2
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
 
@@ -62,7 +63,7 @@ def reported() -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
     except (TokkitError, OSError, MemoryError) as error:
         note(f"error: {describe(error)}")
-        raise click.exceptions.Exit(FAILURE) from None
+        raise click.exceptions.Exit(USAGE if isinstance(error, SameFileError) else FAILURE) from None
 
 
 @contextlib.contextmanager

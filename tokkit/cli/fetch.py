@@ -20,7 +20,9 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
 
 @options.command("fetch", short_help="Download published encodings, or tokenizers from the hub.")
 @click.argument("names", nargs=-1, metavar="NAME...", callback=_no_names)
-@click.option("--folder", type=click.Path(file_okay=False), show_default="the user's cache", help="Where to put files.")
+@click.option(
+    "--folder", type=options.Writes(file_okay=False), show_default="the user's cache", help="Where to put files."
+)
 @click.option(
     "--mirror",
     metavar="URL",

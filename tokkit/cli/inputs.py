@@ -56,6 +56,18 @@ def expand(files: Sequence[str]) -> list[str]:
     return [os.fsdecode(path) for path in readers.expand(files or [STDIN])]
 
 
+def given() -> list[str]:
+    """Return the files that the command's arguments name as input: globs as what they match, tokenizers as files."""
+    from tokkit import formats
+    from tokkit.cli.options import READ
+    from tokkit.corpus import readers
+
+    ctx = click.get_current_context(silent=True)
+    named = [] if ctx is None else ctx.meta.get(READ, [])
+    found = [(match, is_model) for path, is_model in named for match in readers.matches(path)]
+    return [file for path, is_model in found for file in (formats.files_of(path) if is_model else [path])]
+
+
 def total_bytes(paths: Sequence[str]) -> int:
     """Return the bytes of all files, 0 where reading alone would tell."""
     import os

@@ -17,8 +17,14 @@ Files that are binary, not UTF-8 or unreadable are listed on stderr and left out
 
 @options.command("embed", group="model", short_help="Make an index of files to search by meaning.", epilog=WHAT_IS_READ)
 @click.argument("paths", nargs=-1, required=True, type=options.FILE, metavar="PATH...")
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="INDEX", help="The index: a folder.")
-@click.option("--model", metavar="FOLDER|NAME", show_default="with --append, that of the index", help=THE_MODEL)
+@click.option("-o", "--output", required=True, type=options.Writes(), metavar="INDEX", help="The index: a folder.")
+@click.option(
+    "--model",
+    type=options.MODEL,
+    metavar="FOLDER|NAME",
+    show_default="with --append, that of the index",
+    help=THE_MODEL,
+)
 @download
 @click.option("--append", is_flag=True, help="Add files to an index; those that changed since are read again.")
 @click.option(
@@ -53,10 +59,10 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
 
 
 @options.command("search", group="model", short_help="Find the passages nearest in meaning to a query.")
-@click.argument("index", type=click.Path())
+@click.argument("index", type=options.Reads())
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="How many passages to show.")
-@click.option("--model", metavar="FOLDER|NAME", show_default="that of the index", help=THE_MODEL)
+@click.option("--model", type=options.MODEL, metavar="FOLDER|NAME", show_default="that of the index", help=THE_MODEL)
 @download
 @click.option("--full", is_flag=True, help="Show passages whole, not a snippet of each.")
 @click.option("--ann", is_flag=True, help="Search the graph that embed --ann made: faster, and may miss some.")

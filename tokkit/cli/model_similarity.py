@@ -14,10 +14,10 @@ WIDTH = 48
 
 @options.command("similarity", group="model", short_help="Compare texts with one another by meaning.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("--model", required=True, metavar="FOLDER|NAME", help=THE_MODEL)
+@click.option("--model", type=options.MODEL, required=True, metavar="FOLDER|NAME", help=THE_MODEL)
 @download
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
-@click.option("--plot", type=click.Path(), metavar="PNG", help="Draw the matrix as well (with the extra plot).")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Draw the matrix as well (with the extra plot).")
 @options.threads
 @options.force
 @options.as_json
@@ -31,8 +31,8 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
     if chosen["plot"] is not None:
         from tokkit.view import similarity_plot
 
-        similarity_plot.check()
         check(chosen["plot"], force=chosen["force"])
+        similarity_plot.check()
     elif len(given) > similarities.MOST and not json:
         raise click.UsageError(
             f"{len(given)} texts; a table has at most {similarities.MOST}: --plot or --json show more"

@@ -7,7 +7,7 @@ import click
 from tokkit.cli import options
 from tokkit.cli.model_search import download
 
-MODEL = click.argument("model", type=click.Path())
+MODEL = click.argument("model", type=options.MODEL)
 TEXT = click.argument("text")
 PRECISION = click.option(
     "--precision",
@@ -21,7 +21,11 @@ PRECISION = click.option(
 @MODEL
 @TEXT
 @click.option(
-    "-o", "--output", type=click.Path(), default="attention.html", help="Page (.html) or picture (.png) to write."
+    "-o",
+    "--output",
+    type=options.Writes(),
+    default="attention.html",
+    help="Page (.html) or picture (.png) to write.",
 )
 @click.option("--layer", "layers", type=click.IntRange(min=1), multiple=True, help="Layers to show, from 1; or all.")
 @click.option("--head", "heads", type=click.IntRange(min=1), multiple=True, help="Heads to show, from 1; or all.")

@@ -22,7 +22,36 @@ WHERE_SETTINGS_COME_FROM = (
     "as vocab_size = 8000 under [train]: the names are those of the long options. Flags come first, then the "
     "environment, then the file."
 )
-FILE = click.Path(allow_dash=True)
+READ = "tokkit.read"
+"""Where click's context keeps (path, is a tokenizer or a model) of all that the arguments name as input."""
+
+
+class Reads(click.Path):
+    """A path that is read. Whatever a command's arguments and settings name as such, no output of it may replace."""
+
+    is_model = False
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, and note it."""
+        made = super().convert(value, param, ctx)
+        if ctx is not None:
+            ctx.meta.setdefault(READ, []).append((made, self.is_model))
+        return made
+
+
+class Model(Reads):
+    """A tokenizer or a model: a file, a folder, or a name of a published one."""
+
+    is_model = True
+
+
+class Writes(click.Path):
+    """A path that is written; `output.check` is asked before that."""
+
+
+FILE = Reads(allow_dash=True)
+MODEL = Model()
+OUTPUT = Writes(allow_dash=True)
 
 
 def names(parameter: click.Parameter) -> list[str]:
@@ -86,7 +115,7 @@ def _of_commands(group: click.Command, tables: Mapping[str, Any], ctx: click.Con
 
 config = click.option(
     "--config",
-    type=click.Path(),
+    type=Reads(),
     is_eager=True,
     expose_value=False,
     callback=_read_config,
@@ -114,7 +143,7 @@ def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Calla
 def tokenizer(function: Decorated) -> Decorated:
     """TOKENIZER, and the pattern that a .tiktoken file lacks, or a .gguf file may lack."""
     function = pattern_of_file(function)
-    return click.argument("tokenizer", type=click.Path())(function)
+    return click.argument("tokenizer", type=MODEL)(function)
 
 
 def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
@@ -132,6 +161,13 @@ def sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple
         raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
 
 
+def _or_stdin(ctx: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Note standard input where no file is named."""
+    if not paths:
+        FILE.convert("-", parameter, ctx)
+    return paths
+
+
 pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
@@ -139,7 +175,7 @@ pattern_of_file = click.option(
     help="Split pattern, for a .tiktoken file that is no published one, or a .gguf file: gpt2, r50k, cl100k, o200k, "
     "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
-files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...")
+files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)
 as_json = click.option("--json", is_flag=True, help="Print the answer as one JSON object.")
 force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 threads = click.option(

@@ -89,7 +89,11 @@ def is_stream(path: str) -> bool:
 
 
 def check(path: str, *, force: bool) -> None:
-    """Raise the OSError now that writing `path` would raise after the work is done."""
+    """Raise the error now that writing `path` would raise after the work is done, or that it is an input."""
+    from tokkit.cli.inputs import given
+    from tokkit.formats.files import refuse_inputs
+
+    refuse_inputs([path], given())
     shown = click.format_filename(path)
     if path == STDOUT or is_stream(path):
         return

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tokkit.cli import options
+
 MODELS = ("unigram", "sp-bpe", "sp-word", "sp-char")
 BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
 """sentencepiece's names of models → ours, where they are others."""
@@ -95,7 +97,7 @@ def _all() -> list[Callable[..., Any]]:
             "Normalize by these rules: lines of code points in hexadecimal, tab, others.",
             "none",
             dest="normalization_rules",
-            type=click.Path(),
+            type=options.FILE,
             callback=_rules,
             metavar="FILE",
         ),

@@ -48,8 +48,9 @@ def _known_model_type(ctx: click.Context, parameter: click.Parameter, model: str
     return _known_model(ctx, parameter, sentencepiece_options.BY_MODEL_TYPE.get(model, model))
 
 
-def _apart_by_commas(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str]:
-    return [path for value in values for path in value.split(",") if path]
+def _apart_by_commas(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[str]:
+    paths = (path for value in values for path in value.split(",") if path)
+    return [options.FILE.convert(path, parameter, ctx) for path in paths]
 
 
 def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 
 @options.command("train", short_help="Learn a vocabulary from text.")
 @click.argument("inputs", nargs=-1, type=options.FILE, metavar="[INPUT]...")
-@click.option("-o", "--output", "output", type=options.FILE, metavar="FILE", help="Where to write; - is stdout.")
+@click.option("-o", "--output", "output", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @click.option(
     "--model",
     default="bbpe",

@@ -13,7 +13,7 @@ from tokkit.cli import options
 @options.tokenizer
 @click.argument("file", default="-", type=options.FILE, metavar="[FILE]")
 @click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="The most tokens to keep.")
-@click.option("-o", "--output", default="-", type=options.FILE, metavar="FILE", help="Where to write; - is stdout.")
+@click.option("-o", "--output", default="-", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @options.special
 @options.input_errors
 @options.force

@@ -150,11 +150,12 @@ class FileEncoder:
     def encode(self, path: str, writer: IdWriter, tick: Callable[[int], object] | None = None) -> int:
         """Write the ids of a file; return its bytes of text. `tick` is told of the bytes of the file read so far.
 
-        "-" is standard input; .gz, .bz2 and .xz are decompressed.
+        "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError where the writer would replace it.
         """
         name = readers.shown(path)
         if readers.holds_records(path):
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
+        writer.reads(path)
         with readers.opened(path, name) as (stream, position):
             source = cast(_Source, stream) if self._errors == "strict" else _Cleaned(stream, self._errors)
             blocks = _Blocks(source, name, self._engine, self._special)

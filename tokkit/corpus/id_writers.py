@@ -73,6 +73,7 @@ class IdWriter:
         self._about = {"format": "tokkit ids", "dtype": dtype, "byteorder": "little", **about}
         self._shard_bytes = shard_ids * self._width if shard_ids else None
         self._aside: dict[str, str] = {}
+        self._sources: list[str] = []
         self._counts: list[tuple[str, int]] = []
         self._file: BinaryIO | None = None
         self._room = 0
@@ -81,8 +82,16 @@ class IdWriter:
         self.n_ids = 0
         self.files: list[Path] = []
         """What was written, once the `with` block has ended."""
-        for target in self._names(0) if shard_ids else [self._out, *self._sidecars(self._out)]:
+        targets = self._names(0) if shard_ids else [self._out, *self._sidecars(self._out)]
+        for target in targets:
             self._check(target)
+        # With the name that the caller knows in front, for the message.
+        self._targets = targets if shard_ids else [os.fspath(out), *targets]
+
+    def reads(self, path: str) -> None:
+        """Be told of a file that ids come from; SameFileError where one that is written would replace it."""
+        self._sources.append(path)
+        files.refuse_inputs(self._targets, [path])
 
     def write(self, data: Any) -> None:
         """Append packed ids: a buffer of uint16 or uint32 in the machine's order."""
@@ -114,6 +123,7 @@ class IdWriter:
 
     def _check(self, target: str) -> None:
         shown = files.show(target)
+        files.refuse_inputs([target], self._sources)
         if os.path.isdir(target):
             raise IsADirectoryError(f"{shown} is a directory; name a file")
         if not os.path.isdir(os.path.dirname(target)):

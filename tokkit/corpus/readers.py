@@ -211,12 +211,10 @@ def expand(paths: Iterable[Path]) -> list[str]:
         if not isinstance(given, (str, bytes, os.PathLike)):
             raise TypeError(f"{given!r:.80} is no path; give a list of paths, or an iterator (iter(texts)) of texts")
         path = os.fsdecode(given)
-        if path == "-" or os.path.lexists(path) or not _is_pattern(path):
-            found.append(path)
-        elif matches := sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p)):
-            found += matches
-        else:
+        matching = matches(path)
+        if not matching:
             raise CorpusError(f"no file matches {shown(path):.200}")
+        found += matching
     if not found:
         raise CorpusError("no file was given")
     for path in found:
@@ -229,6 +227,13 @@ def expand(paths: Iterable[Path]) -> list[str]:
             hint = "; texts themselves are given as an iterator, iter(texts)" if len(path) > 80 or "\n" in path else ""
             raise CorpusError(f"{shown(path):.200} does not exist{hint}")
     return found
+
+
+def matches(path: str) -> list[str]:
+    """Return the path, there or not, or the files that it matches if it is a glob, sorted."""
+    if path == "-" or os.path.lexists(path) or not _is_pattern(path):
+        return [path]
+    return sorted(found for found in glob.glob(path, recursive=True) if not os.path.isdir(found))
 
 
 def one(path: Path) -> str:

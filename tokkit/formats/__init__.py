@@ -20,7 +20,7 @@ from tokkit.formats.files import show, write_atomically
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORMATS", "read", "write", "write_atomically"]
+__all__ = ["FORMATS", "files_of", "read", "write", "write_atomically"]
 
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
 """What `write(format=)` accepts."""
@@ -33,6 +33,12 @@ BERT, SENTENCEPIECE = "vocab.txt", ".model"
 _SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece"}
 VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
+_TOGETHER = frozenset((
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "tekken.json"),
+    *(*VOCABS, *MERGES, BERT, "config.json", "model.safetensors", "model.safetensors.index.json", "modules.json"),
+))  # fmt: skip
+_ALONE = (".tiktoken", SENTENCEPIECE, ".gguf", ".safetensors")
+"""What the files of a tokenizer or a model are called that may lie beside one another, and how others end."""
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
 # A message of field 1 that begins with the piece, which is its own field 1; and how fields of a model may begin.
@@ -173,6 +179,21 @@ def _beside(path: str, names: tuple[str, ...]) -> str:
         if os.path.exists(found := os.path.join(os.path.dirname(path), name)):
             return found
     raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is not beside it")
+
+
+def files_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the files that a tokenizer or a model may be read from: its own, or those of its folder or beside it."""
+    path = os.fspath(path)
+    is_folder = os.path.isdir(path)
+    if not is_folder and os.path.basename(path) not in _TOGETHER:
+        return [path]
+    folder = path if is_folder else os.path.dirname(path)
+    try:
+        names = sorted(os.listdir(folder or os.curdir))
+    except OSError:
+        return [path]
+    ours = [name for name in names if name in _TOGETHER or (is_folder and os.path.splitext(name)[1] in _ALONE)]
+    return [path, *(os.path.join(folder, name) for name in ours)]
 
 
 def _read_pair(vocab: str, merges: str, pattern: str | None, special: Mapping[str, int] | None) -> Definition:

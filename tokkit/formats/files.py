@@ -6,11 +6,13 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from io import BufferedReader
+from typing import Any
 
 from tokkit import limits
-from tokkit.errors import FormatError
+from tokkit.errors import FormatError, SameFileError
 
 Buffer = bytes | memoryview
 
@@ -64,6 +66,42 @@ def decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(f"line {line}: not UTF-8 (byte {data[error.start]:#04x} at {error.start})") from None
+
+
+def refuse_inputs(
+    outputs: Iterable[str | os.PathLike[str]], inputs: Iterable[str | os.PathLike[str] | bytes | os.PathLike[bytes]]
+) -> None:
+    """Raise SameFileError where one of `outputs` is one of `inputs`: a file that is read would be lost.
+
+    Files are compared, not names, so that links, other spellings of a path and names without regard to case are seen
+    through. "-" is standard output and standard input, where these are files. What does not exist yet is no input, and
+    neither pipes nor devices are lost when they are written to.
+    """
+    written: dict[Any, str] = {}
+    for out in outputs:
+        if (key := _identity(os.fspath(out), "stdout")) is not None:
+            written.setdefault(key, os.fspath(out))
+    for given in inputs if written else ():
+        path = os.fsdecode(given)
+        if (key := _identity(path, "stdin")) in written:
+            name = "standard output" if written[key] == "-" else show(written[key])
+            read = "standard input" if path == "-" else show(path)
+            raise SameFileError(f"the output {name} and the input {read} are the same file: name another output")
+
+
+def _identity(path: str, stream: str) -> tuple[int, int] | str | None:
+    """Return what two names of one file or folder share, None for what is neither, or not there."""
+    # ValueError: a stream without a descriptor, or a name that no file can have.
+    with contextlib.suppress(OSError, ValueError):
+        if path == "-":
+            file: Any = getattr(sys, stream)
+            status = None if file is None else os.fstat(file.fileno())
+        else:
+            status = os.stat(path)
+        if status is not None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            # Some file systems number nothing; names are all there is then.
+            return (status.st_dev, status.st_ino) if status.st_ino else os.path.normcase(os.path.realpath(path))
+    return None
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tokkit.errors import CorpusError, FormatError, OptionError
+from tokkit.errors import CorpusError, FormatError, OptionError, SameFileError
 from tokkit.pipeline.search import SearchIndex
 from tokkit.pipeline.search.embedding import Embedding, Options, find
 from word_encoder import WordEncoder
@@ -38,6 +38,19 @@ def notes(tmp_path: Path) -> Path:
     for name, text in PASSAGES.items():
         (folder / name).write_text(text)
     return folder
+
+
+def test_an_index_is_not_made_of_its_own_files(notes: Path, tmp_path: Path) -> None:
+    place = tmp_path / "index"
+    Embedding([str(notes)], place).run(WordEncoder(max_length=100), model="words")
+    (notes / "linked.json").hardlink_to(place / "index.json")
+    for given in (place, place / "index.json", notes, place / "vectors-*"):
+        for how in ({"append": True}, {"overwrite": True}):
+            with pytest.raises(SameFileError, match="are the same file: name another output"):
+                Embedding([str(given)], place, **how)
+    (notes / "linked.json").unlink()
+    (place / "more.txt").write_text("A file beside the index's own.")
+    assert Embedding([str(place / "more.txt")], place, append=True).run(WordEncoder(max_length=100)).files == 1
 
 
 def test_a_folder_is_embedded_found_and_added_to(notes: Path, tmp_path: Path) -> None:

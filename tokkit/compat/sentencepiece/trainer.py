@@ -11,15 +11,18 @@ from typing import Any
 from tokkit.compat.sentencepiece.flags import MODEL_TYPES, train_by_flags
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.table import add_spellings
+from tokkit.corpus.readers import matches
 from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
-from tokkit.formats.files import write_atomically
+from tokkit.formats.files import refuse_inputs, write_atomically
 from tokkit.sentencepiece_model import SentencePieceModel
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
 _NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "vocabulary_output_piece_score")
 """What says where texts come from, where the model goes, and what is told of it."""
+SUFFIXES = (".model", ".vocab")
+"""Of the files that are written."""
 
 
 class SentencePieceTrainer:
@@ -39,7 +42,10 @@ class SentencePieceTrainer:
         With a `model_writer` the model goes there instead; `sentence_iterator` gives texts in the place of files.
         """
         options = parsed(arg) if arg is not None else {name: _value(name, value) for name, value in flags.items()}
+        prefix = options.get("model_prefix") or ""
         try:
+            if model_writer is None and prefix:
+                refuse_inputs([f"{prefix}{suffix}" for suffix in SUFFIXES], _files_read(options))
             model = _trained(options, sentence_iterator or flags.get("sentence_reader"), normalizer)
         except TokkitError as error:
             raise RuntimeError(f"INTERNAL: {error}") from None
@@ -47,12 +53,18 @@ class SentencePieceTrainer:
         if model_writer is not None:
             model_writer.write(data)
             return
-        prefix = options.get("model_prefix") or ""
         if not prefix:
             raise RuntimeError("INVALID_ARGUMENT: model_prefix must not be empty")
         scored = options.get("vocabulary_output_piece_score", True)
-        write_atomically(Path(f"{prefix}.model"), data, overwrite=True)
-        write_atomically(Path(f"{prefix}.vocab"), vocabulary(model, scores=scored).encode(), overwrite=True)
+        contents = data, vocabulary(model, scores=scored).encode()
+        for suffix, content in zip(SUFFIXES, contents, strict=True):
+            write_atomically(Path(f"{prefix}{suffix}"), content, overwrite=True)
+
+
+def _files_read(options: dict[str, Any]) -> list[str]:
+    """Return the files that training reads."""
+    named = [*options.get("input", []), *filter(None, (options.get(name) for name in _TEXTS if name.endswith("_tsv")))]
+    return [match for path in named for match in matches(path)]
 
 
 def parsed(arg: str) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from tokkit.corpus.readers import InputErrors, shown
 from tokkit.errors import CorpusError, OptionError
+from tokkit.formats.files import refuse_inputs
 from tokkit.pipeline.search import builder, sources
 from tokkit.pipeline.search.builder import Encoder
-from tokkit.pipeline.search.index import About, Hit, SearchIndex, check_place, create
+from tokkit.pipeline.search.index import About, Hit, SearchIndex, check_place, create, files_in
 from tokkit.pipeline.search.sources import Skipped
 
 
@@ -53,7 +54,7 @@ class Embedding:
 
     `append` adds to an index that is there (`old`): files that it has and that are as they were are left, those that
     changed replaced. `overwrite` replaces an index. CorpusError for a path that is not there, FileExistsError and
-    FormatError for a place where no index can be.
+    FormatError for a place where no index can be, SameFileError where the index itself is among the files.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Embedding:
         if not append:
             check_place(self._folder, overwrite=overwrite)
         self._found = list(sources.find(self._paths, leave_out=os.fspath(folder)))
+        found = (path for path in self._found if isinstance(path, str))
+        refuse_inputs([self._folder, *files_in(self._folder)], [*self._paths, *found])
 
     def run(
         self,

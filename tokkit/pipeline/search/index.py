@@ -205,6 +205,12 @@ def check_place(folder: Path, *, overwrite: bool) -> None:
         raise FileExistsError(f"{shown} is a folder that holds other files ({files.show(others[0])}); name a new one")
 
 
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of the index in a folder, all of which the next change may replace or remove."""
+    names = os.listdir(folder) if folder.is_dir() else []
+    return [folder / name for name in names if name == INDEX or _OURS.fullmatch(name)]
+
+
 def _write(
     folder: Path, about: About, sources: Mapping[str, str], parts: Sequence[Rows], norm: float, stamp: bytes
 ) -> SearchIndex:

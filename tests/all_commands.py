@@ -1,0 +1,76 @@
+"""Nothing in, every command of the command line out, and arguments with which each runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+import model_folders
+import tokkit
+from tokkit.cli import main
+
+REQUIRED: dict[str, dict[str, str]] = {
+    "train": {"inputs": "a.txt", "output": "new.json", "vocab_size": "260"},
+    "encode": {"tokenizer": "tok.json", "files": "a.txt"},
+    "decode": {"tokenizer": "tok.json", "file": "a.ids"},
+    "count": {"tokenizer": "tok.json", "files": "a.txt"},
+    "truncate": {"tokenizer": "tok.json", "file": "a.txt", "limit": "3"},
+    "view": {"tokenizer": "tok.json", "files": "a.txt"},
+    "inspect": {"tokenizer": "tok.json"},
+    "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},
+    "bench": {"tokenizer": "tok.json", "file": "a.txt", "against": "none", "runs": "1"},
+    "model embed": {"paths": "a.txt", "output": "index", "model": "model"},
+    "model search": {"index": "index", "query": "cat"},
+    "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
+    "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
+    "model attention": {"model": "model", "text": "the cat", "output": "new.html"},
+    "fetch": {"names": "none/such"},
+    "info": {},
+    "completion": {"shell": "bash"},
+}
+"""Command → what it is given besides what a test tries; a new command wants a line here."""
+
+
+def walk(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Yield ("model embed", its command) of every command that is no group."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from walk(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(walk())
+
+
+def arguments(name: str, given: Mapping[str, str]) -> list[str]:
+    """The command line of a command: what it must be given, and what a test gives by the names of parameters."""
+    values = {**REQUIRED[name], **given}
+    options, positional = [], []
+    for parameter in COMMANDS[name].params:
+        if (parameter.name or "") not in values and parameter.name != "force":
+            continue
+        if isinstance(parameter, click.Argument):
+            positional.append(values[str(parameter.name)])
+        elif parameter.name == "force":
+            options.append("--force")
+        else:
+            flag = next(flag for flag in parameter.opts if flag.startswith("--"))
+            options.append(f"{flag}={values[str(parameter.name)]}")
+    return [*name.split(" "), *options, "--", *positional] if name != "compare" else ["compare", *options, *positional]
+
+
+def make_files(folder: Path) -> None:
+    """Write what the arguments above name."""
+    text = "low lower lowest\nnewer wider new\n" * 20
+    tokkit.train(iter([text]), vocab_size=300, special_tokens=["<|end|>"]).save(folder / "tok.json")
+    (folder / "a.txt").write_text(text)
+    (folder / "a.ids").write_text("1 2 3\n")
+    (folder / "lines.txt").write_text("the cat sat\non a mat\n")
+    tensors = model_folders.tensors_of(model_folders.BERT, head=True)
+    model_folders.write(folder / "model", tensors=tensors)
