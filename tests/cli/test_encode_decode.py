@@ -195,6 +195,46 @@ def test_a_file_is_not_overwritten_unless_forced(run, tokenizer) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["out"]
 
 
+@pytest.mark.parametrize("name", ["x.npy", "X.NPY", "x.bin", "x.json", "x.jsonl", "x.ids", "x"])
+def test_an_output_holds_what_its_name_says(run, tokenizer, name) -> None:
+    tok, text = tokkit.load(tokenizer), "low lower\nnew\n"
+    Path("in.txt").write_text(text)
+    assert run("encode", tokenizer, "in.txt", "-o", name).exit_code == 0
+    assert run("decode", tokenizer, name).stdout == text
+    if name.lower().endswith("npy"):
+        assert np.load(name).tolist() == tok.encode(text)
+        tok.encode_file("in.txt", "same.npy")
+        assert Path(name).read_bytes() == Path("same.npy").read_bytes()
+    elif "json" in name:
+        assert [json.loads(line) for line in Path(name).read_text().splitlines()] == [
+            tok.encode(line) for line in text.splitlines()
+        ]
+    assert Path(name + ".json").exists() == (name == "x.bin")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        ("x.npy", ("--output", "ids"), "the name says npy, and --output ids says otherwise"),
+        ("x.NPY", ("--output", "json"), "give --output npy"),
+        ("x.npy", ("--output", "bin"), "give --output npy"),
+        ("x.npy", ("--explain",), "--explain gives lines"),
+        ("x.npy", ("--dropout", 0.1), "--output npy has none"),
+        ("x.npy", ("--add-special",), "not for npy"),
+        ("x.bin", ("--output", "npy"), "give --output bin"),
+        ("x.bin", ("--output", "pieces"), "give --output bin"),
+        ("x.json", ("--output", "ids"), "give --output json"),
+        ("x.jsonl", ("--output", "npy"), "give --output json"),
+        ("x.json", ("--output", "json", "--explain"), "--explain gives lines"),
+    ],
+)
+def test_a_format_that_contradicts_the_name_is_refused(run, tokenizer, name, args, said) -> None:
+    out = run("encode", tokenizer, "-o", name, *args, input="low")
+    assert (out.exit_code, said in out.stderr) == (2, True), out.stderr
+    assert not list(Path().iterdir())
+    assert run("encode", tokenizer, "-o", "x.json", "--output", "full", input="low").exit_code == 0
+
+
 def test_threads_do_not_change_what_is_written(run, tokenizer) -> None:
     text = "low lower lowest\n" * 1000
     assert len({run("encode", tokenizer, "--threads", n, input=text).stdout for n in (1, 2, 5)}) == 1

@@ -133,6 +133,37 @@ def test_a_signal_while_encoding_leaves_the_old_file(start, tokenizer, tmp_path,
 
 
 @posix
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("encode", "TOKENIZER", "-o", "out.ids"),
+        ("encode", "TOKENIZER", "-o", "out.npy"),
+        ("encode", "TOKENIZER", "-o", "out.bin"),
+        ("decode", "TOKENIZER", "-o", "out.txt"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="what is left stays on other systems")
+def test_what_a_killed_command_left_goes_with_the_next_one(start, tokenizer, tmp_path, args) -> None:
+    args = [tokenizer if arg == "TOKENIZER" else arg for arg in args]
+    for _ in range(2):
+        killed = start(*args)
+        assert killed.stdin is not None
+        killed.stdin.write(b"1 2 3\n" * 1_000_000)
+        killed.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".tokkit-*.tmp")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        killed.kill()
+        killed.wait(60)
+        assert len(list(tmp_path.iterdir())) == 1, "the second has removed what the first left"
+        killed.communicate()
+    assert finish(start(*args), b"1 2 3\n") == (0, b"", b"")
+    assert {path.name.removesuffix(".json") for path in tmp_path.iterdir()} == {args[-1]}
+
+
+@posix
 def test_ctrl_c_while_it_waits_for_stdin(start, tokenizer) -> None:
     process = start("count", tokenizer)
     time.sleep(2)

@@ -41,12 +41,12 @@ def command(tokenizer: str, file: str, input: str | None, output_file: str, unit
 
     The bytes come out exactly as they went in, also where they are not UTF-8.
     """
-    from tokkit.cli import id_input
+    from tokkit.cli import id_files, id_input
     from tokkit.cli.inputs import load
     from tokkit.cli.output import check, writing
 
     check(output_file, force=chosen["force"])
-    kind = input or id_input.kind_of(file)
+    kind = input or id_files.kind_of(file) or "ids"
     tok = load(tokenizer, chosen["pattern"])
     to_bytes = id_input.without_special(tok) if chosen["skip_special"] else tok.decode_bytes
     with writing(output_file, force=chosen["force"]) as sink:

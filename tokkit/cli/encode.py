@@ -29,7 +29,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 @click.option(
     "--output",
     type=click.Choice(["ids", "pieces", "json", "full", "subwords", "npy", "bin"]),
-    default="ids",
+    show_default="by the name of FILE: .npy, .bin, .json, .jsonl; else ids",
     help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
     "are to look at; full is a JSON object a line: ids, pieces, type ids, masks, offsets in characters, words; "
     "subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
@@ -95,7 +95,9 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 @options.threads
 @options.force
 @options.progress
-def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, output_file: str, **chosen: Any) -> None:
+def command(
+    tokenizer: str, files: tuple[str, ...], output: str | None, dtype: str, output_file: str, **chosen: Any
+) -> None:
     """Encode text files, or stdin, with TOKENIZER."""
     from tokkit.cli import encodings, id_files, subwords
     from tokkit.cli.inputs import Reading, load
@@ -103,6 +105,7 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, dtype: str, out
     from tokkit.cli.progress import Progress
 
     check(output_file, force=chosen["force"])
+    output = id_files.kind_to_write(output_file, output, explains=chosen["explain"])
     id_files.check_stdout(output_file, output, dtype)
     more = encodings.wanted(chosen, output)
     subwords.check(output, chosen, more=more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.cli import output
-from tokkit.cli.inputs import Reading, expand, total_bytes
+from tokkit.cli.inputs import Reading, expand, shown, total_bytes
 from tokkit.cli.pieces import readable
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from tokkit.cli.progress import Progress
     from tokkit.tokenizer import Tokenizer
 
+KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
+"""How names end → what such files hold; others hold ids apart by spaces."""
+FITTING = {"npy": ("npy",), "bin": ("bin",), "json": ("json", "full")}
+"""What a name says → the formats that it may stand for."""
 BINARY = ("npy", "bin")
 LARGEST = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
 
@@ -76,6 +81,24 @@ class Source:
 
             encoder.encode(path, writer, tick)
             before += readers.size_of(path)
+
+
+def kind_of(path: str) -> str | None:
+    """Return what a file holds by its name, None where the name does not say."""
+    return KINDS.get(os.path.splitext(path)[1].lower())
+
+
+def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
+    """Return the format of an output: as asked, else by its name; UsageError where one contradicts the other."""
+    by_name = kind_of(path)
+    lines = explains and asked not in BINARY
+    if by_name is not None and (lines or asked not in (None, *FITTING[by_name])):
+        otherwise = "--explain gives lines" if lines else f"--output {asked} says otherwise"
+        hint = "" if lines else f", or give --output {by_name}"
+        raise click.UsageError(
+            f"-o {shown(path)}: the name says {by_name}, and {otherwise}; name the file otherwise{hint}"
+        )
+    return asked or by_name or "ids"
 
 
 def check_stdout(path: str, kind: str, dtype: str) -> None:

@@ -19,16 +19,10 @@ from tokkit.errors import CorpusError, FormatError, VocabError
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
 MOST_DIGITS = 20
 """More than any id has: longer numbers are refused before they cost time."""
 IDS_AT_ONCE = 1 << 20
 NPY_MAGIC = b"\x93NUMPY"
-
-
-def kind_of(path: str) -> str:
-    """Return what a file holds, by its name."""
-    return KINDS.get(os.path.splitext(path)[1].lower(), "ids")
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -114,6 +113,8 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
 
     OSError where the file exists and `force` is not set; whatever fails, an old file stays as it was.
     """
+    from tokkit.formats import unfinished
+
     check(path, force=force)
     if path == STDOUT:
         yield (out := stdout())
@@ -124,8 +125,7 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
             yield file
         return
     target = os.path.realpath(path)
-    aside = os.path.join(os.path.dirname(target), f".tokkit-{secrets.token_hex(8)}.tmp")
-    try:
+    with unfinished.beside(target) as aside:
         with open(aside, "xb") as file:
             yield file
             file.flush()
@@ -134,6 +134,3 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         check(path, force=force)
         os.replace(aside, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tokkit.errors import OptionError
-from tokkit.formats import files
+from tokkit.formats import files, unfinished
 
 KINDS = {".npy": "npy", ".bin": "bin"}
 NPY_HEAD_BYTES = 128
@@ -138,7 +138,9 @@ class IdWriter:
 
     def _create(self, target: str) -> BinaryIO:
         self._check(target)
-        aside = os.path.join(os.path.dirname(target), f".tokkit-{os.urandom(8).hex()}.tmp")
+        if not self._aside:
+            unfinished.clear(self._out)
+        aside = unfinished.new(target, self._out)
         self._aside[target] = aside
         return open(aside, "xb", buffering=0)
 

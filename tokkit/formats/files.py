@@ -13,6 +13,7 @@ from typing import Any
 
 from tokkit import limits
 from tokkit.errors import FormatError, SameFileError
+from tokkit.formats import unfinished
 
 Buffer = bytes | memoryview
 
@@ -141,16 +142,12 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
     if mode is not None and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(f"{show(path)} is read-only")
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".tokkit-{os.urandom(8).hex()}.tmp")
-    try:
+    with unfinished.beside(target) as temporary:
         _write_new(temporary, data, mode)
         if overwrite:
             os.replace(temporary, target)
         else:
             put_new(temporary, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
     _sync_directory(os.path.dirname(target))
 
 

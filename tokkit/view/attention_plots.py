@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
+from tokkit.formats.files import write_atomically
 from tokkit.view.attention_page import planes
 
 MOST_NAMED = 40
@@ -30,14 +32,10 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _save(figure: Any, path: str | os.PathLike[str]) -> Path:
-    where = Path(path)
-    temporary = where.with_name(f".{where.name}.{os.getpid()}")
-    try:
-        figure.savefig(temporary, format="png", dpi=120)
-        temporary.replace(where)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return where
+    made = io.BytesIO()
+    figure.savefig(made, format="png", dpi=120)
+    write_atomically(path, made.getvalue())
+    return Path(path)
 
 
 def attention_png(

@@ -6,7 +6,6 @@ What it finds is scored exactly, so that only what it misses differs.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
+from tokkit.formats import files, unfinished
 from tokkit.pipeline.search.exact import Nearest, best_of
 from tokkit.pipeline.search.index import SearchIndex
 
@@ -49,13 +48,9 @@ def build(index: SearchIndex, *, threads: int | None = None) -> Path:
     if len(index):
         made.add(np.arange(len(index), dtype=np.uint64), np.array(index.rows.vectors), threads=workers)
     place = _place(index)
-    aside = place.with_name(f".tokkit-{os.urandom(8).hex()}.tmp")
-    try:
-        made.save(str(aside))
-        aside.replace(place)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            aside.unlink()
+    with unfinished.beside(os.path.abspath(place)) as aside:
+        made.save(aside)
+        os.replace(aside, place)
     return place
 
 
