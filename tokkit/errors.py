@@ -1,8 +1,16 @@
 """What went wrong in, an exception class out: every error that tokkit raises on purpose is a `TokkitError`."""
 
+from tokkit.visible import visible
+
 
 class TokkitError(Exception):
-    """Base of all errors that tokkit raises on purpose; the message says what was given and what would be right."""
+    """Base of all errors that tokkit raises on purpose; the message says what was given and what would be right.
+
+    What was given may hold anything, and a message is one line: control characters are escaped.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(visible(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class VocabError(TokkitError, LookupError):

@@ -257,6 +257,6 @@ def test_paths_are_shown_from_here_and_escaped(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.chdir(tmp_path)
     hit = Hit(0.5, str(tmp_path / "a\x1b[2J.txt"), 0, 3, (0, 1), "text")
-    assert embedding.place(hit) == "a�[2J.txt:3"
+    assert embedding.place(hit) == r"a\x1b[2J.txt:3"
     assert embedding.place(hit._replace(path=str(tmp_path.parent / "b.txt"))) == f"{tmp_path.parent / 'b.txt'}:3"
     assert embedding.place(hit._replace(path="-")) == "(stdin):3"

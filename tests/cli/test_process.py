@@ -204,8 +204,8 @@ def test_a_file_name_that_is_not_utf8_is_named_without_a_crash(start, tokenizer,
     path = os.fsdecode(name)
     code, out, err = finish(start("count", tokenizer, path))
     assert (code, err) == (0, b"")
-    assert out.endswith("caf\ufffd.txt\n".encode())
-    assert json.loads(finish(start("count", tokenizer, path, "--json"))[1])["files"][0]["file"] == "caf\ufffd.txt"
+    assert out.endswith(b"caf\\xe9.txt\n")
+    assert json.loads(finish(start("count", tokenizer, path, "--json"))[1])["files"][0]["file"] == path
     assert finish(start("encode", tokenizer, path, "-o", os.fsdecode(b"out\xe9")))[0] == 0
     assert finish(start("encode", tokenizer, path, "-o", os.fsdecode(b"out\xe9")))[0] == 1
     assert finish(start("train", path, "-o", os.fsdecode(b"tok\xe9.json"), "--vocab-size", 257))[0] == 0

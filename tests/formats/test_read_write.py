@@ -172,7 +172,7 @@ def test_a_name_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
         Path(os.fsdecode(path)).write_bytes(b"{")
     except OSError:
         pytest.skip("this file system takes no such name")
-    with pytest.raises(FormatError, match=r"\\udcff\.json: line 1") as caught:
+    with pytest.raises(FormatError, match=r"\\xff\.json: line 1") as caught:
         formats.read(os.fsdecode(path))
     assert str(caught.value).encode("utf-8")
 

@@ -60,7 +60,7 @@ class CommandLine(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand that was asked for."""
-        with ending.reported():
+        with ending.reported(), ending.warnings_shown():
             return super().invoke(ctx)
 
 

@@ -86,11 +86,11 @@ def command(
 
 def _text(file: str | None, reading: Reading, most: int) -> tuple[str, str]:
     """Return what the text is, for a reader, and the text: not more than `most` bytes and the rest of a line."""
-    from tokkit.cli.inputs import expand, shown
+    from tokkit.cli.inputs import expand
     from tokkit.corpus import bundled
 
     paths = expand([file]) if file else list(map(str, bundled.paths()))
-    name = ", ".join(map(shown, paths)) if file else f"the bundled corpus ({len(paths)} files)"
+    name = ", ".join(paths) if file else f"the bundled corpus ({len(paths)} files)"
     parts: list[str] = []
     size = 0
     for batch, _ in (batch for path in paths for batch in reading.batches(path)):
@@ -117,11 +117,10 @@ def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) ->
     import numpy as np
 
     from tokkit.cli import measure
-    from tokkit.cli.inputs import shown
     from tokkit.cli.machine import cpu_name
 
     return {
-        "vocabulary": shown(tokenizer),
+        "vocabulary": tokenizer,
         "text": name,
         "bytes": len(text.encode()),
         "documents": len(measure.cut(text)),
@@ -212,7 +211,8 @@ def show_stages(found: dict[str, Any]) -> None:
     from tokkit.cli import stages
     from tokkit.cli.output import say, table
 
-    say("\n" + stages.title(found))
+    say("")
+    say(stages.title(found))
     if found["isas"]:
         table(stages.rows(found))
         say(stages.LIMIT_LINE)

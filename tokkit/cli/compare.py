@@ -94,7 +94,7 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen
 def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
     """Compare tokenizers that are there."""
     from tokkit.cli import comparison
-    from tokkit.cli.inputs import Reading, load, shown
+    from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import say_json
     from tokkit.errors import TokkitError
 
@@ -102,7 +102,7 @@ def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bo
     for path in dict.fromkeys(paths):
         suits = chosen["pattern"] if path.endswith((".tiktoken", ".gguf")) else None
         try:
-            toks[shown(path)] = load(path, suits)
+            toks[path] = load(path, suits)
         except TokkitError as error:
             if chosen["file"] or path.endswith((".json", ".tiktoken", ".gguf")):
                 raise

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.cli.ending import note
-from tokkit.cli.inputs import Reading, expand, shown
+from tokkit.cli.inputs import Reading, expand
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.pieces import readable, shortened
 from tokkit.cli.usage import Counts, Usage
@@ -38,7 +38,7 @@ def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list
 
         note("no file given: comparing over the bundled corpus")
     for path in dict.fromkeys(expand(files) if files else map(str, bundled.paths())):
-        yield shown(path), reading.texts(path)
+        yield path, reading.texts(path)
 
 
 def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]], special: str) -> dict[str, Any]:

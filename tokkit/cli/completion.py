@@ -19,9 +19,9 @@ def command(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     from tokkit.cli import main
-    from tokkit.cli.output import say
+    from tokkit.cli.output import put
 
     kind = get_completion_class(shell)
     if kind is None:
         raise click.ClickException(f"click has no completion for {shell}")
-    say(kind(main, {}, "tokkit", "_TOKKIT_COMPLETE").source().rstrip("\n"))
+    put(kind(main, {}, "tokkit", "_TOKKIT_COMPLETE").source().rstrip("\n"))

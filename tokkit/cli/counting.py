@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from tokkit.cli.ending import note
-from tokkit.cli.inputs import STDIN, Reading, shown
+from tokkit.cli.inputs import STDIN, Reading
 from tokkit.cli.output import counted, say
 from tokkit.corpus import readers
 from tokkit.errors import OptionError
@@ -49,7 +49,7 @@ class Counting:
 
     def of(self, path: str) -> dict[str, Any]:
         """Return the counts of a file: each text for itself, in constant memory where the file is one."""
-        entry: dict[str, Any] = {"file": shown(path), **dict.fromkeys(self.columns, 0), "tokens": 0}
+        entry: dict[str, Any] = {"file": path, **dict.fromkeys(self.columns, 0), "tokens": 0}
         if not self.columns and not readers.holds_records(path):
             counter = _Counter()
             # A second thread that waits for a pipe or a terminal could not be stopped by Ctrl-C.

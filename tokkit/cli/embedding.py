@@ -23,12 +23,9 @@ TOGETHER = 64
 
 
 def load(model: str, *, download: bool = False) -> Encoder:
-    """Load a model; what it says aloud goes to stderr."""
-    import logging
-
+    """Load a model."""
     from tokkit import pipeline
 
-    logging.basicConfig(format="tokkit: %(message)s", level=logging.WARNING)
     made: Encoder = pipeline.load(model, download=download)
     return made
 
@@ -77,8 +74,8 @@ def _report(done: Outcome) -> None:
     parts = [f"{output.counted(done.passages, 'passage')} of {output.counted(done.files, 'file')}"]
     parts += [f"{output.counted(done.unchanged, 'file')} unchanged"] * bool(done.unchanged)
     parts += [f"{output.counted(len(done.skipped), 'file')} skipped"] * bool(done.skipped)
-    shown = click.format_filename(done.index.folder)
-    ending.note(f"{shown}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
+    where = inputs.shown(os.fspath(done.index.folder))
+    ending.note(f"{where}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
 
 
 def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
@@ -123,11 +120,10 @@ def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed:
     from tokkit.pipeline.search.snippets import printable, snippet
 
     if as_json:
-        found = [{**hit._asdict(), "path": inputs.shown(hit.path)} for hit in hits]
-        output.say_json({"query": query, "hits": found})
+        output.say_json({"query": query, "hits": [hit._asdict() for hit in hits]})
         return
     if headed:
-        output.say(f"# {printable(query)}")
+        output.say(f"# {query}")
     for hit in hits:
         output.say(f"{hit.score:.4f}  {place(hit)}")
         output.say(f"        {printable(hit.text) if whole else snippet(hit.text, query)}")
@@ -135,13 +131,11 @@ def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed:
 
 def place(hit: Hit) -> str:
     """Return file:line as editors and terminals know it; of .jsonl, file, record N."""
-    from tokkit.pipeline.search.snippets import printable
-
     path = hit.path
     if path == inputs.STDIN:
         return f"(stdin):{hit.line}"
     if os.path.isabs(path):
         near = os.path.relpath(path)
         path = path if near.startswith(os.pardir) else near
-    shown = printable(inputs.shown(path))
+    shown = inputs.shown(path)
     return f"{shown}, record {hit.record}" if hit.record else f"{shown}:{hit.line}"

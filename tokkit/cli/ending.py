@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 import click
 
 from tokkit.errors import SameFileError, TokkitError
+from tokkit.visible import show, visible
 
 FAILURE = 1
 USAGE = 2
@@ -19,8 +21,8 @@ READER_GONE = 141  # 128 + SIGPIPE
 
 
 def note(message: str) -> None:
-    """Tell the user something on stderr."""
-    click.echo(f"tokkit: {message}", err=True)
+    """Tell the user something on stderr, in one line whatever is in it."""
+    click.echo(f"tokkit: {visible(message)}", err=True)
 
 
 def describe(error: BaseException) -> str:
@@ -32,7 +34,7 @@ def describe(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         text = str(error) or "out of memory"
     elif isinstance(error, OSError) and error.strerror and error.filename is not None:
-        text = f"{click.format_filename(error.filename)}: {error.strerror}"
+        text = f"{show(error.filename)}: {error.strerror}"
     elif isinstance(error, OSError) and error.strerror:
         text = error.strerror
     else:
@@ -50,11 +52,44 @@ def silence_stdout() -> None:
         os.close(nowhere)
 
 
+def _visible(error: click.ClickException) -> click.ClickException:
+    """Return click's own error as it may be shown: it quotes what was typed."""
+    # Only of a choice that is missing click makes a list of several lines, and all of it is ours.
+    keep = "\n\t" if isinstance(error, click.MissingParameter) else ""
+    message = visible(error.format_message(), keep=keep)
+    if isinstance(error, click.UsageError):
+        return click.UsageError(message, error.ctx)
+    return click.ClickException(message)
+
+
+class _Line(logging.Formatter):
+    """A warning of the library, or of another one, as a note is shown."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return f"tokkit: {visible(super().format(record))}"
+
+
+@contextlib.contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Show on stderr what is logged meanwhile."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line("%(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Turn errors that are the input's or the system's, not the program's, into a message and an exit code."""
     try:
         yield
+    except click.ClickException as error:
+        raise _visible(error) from None
     except BrokenPipeError:
         silence_stdout()
         raise click.exceptions.Exit(READER_GONE) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import click
@@ -51,7 +52,7 @@ def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
     found: list[dict[str, Any]] = []
     for name in names:
         if hub.is_name(name):
-            found.append({"name": name, "file": click.format_filename(hub.find(name, download=True))})
+            found.append({"name": name, "file": os.fsdecode(hub.find(name, download=True))})
             continue
         with Progress(chosen["progress"]) as progress:
             path = fetch(
@@ -61,7 +62,7 @@ def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
                 patience=chosen["timeout"],
                 progress=functools.partial(progress, "fetch"),
             )
-        found.append({"name": name, "file": click.format_filename(path)})
+        found.append({"name": name, "file": os.fsdecode(path)})
     if json:
         say_json(found)
         return

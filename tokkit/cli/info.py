@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from tokkit.cli import options
 
 UNICODE_TABLES = "16.0.0"
@@ -45,7 +43,7 @@ def facts() -> dict[str, Any]:
 
     return {
         "tokkit": __version__,
-        "installed_in": click.format_filename(Path(__file__).resolve().parent.parent),
+        "installed_in": str(Path(__file__).resolve().parent.parent),
         "python": f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
         "packages": {name: version(name) for name in REQUIRED},
         "optional": {name: version(name) for name in EXTRAS},
@@ -61,7 +59,7 @@ def facts() -> dict[str, Any]:
         "gil": _gil(),
         # An address of a mirror may have a password in it.
         "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TOKKIT_") and k != "TOKKIT_MIRROR"},
-        "cache": click.format_filename(user_cache()),
+        "cache": str(user_cache()),
     }
 
 

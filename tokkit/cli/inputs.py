@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import click
 
 from tokkit.errors import CorpusError
+from tokkit.visible import show
 
 if TYPE_CHECKING:
     from tokkit.corpus.readers import Block
@@ -77,8 +78,8 @@ def total_bytes(paths: Sequence[str]) -> int:
 
 
 def shown(path: str) -> str:
-    """Return a path for messages, also where it is no UTF-8."""
-    return path if path == STDIN else click.format_filename(path)
+    """Return a path for messages."""
+    return show(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ SPLIT_BY = {
 def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | None, **chosen: Any) -> None:
     """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
     from tokkit.cli import pipeline
-    from tokkit.cli.inputs import load, shown
+    from tokkit.cli.inputs import load
     from tokkit.cli.output import say, say_json
     from tokkit.cli.pieces import readable, shortened
 
@@ -37,7 +37,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
     if tokens:
         show_tokens(tok, as_json=chosen["json"])
         return
-    about = {"file": shown(tokenizer), **facts(tok)}
+    about = {"file": tokenizer, **facts(tok)}
     tree = pipeline.nodes(tok.definition)
     about["pipeline"] = pipeline.as_json(tree)
     if sample is not None:
@@ -50,11 +50,13 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
         if name not in ("pipeline", "stages", "sample"):
             shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value or "-"
             say(f"{name.replace('_', ' '):<15} {shown_value}")
-    say("\npipeline")
+    say("")
+    say("pipeline")
     for line in pipeline.lines(tree):
         say(line)
     if sample is not None:
-        say("\nstages")
+        say("")
+        say("stages")
         for name, pieces in about["stages"]:
             say(f"  {name:<26} {' | '.join(readable(piece.encode()) for piece in pieces)}")
         show_sample(about["sample"])

@@ -75,11 +75,12 @@ def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> Non
     """
     from tokkit.cli.embedding import answers, show
     from tokkit.cli.ending import note
+    from tokkit.visible import show as shown
 
     found, text = False, None
     for text, hits in answers(index, " ".join(query), chosen):
         show(text, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
         found = found or bool(hits)
     if not found:
-        note("stdin holds no query" if text is None else f"{click.format_filename(index)} holds no passages")
+        note("stdin holds no query" if text is None else f"{shown(index)} holds no passages")
         raise click.exceptions.Exit(1)

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from tokkit.visible import show
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 SETTINGS: dict[str, Any] = {
@@ -88,9 +90,9 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
         with open(path, "rb") as file:
             tables = tomllib.load(file)
     except OSError as error:
-        raise click.UsageError(f"config: {click.format_filename(path)}: {error.strerror}") from None
+        raise click.UsageError(f"config: {show(path)}: {error.strerror}") from None
     except ValueError as error:
-        raise click.UsageError(f"config: {click.format_filename(path)} is not TOML: {error}") from None
+        raise click.UsageError(f"config: {show(path)} is not TOML: {error}") from None
     root = ctx.find_root()
     defaults = _of_commands(root.command, tables, ctx, "")
     for name in ctx.command_path.split(" ")[len(root.command_path.split(" ")) :]:

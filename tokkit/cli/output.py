@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-import click
+from tokkit.visible import CONTROLS, show, visible
 
 STDOUT = "-"
 
@@ -47,13 +47,19 @@ class _Whole(io.RawIOBase):
 
 
 def say(text: str) -> None:
-    """Write a line of text to stdout; what cannot be UTF-8 is escaped."""
-    stdout().write(text.encode("utf-8", "backslashreplace") + b"\n")
+    """Write a line of text to stdout: one, without a control character, whatever is in it."""
+    put(visible(text))
+
+
+def put(text: str) -> None:
+    """Write what a terminal or a shell is to obey, colours and scripts, to stdout."""
+    stdout().write(text.encode() + b"\n")
 
 
 def say_json(value: object) -> None:
-    """Write a value to stdout as one line of JSON."""
-    say(json.dumps(value, ensure_ascii=False))
+    """Write a value to stdout as one line of JSON: exactly, with control characters as JSON escapes them."""
+    text = json.dumps(value, ensure_ascii=False)
+    put(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def counted(n: int, noun: str) -> str:
@@ -67,7 +73,7 @@ def counted(n: int, noun: str) -> str:
 
 def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str = "") -> None:
     """Write rows as columns, the first row their heads; columns are flush right but those numbered in `left`."""
-    texts = [[str(cell) for cell in row] for row in rows]
+    texts = [[visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
         cells = [
@@ -93,14 +99,14 @@ def check(path: str, *, force: bool) -> None:
     from tokkit.formats.files import refuse_inputs
 
     refuse_inputs([path], given())
-    shown = click.format_filename(path)
+    shown = show(path)
     if path == STDOUT or is_stream(path):
         return
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(f"{shown} is a directory; name a file")
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{shown} cannot be written: there is no directory {click.format_filename(folder)}")
+        raise FileNotFoundError(f"{shown} cannot be written: there is no directory {show(folder)}")
     if os.path.lexists(path) and not force:
         raise FileExistsError(f"{shown} exists; --force overwrites it")
     if not os.access(folder, os.W_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):

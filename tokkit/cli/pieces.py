@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tokkit.visible import escaped
+
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 SPACE = "␣"
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", SPACE: "\\u2423", " ": SPACE}
+_ESCAPES = {"\\": "\\\\", SPACE: escaped(SPACE), " ": SPACE}
 
 
 def readable(piece: bytes) -> str:
@@ -17,18 +19,8 @@ def readable(piece: bytes) -> str:
     >>> readable(b" caf\xc3"), readable("né\n".encode())
     ('␣caf\\xc3', 'né\\n')
     """
-    out = []
-    for character in piece.decode("utf-8", "surrogateescape"):
-        code = ord(character)
-        if character in _ESCAPES:
-            out.append(_ESCAPES[character])
-        elif code < 0x20 or 0xDC80 <= code <= 0xDCFF:
-            out.append(f"\\x{code & 0xFF:02x}")
-        elif character.isprintable():
-            out.append(character)
-        else:
-            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return "".join(out)
+    text = piece.decode("utf-8", "surrogateescape")
+    return "".join(_ESCAPES.get(c) or (c if c.isprintable() else escaped(c)) for c in text)
 
 
 def shortened(text: str, most: int = 40) -> str:

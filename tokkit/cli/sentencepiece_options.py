@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tokkit.cli import options
+from tokkit.visible import show
 
 MODELS = ("unigram", "sp-bpe", "sp-word", "sp-char")
 BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
@@ -56,14 +57,17 @@ def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str,
         with open(path, encoding="utf-8") as file:
             return read_tsv(file.read())
     except OSError as error:
-        raise click.BadParameter(f"{click.format_filename(path)}: {error.strerror}") from None
+        raise click.BadParameter(f"{show(path)}: {error.strerror}") from None
     except (FormatError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{click.format_filename(path)}: {error}") from None
+        raise click.BadParameter(f"{show(path)}: {error}") from None
 
 
 def _listed(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str] | None:
     """Return the symbols of all values, each one or several apart by commas, in quotes where they hold one."""
-    return [symbol for row in csv.reader(values) for symbol in row] if values else None
+    try:
+        return [symbol for row in csv.reader(values) for symbol in row] if values else None
+    except csv.Error as error:
+        raise click.BadParameter(f"{','.join(values)!r} is no list of symbols apart by commas: {error}") from None
 
 
 def _option(name: str, help: str, default: object, **attributes: Any) -> Callable[..., Any]:

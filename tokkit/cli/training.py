@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -128,37 +127,28 @@ def _check_files(job: Job) -> None:
                 output.check(os.path.join(path, name), force=job.force)
             continue
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
-            shown = click.format_filename(path)
-            raise click.UsageError(f"-o {shown}: end the name in {', '.join(SUFFIXES)}, or give --format")
+            raise click.UsageError(f"-o {shown(path)}: end the name in {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force)
 
 
 def run(job: Job, progress: Progress) -> Result:
     """Train and save."""
-    import logging
-
     from tokkit.trainers import train
 
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("tokkit: %(message)s"))
-    logging.getLogger("tokkit").addHandler(handler)
-    try:
-        rehearse(job)
-        started = time.perf_counter()
-        source = job.inputs if job.counts is None else read_counts(job.counts)
-        steps: list[Step | Round] = []
-        options = dict(job.options)
-        # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
-        if job.explain or options["model"] in ("bpe", "wordpiece"):
-            most = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
-            options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
-        if len(job.sizes) == 1:
-            made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
-        else:
-            made = train(source, vocab_size=list(job.sizes), progress=progress, **options)
-        seconds = time.perf_counter() - started
-    finally:
-        logging.getLogger("tokkit").removeHandler(handler)
+    rehearse(job)
+    started = time.perf_counter()
+    source = job.inputs if job.counts is None else read_counts(job.counts)
+    steps: list[Step | Round] = []
+    options = dict(job.options)
+    # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
+    if job.explain or options["model"] in ("bpe", "wordpiece"):
+        most = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
+        options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
+    if len(job.sizes) == 1:
+        made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
+    else:
+        made = train(source, vocab_size=list(job.sizes), progress=progress, **options)
+    seconds = time.perf_counter() - started
     for tok, path in zip(made, job.files, strict=True):
         save(tok, path, job.format, force=job.force)
     return Result(made, seconds, steps)

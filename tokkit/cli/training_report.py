@@ -7,8 +7,6 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.pieces import merges, readable, shortened
@@ -54,7 +52,7 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
         tokens = sum(tok.count(text) for text in measured)
         about["tokenizers"].append(
             {
-                "file": click.format_filename(path),
+                "file": path,
                 "vocab_size": len(tok.vocab),
                 "vocab_size_asked": asked,
                 "merges": n_merges(tok),

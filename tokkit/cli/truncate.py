@@ -26,9 +26,10 @@ def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **c
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check, counted, writing
     from tokkit.corpus import readers
+    from tokkit.visible import show
 
     if readers.holds_records(file):
-        raise click.UsageError(f"{click.format_filename(file)} holds many texts, and one is cut: give it as plain text")
+        raise click.UsageError(f"{show(file)} holds many texts, and one is cut: give it as plain text")
     check(output, force=force)
     tok = load(tokenizer, chosen["pattern"])
     (text,) = Reading("file", input_errors=chosen["input_errors"]).texts(file)

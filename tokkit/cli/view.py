@@ -27,7 +27,7 @@ from tokkit.cli import options
 def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **chosen: Any) -> None:
     """Show which tokens each text becomes, and how many there are; a character that is cut is shown as its bytes."""
     from tokkit.cli.inputs import Reading, expand, load
-    from tokkit.cli.output import counted, say
+    from tokkit.cli.output import counted, put, say
     from tokkit.cli.showing import in_colours, shown_tokens
 
     tok = load(tokenizer, chosen["pattern"])
@@ -36,7 +36,7 @@ def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **ch
         for text in Reading("file", chosen["field"], chosen["input_errors"]).texts(path):
             lines, n = shown_tokens(tok, text, special=chosen["special"], with_ids=ids, coloured=coloured)
             for line in lines:
-                say(line)
+                put(line)
             n_tokens, n_bytes = n_tokens + n, n_bytes + len(text.encode())
     rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
     say(f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}")

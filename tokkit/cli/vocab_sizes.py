@@ -13,7 +13,7 @@ import click
 
 from tokkit.cli.comparison import shown_rates, texts_of
 from tokkit.cli.ending import note
-from tokkit.cli.inputs import STDIN, Reading, expand, shown
+from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table, writing
 from tokkit.cli.pieces import shortened
 from tokkit.cli.train import BELONGS, MODELS
@@ -72,13 +72,12 @@ class Corpus:
         """Yield (file, document, is held out): document n is where n times the part passes a whole number."""
         n = 0
         for path in self.files:
-            name = shown(path)
             for batch, _ in self.reading.batches(path):
                 for text in batch:
                     if text.isspace() or not text:
                         continue
                     n += 1
-                    yield name, text, int(n * self.part) > int((n - 1) * self.part)
+                    yield path, text, int(n * self.part) > int((n - 1) * self.part)
 
     def training(self) -> Iterator[str]:
         """Yield the documents to train on."""
@@ -135,12 +134,13 @@ def _ordinal(part: float) -> str:
 
 def run(job: Job, progress: Progress) -> dict[str, Any]:
     """Train and measure; OptionError where no model has any of the sizes."""
-    quiet = logging.NullHandler()  # a corpus may give fewer tokens than asked for: the table shows how many
-    logging.getLogger("tokkit").addHandler(quiet)
+    logger = logging.getLogger("tokkit")
+    before = logger.level
+    logger.setLevel(logging.ERROR)  # a corpus may give fewer tokens than asked for: the table shows how many
     try:
         rows = [row for name in job.models for row in _rows_of(name, job, progress)]
     finally:
-        logging.getLogger("tokkit").removeHandler(quiet)
+        logger.setLevel(before)
     if not rows:
         raise OptionError(f"none of the sizes can be trained: {job.skipped[-1]['reason']}")
     texts = [text for _, text in job.held_out]

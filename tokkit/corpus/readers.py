@@ -17,6 +17,7 @@ from typing import BinaryIO, Literal, cast
 import numpy as np
 
 from tokkit.errors import CorpusError, OptionError
+from tokkit.visible import show
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Unit = Literal["line", "paragraph", "file"]
@@ -249,10 +250,8 @@ def _is_pattern(path: str) -> bool:
 
 
 def shown(path: str) -> str:
-    """Return a path as it can be printed, also where its bytes are not UTF-8."""
-    if path == "-":
-        return "standard input"
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """Return a path for a message."""
+    return "standard input" if path == "-" else show(path)
 
 
 def holds_records(path: str) -> bool:

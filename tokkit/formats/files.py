@@ -14,6 +14,7 @@ from typing import Any
 from tokkit import limits
 from tokkit.errors import FormatError, SameFileError
 from tokkit.formats import unfinished
+from tokkit.visible import show as show
 
 Buffer = bytes | memoryview
 
@@ -27,11 +28,6 @@ KINDS = (
     (stat.S_ISBLK, "a block device"),
     (stat.S_ISSOCK, "a socket"),
 )
-
-
-def show(path: str | os.PathLike[str]) -> str:
-    """Return a path for a message; bytes of a name that are not UTF-8 are escaped."""
-    return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file") -> BufferedReader:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tokkit.visible import escaped
+
 COLOURS = (153, 157, 223, 217, 183, 159)
 """Pale colours of the 256 that terminals have, apart from their neighbours to most eyes; on them black is readable."""
 BAR = "│"
@@ -21,20 +23,8 @@ def pieces(text: bytes, ends: Sequence[int]) -> list[str]:
     >>> pieces("né 🙂\n".encode(), [1, 3, 4, 6, 8, 9])
     ['n', 'é', ' ', '\\xf0\\x9f', '\\x99\\x82', '\\n']
     """
-    return [_printable(text[a:b]) for a, b in pairwise([0, *ends])]
-
-
-def _printable(piece: bytes) -> str:
-    out = []
-    for character in piece.decode("utf-8", "surrogateescape"):
-        code = ord(character)
-        if character == " " or (character.isprintable() and not 0xDC80 <= code <= 0xDCFF):
-            out.append(character)
-        elif character in "\n\r\t":
-            out.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character])
-        else:
-            out.append(f"\\x{code & 0xFF:02x}" if code < 0x100 or 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}")
-    return "".join(out)
+    shown = (text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise([0, *ends]))
+    return ["".join(c if c.isprintable() else escaped(c) for c in piece) for piece in shown]
 
 
 def lines(shown: Sequence[str], *, ids: Sequence[int] | None = None, coloured: bool) -> Iterator[str]:

@@ -168,4 +168,4 @@ def test_snippets_are_one_line_of_their_width_where_the_words_are() -> None:
 
 
 def test_nothing_that_a_terminal_obeys_is_shown() -> None:
-    assert printable("\x1b]0;title\x07 a\x9b2J\u202e b") == "�]0;title� a�2J� b"
+    assert printable("\x1b]0;title\x07 a\x9b2J\u202e b") == r"\x1b]0;title\x07 a\x9b2J\u202e b"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tokkit.visible import visible
+
 WIDTH = 160
 """Characters of a snippet: two lines of a terminal."""
 _WORD = re.compile(r"\w+")
@@ -15,9 +17,9 @@ def printable(text: str) -> str:
     r"""Return text on one line, white space as single spaces, and nothing in it that a terminal would obey.
 
     >>> printable("a\n\tb \x1b[31m\ud800")
-    'a b �[31m�'
+    'a b \\x1b[31m\\ud800'
     """
-    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    return visible(" ".join(text.split()))
 
 
 def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
