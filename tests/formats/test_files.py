@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tokkit
 from tokkit import limits
 from tokkit.errors import FormatError
 from tokkit.formats import files
@@ -233,3 +234,11 @@ def test_a_byte_order_mark_is_no_text() -> None:
 def test_text_that_is_not_utf_8_is_placed() -> None:
     with pytest.raises(FormatError, match=r"line 2: not UTF-8 .byte 0xff at 3"):
         files.decode(b"ab\n\xff")
+
+
+@pytest.mark.parametrize("name", ["a/b\0", "a\ud83d", "\ud800\udfff.json"])
+def test_what_can_be_no_path_is_an_error_of_ours(name: str) -> None:
+    tok = tokkit.train(iter(["low lower"]), vocab_size=258)
+    for call in (lambda: tokkit.load(name), lambda: tok.save(name, format="tiktoken"), lambda: files.read_bytes(name)):
+        with pytest.raises(FormatError, match="is no path"):
+            call()

@@ -32,11 +32,23 @@ KINDS = (
 
 def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file") -> BufferedReader:
     """Open a regular file for reading; FormatError for any other kind."""
+    check_name(path)
     mode = os.stat(path).st_mode
     for is_kind, kind in KINDS:
         if is_kind(mode):
             raise FormatError(f"{kind}, where {expected} was expected")
     return open(path, "rb")
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise FormatError for a path that no file can have: with a NUL, or text that is not a name in any encoding."""
+    name = os.fspath(path)
+    try:
+        encoded = os.fsencode(name)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise FormatError(f"{name!r} is no path: it holds a NUL character, or surrogates that stand for no byte")
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -123,6 +135,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
     replaced. Streams (see `is_stream`) are written to. `overwrite=False` raises FileExistsError where a file
     exists that is none.
     """
+    check_name(path)
     if is_stream(path):
         with open(path, "wb", buffering=0) as file:
             _write_all(file.fileno(), data)
