@@ -49,6 +49,18 @@ def test_a_stream_of_bytes_gives_the_ids_of_the_whole(tok: tokkit.Tokenizer, tex
     assert streamed(tok, parts, "all") == tok.encode(utf8, special="all")
 
 
+@pytest.mark.parametrize("pattern", [r"[a-z]+(?=\d)|\d+", r"[a-z]+(?=\d)|[a-z]|\d", r"\s+(?=\S)|\w+|\S", r"\w+(?=\d)"])
+def test_a_stream_is_cut_only_where_a_pattern_lets_a_text_end(pattern: str) -> None:
+    # Behind what looks ahead for a digit, the rest of the text is what makes it a piece.
+    vocab = tokkit.Vocab.from_list([*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b"c1", b"  "])
+    for keep_unmatched in (True, False):
+        split = tokkit.Split(pattern, keep_unmatched=keep_unmatched)
+        tok = tokkit.Tokenizer(tokkit.Definition(vocab=vocab, model=tokkit.BPE(), pretokenizer=split))
+        text = "abc1  " * 4000 + "abc1" * 6000
+        for length in (17000, 17001, 17002, 17003, 25000, 30001):
+            assert streamed(tok, [text[:length], text[length:]]) == tok.encode(text)
+
+
 def test_special_tokens_come_whole_out_of_a_stream_of_characters(tok: tokkit.Tokenizer) -> None:
     text = "a <|end|>! b<|endoftext|></s> c <|en d"
     for special in ("text", "all", ["</s>"]):

@@ -192,7 +192,7 @@ SPLITS: list[tuple[object, str]] = [
     ),
     (
         [{"pattern": {"Regex": "(" * 3000 + ")" * 3000}}, "PLAIN"],
-        "pre_tokenizer.pretokenizers[0].pattern.Regex: nested too deep",
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: the pattern",
     ),
     (
         [{"pattern": {"Regex": r"\h+"}}, "PLAIN"],

@@ -22,7 +22,7 @@ from tokkit.added_tokens import AddedTokens
 from tokkit.columns import tokens_of
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import Special
-from tokkit.errors import CorpusError
+from tokkit.errors import CorpusError, TokkitError
 from tokkit.unicode_regex.bounds import Deadline
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def _named(stage: str, component: object) -> Iterator[None]:
     except Grown:
         what = f"the {stage}, {type(component).__name__}, makes too much of the text"
         raise limits.exceeded("grown_bytes", what, CorpusError) from None
+    except TokkitError:  # which says what is wrong
+        raise
     except Exception as error:
         error.add_note(f"raised by the {stage}, {type(component).__name__}")
         raise

@@ -12,7 +12,8 @@ static void free_forms(tk_sp_forms *f) {
 
 int tk_sp_add_form(tk_sp_forms *f, const uint8_t *p, size_t n, int foreign) {
     size_t capacity = f->capacity;
-    if (tk_reserve(&f->blob, &f->blob_capacity, f->n_blob + n, 1) != TK_OK ||
+    /* One byte more: where no piece is spelt, the empty ones have a place all the same. */
+    if (tk_reserve(&f->blob, &f->blob_capacity, f->n_blob + n + 1, 1) != TK_OK ||
         tk_reserve(&f->foreign, &f->capacity, f->n + 1, 1) != TK_OK)
         return TK_NO_MEMORY;
     if (f->capacity != capacity) {

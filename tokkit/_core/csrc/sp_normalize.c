@@ -206,8 +206,8 @@ static int copy_characters(run *r) {
         r->after_space = 0;
         size_t first = r->out->n, n = end - r->at;
         copy(r, n);
-        uint32_t *origin = r->out->origin + first;
-        for (size_t k = 1; r->out->aligns && k < n; k++)
+        uint32_t *origin = r->out->aligns ? r->out->origin + first : NULL; /* there are none if nobody asks */
+        for (size_t k = 1; origin && k < n; k++)
             if (tk_is_continuation(r->out->text[first + k])) origin[k] = origin[k - 1];
     }
 }

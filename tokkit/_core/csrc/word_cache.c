@@ -50,7 +50,7 @@ size_t tk_cache_find(tk_cache *c, const tk_key *key, const uint32_t **ids) {
 static int keep_ids(tk_id_arena *a, const uint32_t *ids, size_t count) {
     if (a->n + count > MAX_ARENA_IDS || tk_reserve(&a->ids, &a->capacity, a->n + count, sizeof *a->ids) != TK_OK)
         return 0;
-    memcpy(a->ids + a->n, ids, count * sizeof *ids);
+    if (count) memcpy(a->ids + a->n, ids, count * sizeof *ids); /* without ids there may be no memory yet */
     a->n += count;
     return 1;
 }

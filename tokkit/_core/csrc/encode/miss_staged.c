@@ -29,7 +29,7 @@ static int encode(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
     if (status == TK_OK) status = tk_reserve_ids(w, w->staged->model.n);
     if (status != TK_OK) return status;
     const tk_model_worker *m = &w->staged->model;
-    memcpy(w->ids + w->n_ids, m->ids, m->n * sizeof *w->ids);
+    if (m->n) memcpy(w->ids + w->n_ids, m->ids, m->n * sizeof *w->ids); /* of no tokens there may be no list */
     w->n_ids += m->n;
     return TK_OK;
 }

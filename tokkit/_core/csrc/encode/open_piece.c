@@ -6,19 +6,28 @@
 enum {
     LONGEST_TOKEN = 512, /* of vocabularies with longer ones no piece is divided: it would take L² steps */
     SPARE_TOKENS = 4,    /* so many of the longest lie between the place and what is known of the piece */
-    LEAST_PIECE = 8      /* a piece of less than so many of the longest is not divided */
+    LEAST_PIECE = 8,     /* a piece of less than so many of the longest is not divided */
+    AHEAD = TK_DFA_CHECK + 4, /* an end that nothing can change was found by reading less than this behind it */
+    ENDS = 3 * AHEAD     /* among so many ends one is looked for that may be the end of the text as well */
 };
 
 /* ---- the pattern */
 
 typedef struct {
     size_t begin, reach; /* the open piece begins here for certain, and ends here or behind */
+    size_t far, near;    /* earlier ends, or 0: `far` is AHEAD or more before `near` */
     uint32_t row;
 } tk_open;
 
+/* The piece that was open ends at p. */
+static void end_piece(tk_open *open, size_t p) {
+    open->begin = open->reach = p;
+    if (p - open->near >= AHEAD) open->far = open->near, open->near = p;
+}
+
 /* Run the pattern over text[from:n], of which more may follow: up to unmatched text, or where it would search on. */
 static tk_open follow(const tk_dfa *dfa, const uint8_t *text, size_t n, size_t from) {
-    tk_open open = {from, from, dfa->gap};
+    tk_open open = {from, from, from, from, dfa->gap};
     size_t p = from, last = from;
     uint32_t row = dfa->start;
     unsigned length, action;
@@ -28,11 +37,11 @@ static tk_open follow(const tk_dfa *dfa, const uint8_t *text, size_t n, size_t f
         if (action & (TK_DFA_TRY | TK_DFA_DROP)) return open;
         if (action & TK_DFA_BACK) {
             if (last <= open.begin || p - last > TK_DFA_CHECK) return open;
-            open.begin = open.reach = p = last;
+            end_piece(&open, p = last);
             row = dfa->start;
             continue;
         }
-        if (action & TK_DFA_END) open.begin = open.reach = p;
+        if (action & TK_DFA_END) end_piece(&open, p);
         if (action & TK_DFA_MARK) last = p;
         row = dfa->next[cell];
         if (row == dfa->gap) return open;
@@ -51,6 +60,24 @@ static int same_split(const tk_dfa *dfa, const uint8_t *text, size_t n, const tk
     size_t end = 0, start = open->begin;
     if (anew.begin != at || anew.row != open->row || anew.reach != open->reach) return 0;
     return tk_dfa_scan(dfa, NULL, text, at, &start, &end, 1) == 1 && end == at;
+}
+
+/* The last certain end behind which nothing need stand: a pattern may want more text behind a piece, as [a-z]+(?=[0-9])
+   does, and what is cut off ends there. Text up to `far` is cut as in the whole in any case, for an end behind
+   `near`. */
+static size_t plain_end(const tk_dfa *dfa, tk_worker *w, const uint8_t *text, size_t n, const tk_open *open) {
+    size_t ends[ENDS], found[ENDS], at = open->far, count;
+    tk_dfa_memo_free(&w->memo); /* of another text */
+    count = tk_dfa_scan(dfa, &w->memo, text, n, &at, ends, ENDS);
+    for (; count && ends[count - 1] >= open->near; count--) {
+        if (ends[count - 1] > open->begin) continue;
+        at = open->far;
+        tk_dfa_memo_free(&w->memo);
+        size_t got = tk_dfa_scan(dfa, &w->memo, text, ends[count - 1], &at, found, count);
+        if (got == count && !memcmp(found, ends, count * sizeof *ends)) break;
+    }
+    tk_dfa_memo_free(&w->memo);
+    return count && ends[count - 1] >= open->near ? ends[count - 1] : 0;
 }
 
 /* ---- the merges */
@@ -114,7 +141,7 @@ static int drops_bytes(const tk_bpe *model) {
 size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status) {
     tk_open open = follow(dfa, text, n, 0);
     *status = TK_OK;
-    if (open.begin) return open.begin;
+    if (open.begin) return plain_end(dfa, w, text, n, &open);
     size_t longest = longest_token(plan->bpe), reach = open.reach;
     if (longest > LONGEST_TOKEN || reach < LEAST_PIECE * longest) return 0;
     /* A token that only a whole piece can be could be the rest. */
