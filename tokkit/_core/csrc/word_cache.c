@@ -100,7 +100,7 @@ static tk_long_word *locate_long(const tk_cache *c, const uint8_t *bytes, size_t
 
 size_t tk_cache_find_long(const tk_cache *c, const uint8_t *bytes, size_t n, uint64_t hash, const uint32_t **ids) {
     const tk_long_word *w = locate_long(c, bytes, n, hash);
-    if (!w->length) return 0;
+    if (!w->length || !w->count) return 0; /* of a word without ids the place is of no use, nor need there be any */
     return *ids = c->long_ids.ids + w->ids, w->count;
 }
 

@@ -20,7 +20,7 @@ int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
     if (status == TK_OK) status = tk_stages_run(plan->stages, plan->n_stages, &s->unit);
     if (status == TK_OK) status = tk_model_encode(plan->model, &s->model, &s->unit);
     /* Units that grow are not kept by the cache: all that grow in a text come by here. */
-    if (status == TK_OK && s->model.n > n && (w->grown += s->model.n) > plan->grown) status = TK_GROWN;
+    if (status == TK_OK && plan->grown && s->model.n > n && (w->grown += s->model.n) > plan->grown) status = TK_GROWN;
     return status;
 }
 

@@ -57,7 +57,7 @@ struct tk_plan {
     size_t n_stages;
     const tk_stage *before;  /* what runs on a section before it is cut */
     size_t n_before;
-    size_t grown;            /* bytes that stages may make of a text, or 32 times its own; ids beyond its bytes */
+    size_t grown;            /* bytes, or ids beyond its own bytes, that stages may make of a text; 0: any */
     const tk_sp *sp;         /* a sentencepiece model, which cuts, normalizes and remembers text itself */
     size_t cache_lines;      /* log2 of how many a new cache has, where no vocabulary says so */
     /* spans and words: where units end that are whole words; whether a section is one word; and of bytes, how many
@@ -127,8 +127,10 @@ int tk_sp_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t
                   unsigned edges);
 int tk_sp_section_placed(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n);
 
-/* How many bytes stages may make of n. */
-TK_INLINE size_t tk_most_grown(const tk_plan *plan, size_t n) { return n > plan->grown / 32 ? 32 * n : plan->grown; }
+/* How many bytes stages may make of n; 0: any. */
+TK_INLINE size_t tk_most_grown(const tk_plan *plan, size_t n) {
+    return plan->grown && n > plan->grown / 32 ? 32 * n : plan->grown;
+}
 
 /* Run a unit through the components and the model, whose worker has its tokens then. */
 int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge);
