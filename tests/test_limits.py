@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tokkit.decoders.sequence import Sequence as DecoderSequence
 from tokkit.errors import ChatError, CorpusError, OptionError, PatternError, TokkitError
 from tokkit.formats import tokenizer_json
 from tokkit.normalizers.replace import Replace
+from tokkit.pretokenizers.sequence import Sequence
 from tokkit.pretokenizers.split import Split
 from tokkit.unicode_regex.bounds import check_size
 
@@ -134,9 +136,22 @@ CALLS: dict[str, Callable[[tokkit.Tokenizer, str], object]] = {
 def test_all_pieces_of_a_text_share_one_deadline(call: str) -> None:
     tok, text = made(pre_tokenizer=SLOW), " ".join(["a" * 600] * 20)
     before = time.process_time()
-    with limits.using(pattern_seconds=0.2), pytest.raises(PatternError, match=r"over 0 s.*pattern_seconds is 0\.2"):
+    with limits.using(pattern_seconds=0.2), pytest.raises(PatternError, match=r"over 0\.44 s.*pattern_seconds is 0\.2"):
         CALLS[call](tok, text)
     assert time.process_time() - before < 4  # all pieces take three times as long
+
+
+def test_what_runs_between_patterns_is_not_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokkit.unicode_regex.bounds.SECONDS_PER_MEGABYTE", 0)
+
+    class Sleeps:
+        def pretokenize(self, text: Any) -> None:
+            time.sleep(0.4)
+
+    tok = with_pattern("pre_tokenizer", "(?=(a+)+b)a")
+    both = Sequence([Sleeps(), tok.definition.pretokenizer])  # type: ignore[list-item]
+    with limits.using(pattern_seconds=0.3):  # of which the pattern takes a tenth
+        assert len(tokkit.Tokenizer(replace(tok.definition, pretokenizer=both)).encode("ab" * 50_000)) == 100_000
 
 
 def test_decoders_in_turn_share_one_deadline() -> None:
@@ -234,6 +249,22 @@ TEMPLATES = [
     "{% set n = namespace(x=[1]) %}{% for _ in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x ~ 'a' }}",
     "{% set a = 'a' * 10**7 %}{% for _ in range(100000) %}{% set b = a[1:] %}{% endfor %}",
     "{{ lipsum(n=10**7) }}",
+    "{{ (1).to_bytes(10**9, 'big') }}",
+    "{{ '{:>{}}'.format(1, 1000000000) }}",
+    "{{ '{0:{1}}'.format(1, 1000000000) }}",
+    "{{ '%.1000000000f' % 1 }}",
+    "{{ '%-*d' % (1000000000, 1) }}",
+    "{{ '%(n)1000000000d' % {'n': 1} }}",
+    "{{ '{n:0>1000000000}'.format_map({'n': 1}) }}",
+    "{{ [[1]]|tojson(false, 10**9) }}",
+    "{{ [[1]]|tojson(false, ' ' * 10**5) }}",
+    "{{ '{:{{>1000000000}'.format(1) }}",
+    "{{ '{0[}]:1000000000}'.format({'}': 1}) }}",
+    "{{ '{:{}}'.format(1, '1000000000') }}",
+    "{{ '{:{0.x}}'.format({'x': 1000000000}) }}",
+    "{{ '%(a(b))1000000000d' % {'a(b)': 1} }}",
+    "{{ 1.5|round(10**9, 'ceil') }}",
+    "{{ 'a b'|truncate(5, end='b' * 10**9) }}",
 ]
 
 
@@ -241,8 +272,30 @@ TEMPLATES = [
 def test_what_a_template_makes_is_bounded(template: str) -> None:
     from datetime import datetime
 
-    with pytest.raises(ChatError, match=r"template_size|up to 32|for 100,000,000 parts"):
+    with pytest.raises(ChatError, match=r"template_size|up to 32|for 100,000,000 parts|looks up"):
         Program(template).run({}, Run(datetime(2026, 1, 1)))
+
+
+SOUND = {
+    "{{ missing|default(2147483647) }}": "2147483647",
+    "{% macro f(n) %}{{ n }}{% endmacro %}{{ f(4102444800) }}": "4102444800",
+    "{{ '%d at %5.1f' % (4102444800, 1.5) }}": "4102444800 at   1.5",
+    "{{ 'in 20261122123456 there are {}'.format(2) }}": "in 20261122123456 there are 2",
+    "{{ 'year 999999999: {:>4}'.format(4102444800) }}": "year 999999999: 4102444800",
+    "{{ '%s%% of 999999999999'|format(5) }}": "5% of 999999999999",
+    "{{ [4102444800]|tojson(indent=1) }}": "[\n 4102444800\n]",
+    "{{ {'n': 4102444800}.get('n', 4102444800) }}": "4102444800",
+    "{{ [4102444800, 1]|max }}": "4102444800",
+    "{{ range(4102444800, 4102444803)|list|length }}": "3",
+    "{{ '7'.zfill(3) ~ ('7'|center(3)) }}": "007 7 ",
+}
+
+
+@pytest.mark.parametrize("template", SOUND)
+def test_large_numbers_that_ask_for_nothing_large_pass(template: str) -> None:
+    from datetime import datetime
+
+    assert Program(template).run({}, Run(datetime(2026, 1, 1))) == SOUND[template]
 
 
 @pytest.mark.parametrize("template", ["{% break %}", "{{ " + "+".join(["1"] * 20_000) + " }}", "{{ 1 | nothing }}"])
@@ -251,6 +304,11 @@ def test_a_template_that_cannot_be_compiled_is_a_chat_error(template: str) -> No
 
     with pytest.raises(ChatError):
         Program(template).run({}, Run(datetime(2026, 1, 1)))
+
+
+def test_limits_are_an_attribute_of_the_package() -> None:
+    run = [sys.executable, "-c", "import tokkit; print(tokkit.limits.current().held_bytes)"]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == str(1 << 27)
 
 
 def test_limits_are_set_for_a_block_a_process_and_by_the_environment() -> None:

@@ -31,6 +31,7 @@ _MODULES = {
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",
 }
+_PARTS = ("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "view")
 __all__ = sorted([*_MODULES, "__version__"])
-__getattr__ = lazy.names(__name__, _MODULES)
-__dir__ = __all__.copy
+__getattr__ = lazy.names(__name__, _MODULES, _PARTS)
+__dir__ = [*__all__, *_PARTS].copy

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def names(package: str, modules: Mapping[str, str], parts: Sequence[str] = ()) -> Callable[[str], Any]:
     """Return `__getattr__` for `package`: each name is imported from modules[name] once, when it is first used.
+
+    `parts` are modules of the package that are attributes of it without being imported by name.
 
     `tokkit --help` and shell completion import the package and need nothing of it: numpy, half of the time,
     stays out (tests/cli/test_process.py).
     """
 
     def get(name: str) -> Any:
+        if name in parts:
+            return importlib.import_module(f"{package}.{name}")  # which sets the attribute
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(modules[name]), name)

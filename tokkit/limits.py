@@ -30,7 +30,8 @@ class Limits:
     held_bytes: int = 1 << 27
     """Bytes that a stream, or a block of a file, holds while there is no place to cut."""
     grown_bytes: int = 1 << 26
-    """Bytes that normalizers and decoders may make of a text; of a longer text 32 times as many."""
+    """Bytes that normalizers and decoders may make of a text; of a longer text 32 times as many. For what encodes it is
+    read when the tokenizer is loaded."""
     padded_tokens: int = 1 << 28
     """Tokens of a batch, or of an encoding, after padding."""
     template_steps: int = 1_000_000
@@ -111,7 +112,8 @@ def check_grown(made: int, given: int, what: str) -> None:
 def exceeded(name: str, what: str, kind: type[Raised]) -> Raised:
     """Return the error of what goes beyond a limit: it names the limit, and says how to raise it."""
     value = getattr(current(), name)
+    where = " in which the tokenizer is loaded" if name == "grown_bytes" else ""
     return kind(
-        f"{what}: the limit {name} is {value:,}; tokkit.limits.using({name}=…) raises it for a block of code, "
+        f"{what}: the limit {name} is {value:,}; tokkit.limits.using({name}=…) raises it for a block of code{where}, "
         f"TOKKIT_LIMITS={name}=… for a process"
     )

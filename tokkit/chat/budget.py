@@ -20,7 +20,12 @@ WIDEST_INDENT = 32
 _FEW = 10_000
 _SIZED = (str, bytes, list, tuple, dict, set, frozenset)
 _NUMBER = re.compile(r"\d+")
-_NESTED_FIELD = re.compile(r"\{[^{}]*\{")
+_PERCENT = re.compile(r"%(?:\([^()]*\))?[#0\- +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.?)", re.DOTALL)
+_BRACE = re.compile(r"\{\{|[{}]|[^{}]+")
+_WIDTHS = frozenset(
+    ("zfill", "ljust", "rjust", "center", "expandtabs", "indent", "slice", "batch", "to_bytes", "round")
+)
+"""What makes as many characters, items or digits as a number among its arguments says."""
 
 
 @dataclass(slots=True)
@@ -104,7 +109,8 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
     widest, longest = max(integers, default=0), max(map(len, texts), default=0)
     n = len(subject) if isinstance(subject, _SIZED) else 1
     what = f"{name!r}"
-    check(widest, what)
+    if name in _WIDTHS:
+        check(widest, what)
     if name in ("expandtabs", "indent"):
         check(n * max(widest, longest), what)
     elif name in ("slice", "batch") and widest > n + _FEW:
@@ -122,7 +128,7 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
     elif name in ("format", "format_map"):
         _check_format(subject if isinstance(subject, str) else "", given)
     elif name == "tojson":
-        _check_indent(named.get("indent", given[1] if len(given) > 1 and "indent" not in named else None))
+        _check_indent(arguments[1] if len(arguments) > 1 else named.get("indent"))
         check(written_size(subject), what)
     elif name in ("string", "pprint", "urlencode", "escape", "e", "forceescape", "safe", "sum"):
         check(written_size(subject), what)
@@ -133,10 +139,45 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
 def _check_format(form: str, given: Any) -> None:
     """Look at the widths of a format, in it or among its arguments."""
     values = list(given.values()) if isinstance(given, Mapping) else list(given)
-    widest = max((abs(value) for value in values if isinstance(value, int)), default=0)
-    widths = sum(min(int(number[:12]), 1 << 40) for number in _NUMBER.findall(form))
-    widths += (form.count("*") + len(_NESTED_FIELD.findall(form))) * widest
+    stated, looked_up = _percent_widths(form)
+    fields, inner = _brace_fields(form)
+    stated += _NUMBER.findall(fields)
+    if "[" in inner or "." in inner:
+        raise ChatError("the chat template formats with a width that it looks up in a value; give the width itself")
+    given_widths = [abs(value) for value in values if isinstance(value, int)]
+    if inner:
+        given_widths += [_number(n) for value in values if isinstance(value, str) for n in _NUMBER.findall(value)]
+    widths = sum(map(_number, stated)) + (looked_up + inner.count("{")) * max(given_widths, default=0)
     check(len(form) + widths + sum(map(written_size, values)), "'format'")
+
+
+def _number(digits: str) -> int:
+    return min(int(digits[:12]), 1 << 40)
+
+
+def _percent_widths(form: str) -> tuple[list[str], int]:
+    """Return the widths and precisions that stand behind `%`, and how many are taken from arguments."""
+    specs = _PERCENT.findall(form)
+    if len(re.findall(r"%\([^()]*\)", form)) != form.count("%("):  # brackets in a name: where it ends is not clear
+        return _NUMBER.findall(form), form.count("*")
+    widths = [width for spec in specs for width in spec[:2]]
+    return [width for width in widths if width.isdigit()], widths.count("*")
+
+
+def _brace_fields(form: str) -> tuple[str, str]:
+    """Return what stands within `{…}`, and what stands within braces inside of these, each with its `{`."""
+    if "[" in form:  # in which braces say nothing
+        return form, "".join(re.findall(r"\{[^{}]*(\{.*)", form, re.DOTALL))
+    depth, fields, inner = 0, [], []
+    for part in _BRACE.findall(form):
+        if part == "{{" and not depth:  # a brace that is written
+            continue
+        depth = max(depth + part.count("{") - part.count("}"), 0)
+        if depth:
+            fields.append(part)
+        if depth > 1:
+            inner.append(part)
+    return "".join(fields), "".join(inner)
 
 
 def _check_indent(indent: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tokkit import limits
 from tokkit.decoders.base import Decoder, check_replaced, check_text, replace_each
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
 
@@ -38,7 +38,7 @@ class Replace(Decoder):
         if self.literal:
             return replace_each(tokens, self.literal, self.content)
         tokens = list(tokens)
-        with Deadline(sum(map(len, tokens))):
+        with PatternTime(sum(map(len, tokens))):
             return [self.replace(token) for token in tokens]
 
     def replace(self, text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tokkit.decoders.base import Decoder
 from tokkit.errors import OptionError
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Sequence(Decoder):
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
         """Return the tokens behind the last decoder."""
         tokens = list(tokens)
-        with Deadline(sum(map(len, tokens))):
+        with PatternTime(sum(map(len, tokens))):
             for decoder in self.decoders:
                 tokens = decoder.decode_chain(tokens)
         return tokens

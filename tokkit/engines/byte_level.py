@@ -29,7 +29,7 @@ from tokkit.models import bpe
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.cuts import pattern_cuts
 
@@ -161,7 +161,7 @@ class ByteLevelEngine(Engine):
             return super().aligned(text, special)
         if (found := self.framed(text, special, b"", b"")) is not None:
             return found
-        with Deadline(len(text)):
+        with PatternTime(len(text)):
             utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
@@ -202,7 +202,7 @@ class ByteLevelEngine(Engine):
     def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
         """Return, for tokens with `spans` in a text, the number of the piece that each is part of; and of how many."""
         ends, at = [np.empty(0, dtype=np.int64)], 0
-        with Deadline(len(utf8)):
+        with PatternTime(len(utf8)):
             for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
                 ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
                 at += len(part)

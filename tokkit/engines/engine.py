@@ -18,7 +18,7 @@ from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
 from tokkit.errors import CorpusError, SpecialTokenError, TokkitError
 from tokkit.threads import CHARACTERS_A_THREAD, together
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 
 if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
@@ -55,6 +55,7 @@ class Engine:
         self._definition = definition
         self._tokens = SpecialTokens(definition)
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
+        self._grown_bytes = limits.current().grown_bytes
         self._text = self._way("text")
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
@@ -76,7 +77,7 @@ class Engine:
                 self._ways.clear()
             encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
             if encoder is not None:
-                encoder.bound(limits.current().grown_bytes)
+                encoder.bound(self._grown_bytes)
             self._ways[key] = encoder, self._tokens.finder(allowed)
         return self._ways[key]
 
@@ -97,7 +98,7 @@ class Engine:
     def _interpreter(self) -> Interpreter:
         from tokkit.engines.interpreter import Interpreter
 
-        return Interpreter(self._definition)
+        return Interpreter(self._definition, grown_bytes=self._grown_bytes)
 
     def special_name(self, id_: int) -> str | None:
         """Return the text of a special token, None for another."""
@@ -105,7 +106,7 @@ class Engine:
 
     def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
         """Return the ids of a text that the core does not encode as a whole; its patterns share the time of one."""
-        with Deadline(len(text)):
+        with PatternTime(len(text)):
             return self._encode_by_parts(text, special, threads)
 
     def _encode_by_parts(self, text: Text, special: Special, threads: int) -> NDArray[np.uint32]:
@@ -246,7 +247,7 @@ class Engine:
         """Return (utf8, ids, byte spans (n, 2), words) for a text."""
         if (found := self.framed(text, special, b"", b"")) is not None:
             return found
-        with Deadline(len(text)):
+        with PatternTime(len(text)):
             return self._interpreter.aligned(text, special)
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
@@ -269,7 +270,7 @@ class Engine:
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
         """Return what each token of `aligned` stands for; None where each is what it covers."""
-        with Deadline(len(text)):
+        with PatternTime(len(text)):
             return self._interpreter.surfaces(text, special, ids, words)
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:

@@ -23,7 +23,7 @@ from tokkit.columns import tokens_of
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, TokkitError
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -35,8 +35,11 @@ Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
 class Interpreter:
     """Runs the stages of one definition. Safe to share between threads."""
 
-    def __init__(self, definition: Definition, models: Callable[..., Any] | None = None) -> None:
-        """Build the models, or take those that `models(as_stated=…)` gives."""
+    def __init__(
+        self, definition: Definition, models: Callable[..., Any] | None = None, grown_bytes: int | None = None
+    ) -> None:
+        """Build the models, or take those that `models(as_stated=…)` gives; without a limit, the one that holds now."""
+        self._grown_bytes = limits.current().grown_bytes if grown_bytes is None else grown_bytes
         self._definition = definition
         self._added = AddedTokens(definition.added_tokens, definition.normalizer)
         if isinstance(definition.model, BPE):
@@ -55,7 +58,7 @@ class Interpreter:
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text behind each stage, with the stage's name: the same object, changed on."""
         aligned = self._aligned(text)
-        time = Deadline(len(text))
+        time = PatternTime(len(text))
         special = "text" if special == "raise" else special  # the engine has looked
         self._added.cut(aligned, special)
         yield "added tokens", aligned
@@ -71,14 +74,13 @@ class Interpreter:
                 pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
-    @staticmethod
-    def _aligned(text: Text) -> AlignedText:
-        """Return a text before all stages, with the bounds that hold here."""
+    def _aligned(self, text: Text) -> AlignedText:
+        """Return a text before all stages, with the bound that holds for this tokenizer."""
         try:
             aligned = AlignedText(text)
         except OverflowError as error:
             raise CorpusError(str(error)) from None
-        aligned.bound(limits.current().grown_bytes)
+        aligned.bound(self._grown_bytes)
         return aligned
 
     def added_in(self, text: Text) -> list[tuple[int, int]]:
@@ -86,7 +88,7 @@ class Interpreter:
         aligned = self._aligned(text)
         self._added.cut(aligned, "all")
         if self._definition.normalizer is not None:
-            with Deadline(len(text)), _named("normalizer", self._definition.normalizer):
+            with PatternTime(len(text)), _named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
         self._added.cut_normalized(aligned, "all")
         starts = aligned.piece_spans()[:, 0].tolist()

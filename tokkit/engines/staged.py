@@ -23,7 +23,7 @@ class StagedEngine(Engine):
 
     @functools.cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(self._definition, self._models)
+        return Interpreter(self._definition, self._models, self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return what the core runs, None where a component is Python's."""

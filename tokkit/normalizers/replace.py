@@ -15,7 +15,7 @@ from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import Stages
 from tokkit.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
 from tokkit.normalizers.base import Normalizer, Specs, check_text
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.cuts import chosen, pattern_cuts
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
@@ -84,5 +84,5 @@ class Replace(Normalizer):
             Stages(specs).run(text)
         else:
             find = partial(matches, self.pattern.get("Regex", ""))
-            with Deadline(len(text.original)):
+            with PatternTime(len(text.original)):
                 normalize.replace_matches(text, find, self.content.encode())

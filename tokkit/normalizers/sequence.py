@@ -10,7 +10,7 @@ from tokkit._core.aligned import AlignedText
 from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,6 @@ class Sequence(Normalizer):
 
     def normalize(self, text: AlignedText) -> None:
         """Run all of them."""
-        with Deadline(len(text.original)):
+        with PatternTime(len(text.original)):
             for normalizer in self.normalizers:
                 normalizer.normalize(text)

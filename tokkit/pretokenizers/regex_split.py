@@ -63,17 +63,14 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     last = 0
-    with bounds.Deadline(len(text)) as deadline:
-        try:
-            for match in compile_pattern(pattern).finditer(text, timeout=deadline.remaining()):
-                start, end = match.span()
-                if keep_unmatched and start > last:
-                    found.append((last, start))
-                if end > start:
-                    found.append((start, end))
-                last = end
-        except TimeoutError:
-            raise deadline.exceeded(pattern) from None
+    with bounds.Running(pattern, len(text)) as running:
+        for match in compile_pattern(pattern).finditer(text, timeout=running.remaining()):
+            start, end = match.span()
+            if keep_unmatched and start > last:
+                found.append((last, start))
+            if end > start:
+                found.append((start, end))
+            last = end
     if keep_unmatched and last < len(text):
         found.append((last, len(text)))
     return found
@@ -92,12 +89,9 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     at, last = 0, -1
-    with bounds.Deadline(len(text)) as deadline:
+    with bounds.Running(pattern, len(text)) as running:
         while at <= len(text):
-            try:
-                match = search(text, at, timeout=deadline.remaining())
-            except TimeoutError:
-                raise deadline.exceeded(pattern) from None
+            match = search(text, at, timeout=running.remaining())
             if match is None:
                 break
             start, end = match.span()

@@ -10,7 +10,7 @@ from tokkit._core.aligned import AlignedText
 from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,6 @@ class Sequence(Pretokenizer):
 
     def pretokenize(self, text: AlignedText) -> None:
         """Cut the pieces of a text further."""
-        with Deadline(len(text.original)):
+        with PatternTime(len(text.original)):
             for part in self.pretokenizers:
                 part.pretokenize(text)

@@ -16,7 +16,7 @@ from tokkit.pretokenizers import regex_split
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
-from tokkit.unicode_regex.bounds import Deadline
+from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.cuts import split_rule
 from tokkit.unicode_regex.matching import check_version
 
@@ -89,7 +89,7 @@ class Split(Pretokenizer):
             Stages(specs).run(text)
         else:
             behavior = BEHAVIORS.index(self.behavior)
-            with Deadline(len(text.original)):
+            with PatternTime(len(text.original)):
                 pretokenize.split_by_matches(
                     text, lambda piece: regex_split.matches(self.expression, piece), behavior, self.invert
                 )

@@ -77,40 +77,61 @@ def shown(pattern: str) -> str:
     return repr(pattern) if len(pattern) <= 200 else repr(pattern[:200]) + "…"
 
 
-_running: ContextVar[Deadline | None] = ContextVar("running", default=None)
+_shared: ContextVar[PatternTime | None] = ContextVar("shared", default=None)
 
 
-class Deadline:
+class PatternTime:
     """Lets all patterns that run inside share the time of one text; inside another, that one holds.
 
-    It may be entered again and again: the time counts from the first.
+    Only what patterns take counts, not what runs between them. It may be entered again and again.
     """
 
-    __slots__ = ("_n_characters", "_outermost", "_seconds", "_until")
+    __slots__ = ("_n_characters", "_outermost", "seconds", "spent")
 
     def __init__(self, n_characters: int) -> None:
         self._n_characters = n_characters
-        self._seconds = limits.current().pattern_seconds + SECONDS_PER_MEGABYTE * n_characters / 1e6
-        self._until = 0.0
         self._outermost = False
+        self.seconds = limits.current().pattern_seconds + SECONDS_PER_MEGABYTE * n_characters / 1e6
+        self.spent = 0.0
 
-    def __enter__(self) -> Deadline:
-        self._outermost = _running.get() is None
+    def __enter__(self) -> None:
+        self._outermost = _shared.get() is None
         if self._outermost:
-            self._until = self._until or time.monotonic() + self._seconds
-            _running.set(self)
-        return _running.get() or self
+            _shared.set(self)
 
     def __exit__(self, *_raised: object) -> None:
         if self._outermost:
-            _running.set(None)
-
-    def remaining(self) -> float:
-        """Return how many seconds a pattern may still take."""
-        return max(self._until - time.monotonic(), 0.001)
+            _shared.set(None)
 
     def exceeded(self, pattern: str) -> PatternError:
         """Return the error of a pattern that was running when the time was over."""
-        n, seconds = self._n_characters, self._seconds
-        what = f"the pattern {shown(pattern)} took over {seconds:.0f} s, the time for a text of {n:,} characters"
+        n, seconds = self._n_characters, self.seconds
+        what = f"the pattern {shown(pattern)} took over {seconds:.3g} s, the time for a text of {n:,} characters"
         return limits.exceeded("pattern_seconds", what, PatternError)
+
+
+class Running:
+    """One pattern that runs on a text: what it takes is spent, and a TimeoutError inside becomes a PatternError."""
+
+    __slots__ = ("_began", "_pattern", "_time")
+
+    def __init__(self, pattern: str, n_characters: int) -> None:
+        self._pattern = pattern
+        self._time = _shared.get() or PatternTime(n_characters)
+        self._began = 0.0
+
+    def __enter__(self) -> Running:
+        self._began = time.monotonic()
+        return self
+
+    def remaining(self) -> float:
+        """Return how many seconds the pattern may still take; TimeoutError where there are none."""
+        left = self._time.seconds - self._time.spent - (time.monotonic() - self._began)
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._time.spent += time.monotonic() - self._began
+        if isinstance(error, TimeoutError):
+            raise self._time.exceeded(self._pattern) from None

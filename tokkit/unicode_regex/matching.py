@@ -142,27 +142,24 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     text = as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     at, last = 0, -1
-    with bounds.Deadline(len(text)) as deadline:
-        watched = not _LINEAR.fullmatch(pattern)
-        try:
-            for match in found_by.finditer(text, timeout=deadline.remaining() if watched else None):
-                if match.start() == match.end():
-                    break
-                found.append(match.span())
-                at = last = match.end()
-            else:
-                return found
-            # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
-            while at <= len(text):
-                match = found_by.search(text, at, timeout=deadline.remaining() if watched else None)
-                if not match:
-                    break
-                start, end = match.span()
-                if start == end == last:
-                    at = end + 1
-                    continue
-                found.append((start, end))
-                at = last = end
-        except TimeoutError:
-            raise deadline.exceeded(pattern) from None
+    watched = not _LINEAR.fullmatch(pattern)
+    with bounds.Running(pattern, len(text)) as running:
+        for match in found_by.finditer(text, timeout=running.remaining() if watched else None):
+            if match.start() == match.end():
+                break
+            found.append(match.span())
+            at = last = match.end()
+        else:
+            return found
+        # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
+        while at <= len(text):
+            match = found_by.search(text, at, timeout=running.remaining() if watched else None)
+            if not match:
+                break
+            start, end = match.span()
+            if start == end == last:
+                at = end + 1
+                continue
+            found.append((start, end))
+            at = last = end
     return found
