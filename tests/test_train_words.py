@@ -158,3 +158,22 @@ def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str,
 def test_a_pattern_that_does_not_compile_is_an_error_before_anything_is_read() -> None:
     with pytest.raises(PatternError):
         tokkit.train(iter([None]), model="word", pattern="(")
+
+
+@pytest.mark.parametrize(
+    ("model", "character"), [("bbpe", "a"), ("bbpe", "é"), ("bbpe", "東"), ("wordpiece", "a"), ("wordpiece", "ж")]
+)
+def test_a_word_without_end_is_counted_in_parts_of_whole_characters(model: Any, character: str) -> None:
+    n = 65_536 // len(character.encode())
+    parts = {character * n: 3, character * 1000: 1}
+    assert (
+        tokkit.train(iter([character * (3 * n + 1000)]), model=model, vocab_size=300).fingerprint()
+        == tokkit.train(parts, model=model, vocab_size=300).fingerprint()
+    )
+
+
+def test_a_long_word_of_a_script_without_spaces_is_cut_by_components_first() -> None:
+    made = tokkit.train(iter(["ab." * 40_000]), model="wordpiece", vocab_size=10)
+    assert (
+        made.fingerprint() == tokkit.train({"ab": 40_000, ".": 40_000}, model="wordpiece", vocab_size=10).fingerprint()
+    )

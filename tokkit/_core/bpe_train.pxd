@@ -11,6 +11,7 @@ cdef extern from "word_cells.h" nogil:
         uint32_t length
         uint32_t tag
     ctypedef struct tk_word_counts:
+        size_t longest
         uint8_t *bytes
         size_t n_bytes
         tk_counted_word *words

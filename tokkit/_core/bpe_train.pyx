@@ -60,10 +60,12 @@ cdef class WordCounts:
     """A table of words (bytes) and how often each occurred.
 
     It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
+    Words of over `longest` bytes are counted in parts of so many, or few less: whole characters. 0 is no bound.
     """
 
-    def __cinit__(self):
+    def __cinit__(self, size_t longest=0):
         memset(&self.table, 0, sizeof(self.table))
+        self.table.longest = longest
 
     def __dealloc__(self):
         tk_word_counts_free(&self.table)

@@ -27,15 +27,21 @@ Progress = Callable[[str, int, int], object]
 class Counter:
     """What counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
 
-    `errors` says what to do with what is not UTF-8.
+    `errors` says what to do with what is not UTF-8. A word of over `longest` bytes is counted in parts: 0 is no bound.
     """
 
     add: Callable[[WordCounts, Block, str], None]
     finish: Callable[[WordCounts], None] | None = None
+    longest: int = 0
 
 
 MAX_TOTAL = 1 << 62
 """Greatest sum of counts times lengths: pairs are counted in int64."""
+
+
+LONGEST_WORD = 1 << 16
+"""Bytes of a word that models which merge take as a whole: else a line without spaces would become a token of half its
+length, and training would hold each of its positions."""
 
 
 MOST_RAW_BYTES = 16 << 20
@@ -101,7 +107,7 @@ def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Rep
     of threads. Raises CorpusError for text that cannot be read or a corpus without any.
     """
     blocks = _Shared(iter(corpus))
-    tables = [WordCounts() for _ in range(threads)]
+    tables = [WordCounts(counter.longest) for _ in range(threads)]
 
     def work(table: WordCounts) -> None:
         try:
@@ -155,7 +161,7 @@ def by_pattern(pattern: str | None) -> Counter:
             block = block.validated(errors)
             table.add_text(block.data, split, block.packed_ends())
 
-    return Counter(count)
+    return Counter(count, longest=LONGEST_WORD)
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
@@ -179,7 +185,7 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
     return Counter(count)
 
 
-def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
+def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longest: int = 0) -> Counter:
     """Return what counts as `by_components` does, for components that let nothing cross white space.
 
     What stands between white space is counted first, and goes through the components once for all its occurrences.
@@ -209,7 +215,7 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Count
         pretokenizer.pretokenize(text)
         table.add_pieces(text, ends, counts)
 
-    return Counter(count, finish)
+    return Counter(count, finish, longest)
 
 
 def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:

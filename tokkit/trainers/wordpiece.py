@@ -21,7 +21,7 @@ from tokkit.normalizers.bert import Bert as Normalizer
 from tokkit.postprocessors.template import Template
 from tokkit.pretokenizers.bert import Bert as Pretokenizer
 from tokkit.trainers.bpe import tell_merges
-from tokkit.trainers.counts import Counter, Reporter, by_words
+from tokkit.trainers.counts import LONGEST_WORD, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.vocab import Vocab
 
@@ -115,7 +115,7 @@ class WordPieceTraining:
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_words(self.normalizer(), Pretokenizer())
+        return by_words(self.normalizer(), Pretokenizer(), longest=LONGEST_WORD)
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1

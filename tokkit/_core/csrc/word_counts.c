@@ -75,7 +75,10 @@ TK_NOINLINE static int new_word(tk_word_counts *t, const uint8_t *word, size_t n
     return TK_OK;
 }
 
+TK_NOINLINE static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
+
 TK_INLINE int add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
+    if (TK_UNLIKELY(t->longest && n > t->longest)) return add_parts(t, word, n, count);
     if (TK_UNLIKELY(t->n_words * 3 >= t->n_slots * 2) && grow_slots(t)) return TK_NO_MEMORY;
     uint32_t tag = (uint32_t)(hash_word(word, n) >> 32);
     size_t i = tag & (t->n_slots - 1);
@@ -85,6 +88,16 @@ TK_INLINE int add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t coun
         if (known->length == n && same_bytes(t->bytes + known->offset, word, n)) return known->count += count, TK_OK;
     }
     return new_word(t, word, n, count, tag, i);
+}
+
+static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
+    for (size_t from = 0, size; from < n; from += size) {
+        size = n - from < t->longest ? n - from : t->longest;
+        for (int k = 0; k < 3 && size > 1 && from + size < n && (word[from + size] & 0xC0) == 0x80; k++) size--;
+        int status = add(t, word + from, size, count);
+        if (status) return status;
+    }
+    return TK_OK;
 }
 
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {

@@ -12,6 +12,7 @@ typedef struct {
 
 /* All zero is an empty table. */
 typedef struct {
+    size_t longest; /* bytes of a word; a longer one is counted in parts, each of whole characters. 0: no bound */
     uint8_t *bytes;
     size_t n_bytes, bytes_capacity;
     tk_counted_word *words; /* in the order of first sight */
@@ -36,7 +37,7 @@ void tk_word_counts_free(tk_word_counts *t);
 /* Drop the hash slots; words can then be read, and counted no longer. */
 void tk_word_counts_seal(tk_word_counts *t);
 
-/* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words or bytes a word. */
+/* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words, or bytes a word. */
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
 /* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
