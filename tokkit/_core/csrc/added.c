@@ -78,6 +78,7 @@ static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_
         k++;
     }
     c->wasted += k - end;
+    tk_work += k - i;
     return found;
 }
 
@@ -85,6 +86,7 @@ static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_
 static void fill_window(const tk_added *s, const uint8_t *text, size_t n, tk_added_cursor *c, size_t i) {
     const size_t end = n - i < TK_ADDED_WINDOW ? n : i + TK_ADDED_WINDOW;
     size_t at = n - end < s->longest ? n : end + s->longest;
+    tk_work += at - i;
     uint32_t node = 0;
     while (at > end) node = trie_step(&s->backward, s->fail, node, text[--at]);
     while (at > i) {

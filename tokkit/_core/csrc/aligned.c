@@ -126,6 +126,7 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
     if (w->status == TK_OK && w->made.n > UINT32_MAX) w->status = TK_TOO_LARGE;
     if (w->status != TK_OK) return tk_aligned_free(&w->made), w->status;
     memset(w->made.text + w->made.n, 0, TK_ALIGNED_SLACK);
+    tk_work += w->made.n;
     w->made.most = a->most;
     if (a->spare) *a->spare = *a;
     else release(a);
@@ -161,6 +162,7 @@ size_t tk_cut_next(tk_cut *cut, size_t number) {
 
 int tk_cut_end(tk_cut *cut, tk_aligned *a) {
     if (cut->status != TK_OK) return free(cut->pieces), cut->status;
+    tk_work += cut->n;
     if (a->spare) {
         a->spare->pieces = a->pieces;
         a->spare->capacity = a->capacity;

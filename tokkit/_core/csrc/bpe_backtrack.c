@@ -200,19 +200,17 @@ static int reserve(tk_merger *s, size_t n) {
     return TK_OK;
 }
 
-int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count) {
-    int status = reserve(s, n);
-    if (status != TK_OK) return status;
+/* The number of tokens, or 0 where there is no sequence, a trie is wanting, or *left candidates were not enough. */
+TK_INLINE size_t walk(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, size_t *left) {
     uint32_t *tokens = s->tokens, *nodes = s->nodes;
     const tk_trie *trie = trie_of(model, s, bytes, n, n);
-    size_t at = 0, k = 0, left = n <= SIZE_MAX / CANDIDATES_A_BYTE ? n * CANDIDATES_A_BYTE : SIZE_MAX;
-    *symbols = tokens;
-    *count = 0;
-    if (!trie) return TK_OK;
+    size_t at = 0, k = 0;
+    if (!trie) return 0;
     for (uint32_t node = longest_match(trie, bytes, n);;) {
         size_t end = 0;
         for (; node != TK_NONE; node = trie->shorter[node]) {
-            if (!left--) return TK_OK;
+            if (!*left) return 0;
+            --*left;
             uint32_t candidate = trie->token[node];
             end = at + model->length[candidate];
             if (!(s->dead[end >> 3] >> (end & 7) & 1) && (!k || valid_pair(model, s->memo, tokens[k - 1], candidate)))
@@ -221,17 +219,25 @@ int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, ui
         if (node != TK_NONE) {
             tokens[k] = trie->token[node];
             nodes[k++] = node;
-            if ((at = end) == n) break;
-            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return TK_OK;
+            if ((at = end) == n) return k;
+            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return 0;
             node = longest_match(trie, bytes + at, n - at);
         } else {
-            if (!k) return TK_OK; /* no sequence at all */
+            if (!k) return 0; /* no sequence at all */
             s->dead[at >> 3] |= (uint8_t)(1u << (at & 7));
             at -= model->length[tokens[--k]];
-            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return TK_OK;
+            if (!(trie = trie_of(model, s, bytes + at, n - at, n))) return 0;
             node = trie->shorter[nodes[k]];
         }
     }
-    *count = k;
+}
+
+int tk_backtrack(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, uint32_t **symbols, size_t *count) {
+    int status = reserve(s, n);
+    if (status != TK_OK) return status;
+    size_t most = n <= SIZE_MAX / CANDIDATES_A_BYTE ? n * CANDIDATES_A_BYTE : SIZE_MAX, left = most;
+    *symbols = s->tokens;
+    *count = walk(model, s, bytes, n, &left);
+    tk_work += most - left;
     return TK_OK;
 }

@@ -105,7 +105,8 @@ static int reserve(tk_merger *m, size_t n) {
 static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes, uint32_t n) {
     uint32_t *symbols = m->symbols, *next = m->next, *previous = m->previous;
     uint64_t *heap = m->heap;
-    size_t entries = 0;
+    size_t entries = 0, pops = 0;
+    tk_work += n;
     n = (uint32_t)begin(model, bytes, n, symbols);
     for (uint32_t i = 0; i < n; i++) {
         next[i] = i + 1;
@@ -114,7 +115,7 @@ static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes
         if (result != TK_NONE) heap[entries++] = (uint64_t)result << 32 | i;
     }
     tk_heap_build(heap, entries);
-    while (entries) {
+    for (; entries; pops++) {
         uint64_t top = tk_heap_pop(heap, &entries);
         uint32_t result = (uint32_t)(top >> 32), i = (uint32_t)top, j;
         if (symbols[i] == TK_NONE || (j = next[i]) == n || tk_pair(model, symbols[i], symbols[j]) != result) continue;
@@ -129,6 +130,7 @@ static size_t merge_long(const tk_bpe *model, tk_merger *m, const uint8_t *bytes
         if (before != UINT32_MAX && (pair = tk_pair(model, symbols[before], result)) != TK_NONE)
             tk_heap_push(heap, &entries, (uint64_t)pair << 32 | before);
     }
+    tk_work += pops;
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++)
         if (symbols[i] != TK_NONE) symbols[count++] = symbols[i];

@@ -251,6 +251,7 @@ static int merge_words(tk_bpe_trainer *t, tk_trained_merge m, const uint32_t *po
             int status = merge_at(t, m, (uint32_t)p, count);
             if (status) return status;
         }
+        tk_work += p - behind;
         behind = p;
     }
     return TK_OK;
@@ -326,6 +327,7 @@ static int merge_entry(tk_bpe_trainer *t, const tk_entry *entry, size_t *visited
     t->merges[t->n_merges++] = m;
     const uint32_t *positions = entry->n == 1 ? &entry->at.one : entry->at.many;
     *visited += entry->n;
+    tk_work += entry->n;
     if (t->repeated.n_used && tk_pair_table_find(&t->repeated, entry->key, &slot))
         status = merge_words(t, m, positions, entry->n, visited);
     else status = merge_listed(t, m, positions, entry->n);

@@ -89,6 +89,7 @@ static size_t attempt(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text,
         if (row == dfa->gap) return 0;
         p += length;
     }
+    tk_work += p - from;
     if (memo && memo->n_pending) note_failures(memo, from);
     return last;
 }
@@ -152,6 +153,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
             row = dfa->gap;
         }
     }
+    tk_work += p - first;
     if (count) *pos = ends[count - 1] & ~TK_DROPPED;
     return count;
 }

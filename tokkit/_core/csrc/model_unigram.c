@@ -10,12 +10,13 @@ static int find_best(const tk_model *m, const uint8_t *bytes, size_t n, tk_latti
     const tk_unigram *unigram = &m->unigram;
     for (size_t at = 0; at <= n; at++) lattice[at].start = TK_NO_ID;
     lattice[0].score = 0.0;
+    size_t arcs = 0;
     for (size_t at = 0; at < n;) {
         double here = lattice[at].score;
         unsigned length = tk_utf8_length(bytes[at]);
         int known = 0;
         uint64_t node = m->trie.root;
-        for (size_t end = at; end < n && node;) {
+        for (size_t end = at; end < n && node; arcs++) {
             node = tk_trie_step(&m->trie, node, bytes[end++]);
             uint32_t id = tk_trie_id(node);
             if (!node || id == TK_NO_ID) continue;
@@ -34,6 +35,7 @@ static int find_best(const tk_model *m, const uint8_t *bytes, size_t n, tk_latti
         }
         at += length;
     }
+    tk_work += arcs;
     return TK_OK;
 }
 

@@ -22,12 +22,13 @@ static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, s
         const tk_token_trie *trie = at ? &m->wordpiece.inner : &m->trie;
         uint64_t node = trie->root;
         uint32_t best = TK_NO_ID;
-        size_t end = at;
-        for (size_t i = at; i < n && node;) {
+        size_t end = at, i = at;
+        while (i < n && node) {
             node = tk_trie_step(trie, node, bytes[i++]);
             uint32_t id = tk_trie_id(node);
             if (node && id != TK_NO_ID) best = id, end = i;
         }
+        tk_work += i - at;
         if (best == TK_NO_ID) return add_unknown(m, w, n);
         int status = tk_sub_add(w, best, at, end);
         if (status != TK_OK) return status;

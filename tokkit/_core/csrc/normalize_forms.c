@@ -146,6 +146,7 @@ static void compose(stretch *s) {
 /* Make the units of a stretch; 0 where they are the text itself. */
 static int resolve(stretch *s, int form, const uint8_t *text, size_t start, size_t stop) {
     decompose(s, form, text, start, stop);
+    tk_work += s->n;
     order(s);
     if (form & COMPOSED) compose(s);
     unsigned length;

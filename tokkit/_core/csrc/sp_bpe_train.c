@@ -263,6 +263,7 @@ static int merge_pair(tk_sp_bpe_trainer *t, uint32_t number, size_t *visited) {
         status = merge_at(t, &p, made, at, t->words.run_counts[tk_word_cells_run(&t->words, at)]);
     }
     *visited += n;
+    tk_work += n;
     return status ? status : queue_new(t);
 }
 

@@ -189,6 +189,7 @@ int tk_sp_lattice_search(const tk_sp_lattice *l, tk_sp_search *s, size_t n, doub
     s->n_ways = s->n_heap = s->n_found = 0;
     int status = push(l, s, (tk_sp_way){NO_WAY, NO_WAY, random ? gumbel(random) : 0, 0});
     while (s->n_heap && s->n_found < n && status == TK_OK) {
+        tk_work++;
         uint32_t number = pop(l, s), arc = s->ways[number].arc;
         size_t e = arc == NO_WAY ? l->n : l->arcs[arc].start;
         if (e) {

@@ -40,7 +40,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
     tk_sp_node *nodes = w->nodes;
     for (size_t j = 0; j <= n; j++) nodes[j].start = NOWHERE;
     nodes[0].score = *score;
-    size_t reached = 0;
+    size_t reached = 0, arcs = 0;
     for (size_t at = 0; at < n;) {
         unsigned length = tk_sp_length(p[at], n - at);
         if (TK_UNLIKELY(nodes[at].score < -(float)TK_SP_REBASE)) {
@@ -51,7 +51,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
         float here = nodes[at].score;
         int known = 0;
         uint64_t node = m->trie.root;
-        for (size_t end = at; end < n && node;) {
+        for (size_t end = at; end < n && node; arcs++) {
             node = tk_trie_step(&m->trie, node, p[end++]);
             uint32_t id = tk_trie_id(node);
             if (!node || id == TK_NO_ID) continue;
@@ -65,6 +65,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
         }
         at += length;
     }
+    tk_work += arcs;
     /* Where the text ends the scan does not arrive: the score is taken down when the next unit begins. */
     *score = nodes[n].score;
     for (size_t end = n; end > 0 && status == TK_OK; end = nodes[end].start) {
@@ -107,7 +108,7 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
     node_of_unit nodes[TK_SP_LONG + 1];
     uint8_t characters[TK_SP_LONG + 1]; /* up to each place */
     double widest = 0, r = INFINITY;
-    size_t count = 0;
+    size_t count = 0, arcs = 0;
     for (size_t j = 0; j <= n; j++) nodes[j].best = nodes[j].second = -INFINITY;
     nodes[0].best = 0;
     for (size_t at = 0; at < n; count++) {
@@ -116,7 +117,7 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
         int known = 0;
         uint64_t node = m->trie.root;
         characters[at] = (uint8_t)count;
-        for (size_t end = at; end < n && node;) {
+        for (size_t end = at; end < n && node; arcs++) {
             node = tk_trie_step(&m->trie, node, p[end++]);
             uint32_t id = tk_trie_id(node);
             if (!node || id == TK_NO_ID) continue;
@@ -133,6 +134,7 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
         at += length;
     }
     characters[n] = (uint8_t)count;
+    tk_work += arcs;
     unit->count = 0;
     for (size_t end = n; end > 0; end = nodes[end].start) {
         /* What doubles lose is far less than this. */

@@ -70,6 +70,7 @@ static void by_digits(item *a, item *spare, size_t n) {
 /* At most depth / symbols-in-a-key levels deep. */
 static void sort_range(const tk_symbol_text *t, item *a, item *spare, size_t n, uint32_t depth) {
     uint32_t step = 64 / t->bits;
+    tk_work += n;
     uint64_t last = (UINT64_C(1) << t->bits) - 1; /* no key is the whole 64 bits wide in which this would be wrong */
     for (size_t i = 0; i < n; i++) a[i].key = key_of(t, a[i].position, depth);
     if (n <= BY_INSERTION) by_insertion(a, n);

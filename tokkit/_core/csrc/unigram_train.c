@@ -105,6 +105,7 @@ int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t b
         uint32_t start = t->starts[u];
         size_t n = t->starts[u + 1] - start - 1;
         int32_t steps;
+        tk_work += t->first[start + n] - t->first[start];
         double all = run_forward(t, start, n, b, &steps), count = (double)t->counts[u];
         if (!(all > 0)) {
             sums->n_failed++;

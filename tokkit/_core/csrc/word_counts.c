@@ -134,6 +134,7 @@ int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *spli
             if (TK_UNLIKELY(status)) return status;
         }
         spent += d->pos - before;
+        tk_work += d->pos - before;
     }
     return TK_OK;
 }

@@ -122,6 +122,7 @@ static int settle(tk_wordpiece_trainer *t, const tk_token *tokens, size_t n, siz
         status = tk_scored_changed(s, t->touched[i]);
     }
     *visited += 4 * t->n_touched;
+    tk_work += 4 * t->n_touched;
     t->n_touched = 0;
     for (size_t k = 0; k < n && !status; k++) status = tk_scored_token_changed(s, tokens[k], visited);
     if (!status) *visited += tk_scored_settle(s);
@@ -217,6 +218,7 @@ static int merge_pair(tk_wordpiece_trainer *t, uint32_t number, size_t *visited)
     }
     if (status) return status;
     *visited += n;
+    tk_work += n;
     s->counts[x] -= merged;
     s->counts[y] -= merged;
     s->counts[z] += merged;

@@ -118,14 +118,14 @@ TK_INLINE int is_entry(const tk_ranked_pair *pair, uint32_t rank, const tk_merge
 
 void tk_merge_many(const tk_char_pairs *pairs, tk_merge_scratch *s, size_t n, const tk_merge_options *o) {
     tk_merge_link *links = s->links;
-    size_t entries = 0, skipped = 0;
+    size_t entries = 0, skipped = 0, pops = 0;
     for (uint32_t i = 0; i < n; i++) links[i].previous = i - 1, links[i].next = i + 1;
     for (uint32_t i = 0; i + 1 < n; i++) {
         const tk_ranked_pair *pair = seen(pairs, s, i, n, o);
         if (pair) s->heap[entries++] = (uint64_t)pair->rank << 32 | i;
     }
     tk_heap_build(s->heap, entries);
-    while (entries) {
+    for (; entries; pops++) {
         uint64_t top = tk_heap_pop(s->heap, &entries);
         uint32_t left = (uint32_t)top;
         if (o->merges) {
@@ -133,7 +133,7 @@ void tk_merge_many(const tk_char_pairs *pairs, tk_merge_scratch *s, size_t n, co
                 s->skipped[skipped++] = top;
                 continue;
             }
-            while (skipped) tk_heap_push(s->heap, &entries, s->skipped[--skipped]);
+            for (; skipped; pops++) tk_heap_push(s->heap, &entries, s->skipped[--skipped]);
         } else {
             while (entries && s->heap[0] == top) tk_heap_pop(s->heap, &entries);
         }
@@ -150,4 +150,5 @@ void tk_merge_many(const tk_char_pairs *pairs, tk_merge_scratch *s, size_t n, co
         }
         if (links[left].previous != UINT32_MAX) offer(pairs, s, &entries, links[left].previous, n, o);
     }
+    tk_work += n + pops;
 }

@@ -179,6 +179,7 @@ TK_INLINE int encode_up_to(const int stage, const tk_plan *plan, tk_worker *w, c
                            : tk_scan(&mine, text, n, at, ends, TK_CHUNK);
         if (!count) break;
         *pieces += count;
+        tk_work += *at - start;
         if (stage == TK_STAGE_SCAN) continue;
         int status = mine.dfa ? kept_up_to(stage, plan, w, text, n, start, ends, count, edges)
                               : chunk_up_to(stage, plan, w, text, n, start, ends, count, edges);

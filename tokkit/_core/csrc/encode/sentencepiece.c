@@ -33,6 +33,7 @@ int tk_sp_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t
         s->continues = !(edges & (TK_EDGE_TEXT_START | TK_EDGE_SECTION_START));
     }
     int status = tk_sp_encode(plan->sp, s, text, n, stop);
+    tk_work += s->at - *at;
     *at = s->at;
     swap_ids(w);
     return status;

@@ -1,0 +1,43 @@
+"""A call in, how much work it does out: what the core's loops count, and the functions that Python calls."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import tokkit._core
+
+
+@cache
+def _counters() -> list[Callable[[], int]]:
+    """Return what tells how far the loops of each extension module have gone in this thread (csrc/work.c)."""
+    found = []
+    for path in sorted(Path(tokkit._core.__path__[0]).glob("*.so")):
+        counter = getattr(ctypes.CDLL(str(path)), "tk_work_done", None)
+        if counter is not None:
+            counter.restype = ctypes.c_uint64
+            found.append(counter)
+    return found
+
+
+def work_of(call: Callable[..., object], *arguments: Any, **named: Any) -> int:
+    """Return the work of one call."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _what: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    counters = _counters()
+    before = sum(counter() for counter in counters)
+    sys.setprofile(count)
+    try:
+        call(*arguments, **named)
+    finally:
+        sys.setprofile(None)
+    return calls + sum(counter() for counter in counters) - before
