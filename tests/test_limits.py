@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tokkit
+from normalizers.charsmaps import charsmap
 from tokkit import limits
 from tokkit.chat.sandbox import Program, Run
 from tokkit.decoders.replace import Replace as DecoderReplace
@@ -190,6 +191,21 @@ def test_what_decoders_make_is_bounded() -> None:
     for decoder in (GROWS, GROWS | {"pattern": {"Regex": "a"}}):
         with pytest.raises(CorpusError, match="grown_bytes"):
             made(decoder=in_turn("decoders", decoder, 6)).decode([0])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_the_charsmap_of_a_model_file_makes_is_bounded(call: str) -> None:
+    trained = tokkit.train(iter(["a b c abc hello " * 20]), model="unigram", vocab_size=20, hard_vocab_limit=False)
+    model: Any = trained.definition.model
+    rules = replace(model.normalizer, charsmap=charsmap({b"a": b"b" * 500}))
+    with limits.using(grown_bytes=20_000):
+        grows = tokkit.Tokenizer(replace(trained.definition, model=replace(model, normalizer=rules)))
+        decodes = tokkit.Tokenizer(replace(trained.definition, model=replace(model, denormalizer=rules)))
+        with pytest.raises(CorpusError, match="grown_bytes"):
+            decodes.decode(trained.encode("a" * 50))
+    assert grows.encode("a" * 30) == trained.encode("b" * 15_000)
+    with pytest.raises(CorpusError, match=r"too much of a text.*grown_bytes"):
+        CALLS[call](grows, "a" * 50)
 
 
 def test_padding_is_bounded() -> None:

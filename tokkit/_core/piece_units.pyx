@@ -6,7 +6,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tokkit._core.bpe_train cimport TK_OK, WordCounts
-from tokkit._core.sp_normalize cimport Normalizer, tk_sp_normalize, tk_sp_text, tk_sp_text_free
+from tokkit._core.sp_normalize cimport Normalizer, check_normalized, tk_sp_normalize, tk_sp_text, tk_sp_text_free
 from tokkit._core.training cimport check
 
 cdef extern from "piece_rules.h" nogil:
@@ -69,6 +69,7 @@ cdef class PieceRules:
         cdef int status = TK_OK
         cdef WordCounts words = WordCounts()
         memset(&out, 0, sizeof(out))
+        out.most = normalizer.most
         texts.claim()
         with nogil:
             for i in range(texts.table.n_words):
@@ -84,6 +85,7 @@ cdef class PieceRules:
                     break
             tk_sp_text_free(&out)
         texts.release()
+        check_normalized(status)
         check(status)
         return words
 

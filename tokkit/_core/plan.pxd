@@ -60,7 +60,7 @@ cdef extern from "sp_engine.h" nogil:
         size_t n_ids, ids_capacity, first
         uint32_t *spans
         int aligned
-        size_t at, n, unprobed
+        size_t at, most, n, unprobed
         uint8_t *text
         uint32_t *from_ "from"
         void *nodes

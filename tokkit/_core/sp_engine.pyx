@@ -88,6 +88,7 @@ cdef class SentencePieceEncoder:
         text = view_text(text, &view)
         try:
             tk_sp_begin(w, True)
+            w.most = max(self.plan.grown, 32 * <size_t> view.length)
             with nogil:
                 status = tk_sp_encode_aligned(&self.state, w, <const uint8_t *> view.data, view.length)
             check(status)
@@ -128,6 +129,7 @@ cdef class SentencePieceEncoder:
         text = view_text(text, &view)
         try:
             tk_sp_begin(w, True)
+            w.most = max(self.plan.grown, 32 * <size_t> view.length)
             check(tk_sp_prepare(&self.state, w, <const uint8_t *> view.data, view.length))
             return self.spelt_out(w)[0]
         finally:

@@ -21,6 +21,7 @@ cdef extern from "sp_normalize.h" nogil:
     )
     void tk_sp_normalizer_free(tk_sp_normalizer *z)
     ctypedef struct tk_sp_text:
+        size_t most
         uint8_t *text
         size_t n, text_capacity
         uint32_t *origin
@@ -33,6 +34,7 @@ cdef extern from "sp_normalize.h" nogil:
 cdef class Normalizer:
     cdef tk_sp_normalizer state
     cdef tuple arguments
+    cdef public size_t most
     cdef tuple run(self, bytes utf8, bint aligns)
 
 

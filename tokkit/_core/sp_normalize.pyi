@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from tokkit._core.text import Text
 
 class Normalizer:
+    most: int
     def __init__(
         self,
         charsmap: bytes,

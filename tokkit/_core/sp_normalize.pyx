@@ -5,10 +5,13 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from tokkit._core.text import to_utf8
+from tokkit._core.text import Grown, to_utf8
 
 cdef extern from "base.h":
-    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT, TK_TOO_LARGE
+    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT, TK_TOO_LARGE, TK_GROWN
+
+cdef enum:
+    GROWN_BYTES = 1 << 26  # as tokkit.limits has it
 
 
 cdef object check_normalized(int status):
@@ -16,6 +19,8 @@ cdef object check_normalized(int status):
         raise MemoryError("not enough memory to normalize")
     if status == TK_TOO_LARGE:
         raise OverflowError("a text of 4 GiB or more cannot be aligned with what it becomes")
+    if status == TK_GROWN:
+        raise Grown("the normalizer makes too much of a text")
     return None
 
 
@@ -23,6 +28,7 @@ cdef class Normalizer:
     """Changes texts as a SentencePiece model says (csrc/sp_normalize.h). Immutable; ValueError for what is no charsmap.
 
     `symbols` are the user-defined pieces, which stay as they are. With `one_byte_space` spaces are escaped as b" ".
+    Grown is raised where it makes over `most` bytes of a text, and over 32 times as many as it has.
 
     >>> Normalizer(b"", add_prefix=True, remove_extra=True, escape=True).normalize("  Hello  world ").decode()
     '▁Hello▁world'
@@ -40,6 +46,7 @@ cdef class Normalizer:
             raise ValueError("one_byte_space is a way to escape spaces, and they are not escaped")
         options.add_prefix, options.remove_extra, options.escape = add_prefix, remove_extra, escape
         options.suffix, options.one_byte_space = suffix, one_byte_space
+        self.most = GROWN_BYTES
         cdef bytes blob = b"".join(tokens)
         cdef int64_t[::1] ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         cdef uint8_t[::1] foreign = np.zeros(len(tokens) + 1, dtype=np.uint8)
@@ -77,7 +84,7 @@ cdef class Normalizer:
         cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
         cdef size_t n = len(utf8)
         memset(&out, 0, sizeof(out))
-        out.aligns = aligns
+        out.aligns, out.most = aligns, self.most
         try:
             with nogil:
                 status = tk_sp_normalize(&self.state, p, n, &out)

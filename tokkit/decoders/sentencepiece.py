@@ -12,8 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from tokkit import limits
 from tokkit._core.detokenize import Detokenizer
 from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Grown
+from tokkit.errors import CorpusError
 from tokkit.sentencepiece_model import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 
 _EACH_BYTE = "tokkit-replace-each-byte"
@@ -105,18 +108,25 @@ class SentencePiece:
 
     def denormalized(self, text: str) -> str:
         """Return a text changed as the model says that decoded ones are."""
-        return text if self._denormalizer is None else self._denormalizer.normalize(text).decode()
+        if self._denormalizer is None:
+            return text
+        try:
+            return self._denormalizer.normalize(text).decode()
+        except Grown as error:
+            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
 
 
 def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:
     if rules is None or not rules.charsmap:
         return None
-    return Normalizer(
+    made = Normalizer(
         rules.charsmap,
         add_prefix=rules.add_dummy_prefix,
         remove_extra=rules.remove_extra_whitespaces,
         escape=rules.escape_whitespaces,
     )
+    made.most = limits.current().grown_bytes
+    return made
 
 
 class SentencePieceStream:

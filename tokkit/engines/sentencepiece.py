@@ -18,7 +18,7 @@ from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import to_utf8
 from tokkit.atoms import N_ATOMS, Tables, atom
 from tokkit.definition import Definition
-from tokkit.engines.engine import Engine
+from tokkit.engines.engine import Engine, unusable
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError, VocabError
 from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
@@ -166,4 +166,11 @@ class SentencePieceEngine(Engine):
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text as the model sees it: with no other stages, the alignment is for `aligned` to give."""
         self._way(special, text)
-        yield "normalizer", AlignedText(self.core.segments(to_utf8(text))[0])
+        yield "normalizer", AlignedText(self.segments(to_utf8(text))[0])
+
+    def segments(self, utf8: bytes) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32]]:
+        """Return (normalized text, ids, spans in it, where each of its bytes comes from)."""
+        try:
+            return self.core.segments(utf8)
+        except OverflowError as error:
+            raise unusable(error) from None

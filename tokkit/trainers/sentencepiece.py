@@ -9,10 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from tokkit import limits
 from tokkit._core.bpe_train import WordCounts
 from tokkit._core.piece_units import PieceRules
 from tokkit._core.sp_bpe_train import SentencePieceBPETrainer
 from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Grown
 from tokkit._core.unigram_train import LONGEST_PIECE
 from tokkit.corpus.readers import Corpus
 from tokkit.definition import Definition
@@ -215,7 +217,11 @@ class SentencePieceTraining:
             suffix=self.treat_whitespace_as_suffix,
         )
         rules = PieceRules(self.max_sentencepiece_length) if self.kind == "word" else self.rules()
-        words = normalized_words(counts, rules, normalizer, self.symbols())
+        normalizer.most = limits.current().grown_bytes
+        try:
+            words = normalized_words(counts, rules, normalizer, self.symbols())
+        except Grown as error:
+            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
         coverage = math.inf if self.use_all_vocab else self.character_coverage
         alphabet = alphabet_of(words, coverage, self.required_chars)
         for piece, _ in self.meta.values():

@@ -251,7 +251,7 @@ void tk_sp_begin(tk_sp_scratch *w, int aligned) {
 
 void tk_sp_begin_document(tk_sp_scratch *w) {
     w->first = w->settled = w->n_ids;
-    w->at = w->n = w->scanned = w->n_starts = 0;
+    w->at = w->made = w->n = w->scanned = w->n_starts = 0;
     w->started = w->any = w->previous = w->continues = 0;
     w->score = 0;
     w->amount = 0;
@@ -306,8 +306,10 @@ static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n,
     int status = tk_sp_make_room(w, w->room > TK_SP_ROOM ? w->room : TK_SP_ROOM);
     if (status == TK_OK && !w->started) start(m, w, text, n);
     while (status == TK_OK && w->at < n) {
-        size_t before = w->at;
+        size_t before = w->at, full = w->n;
         front(m, w, text, n);
+        w->made += w->n - full;
+        if (w->most && w->made > w->most) return TK_GROWN;
         if (w->at != before) break;
         status = tk_sp_make_room(w, 2 * w->room); /* what one step puts is larger than the buffer */
     }

@@ -128,6 +128,7 @@ typedef struct {
     int aligned;
     /* the document */
     size_t at;             /* of its text */
+    size_t made, most;     /* bytes that the normalizer has put, and may put, as TK_GROWN tells; 0: any */
     int started, any, previous; /* more than spaces is there; the last that was put is one, and more are dropped */
     int continues;              /* its text is the rest of one, and begins behind what is no space */
     /* the buffer: `scanned` bytes of n are cut; starts[n_starts - 1] begins the unit that is open */

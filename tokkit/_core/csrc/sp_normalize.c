@@ -66,6 +66,7 @@ typedef struct {
 } run;
 
 static int reserve(tk_sp_text *out, size_t more) {
+    if (out->room && out->n + more > out->room) return TK_GROWN;
     int status = tk_reserve(&out->text, &out->text_capacity, out->n + more + TK_SP_SLACK, 1);
     if (status == TK_OK && out->aligns)
         status = tk_reserve(&out->origin, &out->origin_capacity, out->n + more + TK_SP_SLACK, sizeof *out->origin);
@@ -90,7 +91,8 @@ static int put_string(run *r, const uint8_t *string, size_t n) {
     const tk_sp_options *o = &r->z->options;
     size_t i = 0;
     if (!n) return TK_OK;
-    if (reserve(r->out, SPACE_BYTES * n) != TK_OK) return TK_NO_MEMORY;
+    int room = reserve(r->out, SPACE_BYTES * n);
+    if (room != TK_OK) return room;
     while (r->after_space && i < n && string[i] == ' ') i++;
     if (i == n) return TK_OK;
     r->after_space = o->remove_extra && string[n - 1] == ' ';
@@ -138,7 +140,8 @@ static void copy(run *r, size_t n) {
 
 /* Blocks of plain ASCII in which no two spaces meet, each space one byte. */
 static int copy_blocks(run *r) {
-    if (reserve(r->out, r->n - r->at) != TK_OK) return TK_NO_MEMORY;
+    int room = reserve(r->out, r->n - r->at);
+    if (room != TK_OK) return room;
     while (r->at + BLOCK < r->n) {
         const uint8_t *p = r->text + r->at;
         uint8_t other = 0, twice = 0;
@@ -159,7 +162,8 @@ static int copy_words(run *r) {
     const tk_sp_normalizer *z = r->z;
     const uint8_t *text = r->text;
     for (;;) {
-        if (reserve(r->out, 8 + SPACE_BYTES) != TK_OK) return TK_NO_MEMORY;
+        int room = reserve(r->out, 8 + SPACE_BYTES);
+        if (room != TK_OK) return room;
         if (z->all_plain && r->at + 9 <= r->n) {
             uint64_t x = tk_load64(text + r->at);
             uint64_t bad = (~((x | EACH(0x80)) - EACH(0x21)) | (x + EACH(1)) | x) & EACH(0x80);
@@ -202,7 +206,8 @@ static int copy_characters(run *r) {
             if (tk_charsmap_find_longest(&z->map, text + end, r->n - end, &length) != SIZE_MAX) break;
         }
         if (end == r->at) return TK_OK;
-        if (reserve(r->out, end - r->at) != TK_OK) return TK_NO_MEMORY;
+        int room = reserve(r->out, end - r->at);
+        if (room != TK_OK) return room;
         r->after_space = 0;
         size_t first = r->out->n, n = end - r->at;
         copy(r, n);
@@ -239,7 +244,9 @@ int tk_sp_normalize(const tk_sp_normalizer *z, const uint8_t *text, size_t n, tk
     size_t n_string, length;
     out->n = 0;
     if (out->aligns && n > UINT32_MAX - 1) return TK_TOO_LARGE;
-    if (reserve(out, n + n / 4 + 2 * SPACE_BYTES) != TK_OK) return TK_NO_MEMORY;
+    out->room = out->most && n > out->most / 32 ? 32 * n : out->most;
+    int room = reserve(out, n + n / 4 + 2 * SPACE_BYTES);
+    if (room != TK_OK) return room;
     while (o->remove_extra && r.at < n) {
         length = find(&r, &string, &n_string);
         if (n_string != 1 || string[0] != ' ') break;

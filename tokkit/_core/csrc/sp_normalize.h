@@ -32,10 +32,12 @@ int tk_sp_normalizer_init(tk_sp_normalizer *z, const uint8_t *charsmap, size_t n
                           const tk_own_tokens *symbols, const char **reason);
 void tk_sp_normalizer_free(tk_sp_normalizer *z);
 
-/* Zeroes at first; `aligns` asks for the origins, which are one more than the bytes. */
+/* Zeroes at first; `aligns` asks for the origins, which are one more than the bytes. `most` bytes may be made of a
+   text, or 32 times as many as it has. */
 typedef struct {
+    size_t most;
     uint8_t *text;
-    size_t n, text_capacity;
+    size_t n, text_capacity, room; /* room: how many may be made of this text */
     uint32_t *origin;
     size_t origin_capacity;
     int aligns;
@@ -43,7 +45,8 @@ typedef struct {
 
 void tk_sp_text_free(tk_sp_text *out);
 
-/* The whole of a text, in the place of what `out` held. TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE for 4 GiB with origins. */
+/* The whole of a text, in the place of what `out` held. TK_OK, TK_NO_MEMORY, TK_GROWN, or TK_TOO_LARGE for 4 GiB with
+   origins. */
 int tk_sp_normalize(const tk_sp_normalizer *z, const uint8_t *text, size_t n, tk_sp_text *out);
 
 #endif

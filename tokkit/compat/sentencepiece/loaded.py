@@ -43,7 +43,7 @@ class Loaded:
     def segmented(self, text: str | bytes) -> Segmented:
         """Return the best way to cut a text; bytes that are no UTF-8 are read as U+FFFD each."""
         utf8, places = _utf8(text)
-        normalized, ids, spans, origins = self.engine.core.segments(utf8)
+        normalized, ids, spans, origins = self.engine.segments(utf8)
         original = text if isinstance(text, bytes) else utf8
         return Segmented(original, normalized, origins if places is None else places[origins], ids.tolist(), spans)
 

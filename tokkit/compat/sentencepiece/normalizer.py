@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tokkit import limits
 from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Grown
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters
-from tokkit.errors import TokkitError
+from tokkit.errors import CorpusError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.normalizers import sentencepiece_rules
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
@@ -50,10 +52,14 @@ class SentencePieceNormalizer:
             remove_extra=self.rules.remove_extra_whitespaces,
             escape=self.rules.escape_whitespaces,
         )
+        self._core.most = limits.current().grown_bytes
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
         """Return a text, or each of a list, normalized; with where each character, or byte, of it comes from."""
-        return normalized(self._core.normalize_aligned, input, with_offsets=bool(with_offsets))
+        try:
+            return normalized(self._core.normalize_aligned, input, with_offsets=bool(with_offsets))
+        except Grown as error:
+            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
 
     def decompile(self) -> list[tuple[str, str]]:
         """Return the rules: pairs of what is replaced and what it becomes."""

@@ -270,10 +270,10 @@ class SentencePieceProcessor(PieceTable):
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
         """Return a text, or each of a list, as the model sees it; with where each character of it comes from."""
-        core = self._own.engine.core
+        engine = self._own.engine
 
         def run(utf8: bytes) -> tuple[bytes, Any]:
-            made, _, _, origins = core.segments(utf8)
+            made, _, _, origins = engine.segments(utf8)
             return made, origins
 
         return normalized(run, input, with_offsets=bool(with_offsets))

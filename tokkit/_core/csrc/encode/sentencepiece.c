@@ -32,6 +32,7 @@ int tk_sp_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t
         tk_sp_begin_document(s);
         s->continues = !(edges & (TK_EDGE_TEXT_START | TK_EDGE_SECTION_START));
     }
+    s->most = tk_most_grown(plan, n);
     int status = tk_sp_encode(plan->sp, s, text, n, stop);
     tk_work += s->at - *at;
     *at = s->at;
@@ -41,5 +42,6 @@ int tk_sp_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t
 
 int tk_sp_section_placed(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n) {
     tk_sp_begin(w->sp, 1);
+    w->sp->most = tk_most_grown(plan, n);
     return tk_sp_encode_aligned(plan->sp, w->sp, text, n);
 }
