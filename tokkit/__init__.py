@@ -1,7 +1,6 @@
 """Train, encode, decode, inspect and convert tokenizers, exactly and fast, on a CPU."""
 
 from tokkit import lazy
-from tokkit.version import __version__ as __version__
 
 _MODULES = {
     "AddedToken": "tokkit.definition",
@@ -30,8 +29,9 @@ _MODULES = {
     "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",
+    "__version__": "tokkit.version",
 }
 _PARTS = ("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "view")
-__all__ = sorted([*_MODULES, "__version__"])
+__all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, _PARTS)
 __dir__ = [*__all__, *_PARTS].copy

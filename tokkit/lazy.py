@@ -1,14 +1,15 @@
 """Public names and their modules in, a package's `__getattr__` out: what is not used is not imported."""
 
-from __future__ import annotations
-
-import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+
+# Nothing is imported that takes time: Ctrl-C meanwhile is not handled yet (tokkit.interrupts).
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
 
-def names(package: str, modules: Mapping[str, str], parts: Sequence[str] = ()) -> Callable[[str], Any]:
+def names(package: str, modules: "Mapping[str, str]", parts: "Sequence[str]" = ()) -> "Callable[[str], Any]":
     """Return `__getattr__` for `package`: each name is imported from modules[name] once, when it is first used.
 
     `parts` are modules of the package that are attributes of it without being imported by name.
@@ -17,7 +18,9 @@ def names(package: str, modules: Mapping[str, str], parts: Sequence[str] = ()) -
     stays out (tests/cli/test_process.py).
     """
 
-    def get(name: str) -> Any:
+    def get(name: str) -> "Any":
+        import importlib
+
         if name in parts:
             return importlib.import_module(f"{package}.{name}")  # which sets the attribute
         if name not in modules:

@@ -273,7 +273,7 @@ def test_a_closed_stdin_is_an_error_and_not_a_traceback(tokenizer, tmp_path, arg
 
 
 def test_ctrl_c_while_the_command_line_is_imported(tmp_path) -> None:
-    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    (tmp_path / "click.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)")
     root = str(Path(__import__("tokkit").__file__).parent.parent)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
     command = [sys.executable, "-m", "tokkit", "info"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from tokkit import interrupts
 from tokkit.cli import ending, options
 
 COMMANDS = (
@@ -60,7 +61,7 @@ class CommandLine(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand that was asked for."""
-        with ending.reported(), ending.warnings_shown():
+        with ending.reported(), interrupts.Raised(), ending.warnings_shown():
             return super().invoke(ctx)
 
 

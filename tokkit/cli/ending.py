@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import click
 
 from tokkit.errors import SameFileError, TokkitError
+from tokkit.interrupts import INTERRUPTED
 from tokkit.visible import show, visible
 
 FAILURE = 1
 USAGE = 2
-INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
 
 
