@@ -90,7 +90,8 @@ def _in_turn(
     texts = {token.content: token.id for token in added}
     own = table.without(texts)
     packed = pack(own, added, f"{GGML}tokens")
-    foreign = frozenset(texts.values())
+    # Merges make the others or do not; with none of their own in the table, a file could not state their ids.
+    foreign = frozenset(id_ for text, id_ in texts.items() if whole_piece or len(text) == 1)
     found = table.find_merges(Merges.of(merges))
     model = CharBPE(
         merges=merge_ids(packed, merges, foreign=foreign) if found is None else found, ignore_merges=whole_piece

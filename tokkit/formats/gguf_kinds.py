@@ -53,8 +53,9 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         byte_fallback=falls_back,
     )
     prefix = vocabulary.flags.get("add_space_prefix", True)
-    # No merge makes a token that is not normal; one of a single character would be found without.
-    apart = (CONTROL, USER_DEFINED)
+    # No merge makes a token that is not normal; one of a single character would be found without, but for one that is
+    # found in the text as it is given, where no charsmap makes it of another.
+    apart = (CONTROL, USER_DEFINED) if vocabulary.charsmap else (CONTROL,)
     foreign = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
     return Definition(
         packed,
