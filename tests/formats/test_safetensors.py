@@ -297,6 +297,7 @@ def test_what_the_formats_own_library_refuses_we_refuse(tmp_path: Path, read: Ca
     [
         ({"__metadata__": np.ones(1)}, OptionError, "cannot be called '__metadata__'"),
         ({1: np.ones(1)}, OptionError, "cannot be called 1"),
+        ({"a\ud800": np.ones(1)}, OptionError, r"'\\ud800' is half a character"),
         ({"x": np.array(["a"])}, OptionError, "tensor 'x' is an array of <U1; BOOL, U8"),
         ({"x": np.array([None])}, OptionError, "tensor 'x' is an array of object"),
         ({"x": None}, TypeError, "tensor 'x' is NoneType"),

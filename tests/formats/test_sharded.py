@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -67,12 +68,40 @@ def test_a_folder_without_either_is_named_with_what_it_holds(tmp_path: Path) -> 
         ({"a": ONE, "b": TWO, "c": TWO}, f"{TWO}: no tensor 'b'"),
         ({"a": ONE, "c": TWO}, f"{ONE}: the tensor 'b' is not in {INDEX}"),
         ({"a": INDEX}, "not a .safetensors file"),
+        ({"a": "x" * 300}, f"{INDEX}: weight_map: the shard 'xxx.* is missing"),
+        ({"a": "é" * 128}, f"{INDEX}: weight_map: the shard 'ééé.* is missing"),
+        ({"a": "x" * 10_000}, f"{INDEX}: weight_map: the shard 'xxx.* is missing"),
+        ({"a": "\ud800"}, rf"{INDEX}: weight_map: the shard '\\ud800' is missing"),
+        ({"a": "\x1b[2J\n\u202e"}, rf"{INDEX}: weight_map: the shard '\\x1b\[2J\\n\\u202e' is missing"),
+        ({"\x1b[2J": 1}, rf"{INDEX}: weight_map\.\\x1b\[2J: a string is needed"),
+        ({"a": "./" + ONE}, "which is no file of this folder"),
+        ({"a": "a/../" + ONE}, "which is no file of this folder"),
     ],
 )
 def test_an_index_that_does_not_fit_is_refused(folder: Path, weight_map: object, reason: str) -> None:
     index(folder, weight_map)
     with pytest.raises(FormatError, match=reason):
         read_model(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_what_a_shard_is_called_is_shown_without_its_control_characters(folder: Path) -> None:
+    name = "\x1b[2J\n.safetensors"
+    write_safetensors(folder / name, {"a": A})
+    index(folder, {"a": ONE, "b": ONE, "c": name})
+    with pytest.raises(FormatError, match=r"\\x1b\[2J\\n\.safetensors: no tensor 'c'") as caught:
+        read_model(folder)
+    assert str(caught.value).isprintable()
+    index(folder, {"a": name, "b": ONE, "c": TWO})
+    with pytest.raises(FormatError, match=r"the tensor 'a' is in \\x1b\[2J\\n\.safetensors too"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_folder_that_no_system_has_is_refused(name: str) -> None:
+    for read in (read_model, read_sharded):
+        with pytest.raises(FormatError, match="is no path"):
+            read(name)
 
 
 def test_a_tensor_in_two_shards_is_refused(folder: Path) -> None:

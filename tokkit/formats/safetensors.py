@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.formats import files
 from tokkit.formats.strict_json import Section, brief, kind, loads, typed
+from tokkit.visible import visible
 
 MAX_HEADER = 100_000_000
 """Bytes of the longest header that is read, which is the limit of the format's own library."""
@@ -126,7 +127,7 @@ class _Header:
             raise FormatError(f"not a .safetensors file: its header starts {data[:16]!r}, not with an object of JSON")
         value = loads(data)
         told = typed(value.pop(METADATA, {}), METADATA, dict)
-        self.metadata = {key: typed(text, f"{METADATA}.{key}", str) for key, text in told.items()}
+        self.metadata = {key: typed(text, f"{METADATA}.{visible(key)}", str) for key, text in told.items()}
         # Empty tensors stand before the one that begins where they do.
         self.places = sorted(_place(name, entry, size) for name, entry in value.items())
         self._check_cover(size)
@@ -228,7 +229,11 @@ def write_safetensors(
     for name in order:
         begin, end = end, end + parts[name].n_bytes
         header[name] = {"dtype": parts[name].dtype, "shape": list(parts[name].shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start]
+        raise OptionError(f"names and metadata are text; {bad!a} is half a character and has no UTF-8") from None
     text += b" " * (-len(text) % ALIGNMENT)
     if len(text) > MAX_HEADER:
         raise OptionError(f"names and metadata make a header of {len(text)} bytes; {MAX_HEADER} are the most")

@@ -9,6 +9,7 @@ from tokkit.errors import FormatError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensors, read_safetensors
 from tokkit.formats.strict_json import Section, brief, loads, typed
+from tokkit.visible import visible
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -22,6 +23,7 @@ def read_model(folder: str | os.PathLike[str]) -> Tensors:
     has neither; weights in pickles are never read.
     """
     folder = Path(folder)
+    files.check_name(folder)
     names = sorted(os.listdir(folder))
     if WHOLE in names:
         return read_safetensors(folder / WHOLE)
@@ -54,17 +56,17 @@ def read_sharded(index: str | os.PathLike[str]) -> Tensors:
         tensors = read_safetensors(index.parent / shard)
         where = files.show(index.parent / shard)
         if missing := sorted(wanted - tensors.keys()):
-            raise FormatError(f"{where}: no tensor {brief(missing[0])}, which {index.name} says is here")
+            raise FormatError(f"{where}: no tensor {brief(missing[0])}, which {files.show(index.name)} says is here")
         for name in tensors:
             if name in holder:
-                raise FormatError(f"{where}: the tensor {brief(name)} is in {holder[name]} too")
+                raise FormatError(f"{where}: the tensor {brief(name)} is in {files.show(holder[name])} too")
             holder[name] = shard
         found = tensors if found is None else found
         found.update(tensors)
     for shard, wanted in shards.items():
         if extra := sorted(name for name, where in holder.items() if where == shard and name not in wanted):
             where = files.show(index.parent / shard)
-            raise FormatError(f"{where}: the tensor {brief(extra[0])} is not in {index.name}")
+            raise FormatError(f"{where}: the tensor {brief(extra[0])} is not in {files.show(index.name)}")
     return found if found is not None else Tensors()
 
 
@@ -75,7 +77,7 @@ def _shards(index: Path) -> dict[str, set[str]]:
     places = whole.take("weight_map", dict)
     shards: dict[str, set[str]] = {}
     for name, shard in places.items():
-        typed(shard, f"weight_map.{name[:80]}", str)
+        typed(shard, f"weight_map.{visible(name[:80])}", str)
         # A name and no path: what leads out of the folder is not the model's.
         if not shard or shard in (".", "..") or any(c in shard for c in "/\\:\0"):
             raise FormatError(f"weight_map: {brief(name)} is in {brief(shard)}, which is no file of this folder")
@@ -83,6 +85,14 @@ def _shards(index: Path) -> dict[str, set[str]]:
     if not shards:
         raise FormatError("weight_map: it names no tensors")
     for shard in shards:
-        if not (index.parent / shard).exists():
+        if not _is_there(index.parent / shard):
             raise FormatError(f"weight_map: the shard {brief(shard)} is missing")
     return dict(sorted(shards.items()))
+
+
+def _is_there(path: Path) -> bool:
+    # A name that is longer than the system lets names be, or no text, is no file's.
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
