@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,7 +18,8 @@ class KVCache:
 
     Three kinds: growing (the default), in memory that doubles as needed; contiguous, `capacity` tokens reserved once,
     more being an error; sliding, the last `window` tokens, older ones forgotten: with sliding-window attention
-    nothing is lost. A cache is state: one sequence's, or one batch's, and one thread's at a time.
+    nothing is lost. A cache is state: one sequence's, or one batch's, and one thread's at a time; while a call uses it,
+    one of another thread is OptionError.
 
     >>> cache = KVCache(window=2)
     >>> for i in range(3):
@@ -34,6 +38,13 @@ class KVCache:
         self._keys: Floats | None = None
         self._values: Floats | None = None
         self._start = self._end = 0
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     @property
     def first(self) -> int:
@@ -50,17 +61,18 @@ class KVCache:
         if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
             raise ShapeError(f"keys have shape {k.shape} and values {v.shape}; they must be (B, G, T, D)")
         n = k.shape[2]
-        if self.capacity is not None and self.length + n > self.capacity:
-            raise ShapeError(f"the cache has room for {self.capacity} tokens; {self.length} are in it, {n} came")
-        self._check(k, v)
-        if self.window is not None:
-            self._start = max(self._start, self._end - self.window + 1)
-        all_keys, all_values = self._with_room(k, v)
-        stop = self._end + n
-        all_keys[:, :, self._end : stop] = k
-        all_values[:, :, self._end : stop] = v
-        self._end, self.length = stop, self.length + n
-        return all_keys[:, :, self._start : stop], all_values[:, :, self._start : stop]
+        with Use(self):
+            if self.capacity is not None and self.length + n > self.capacity:
+                raise ShapeError(f"the cache has room for {self.capacity} tokens; {self.length} are in it, {n} came")
+            self._check(k, v)
+            if self.window is not None:
+                self._start = max(self._start, self._end - self.window + 1)
+            all_keys, all_values = self._with_room(k, v)
+            stop = self._end + n
+            all_keys[:, :, self._end : stop] = k
+            all_values[:, :, self._end : stop] = v
+            self._end, self.length = stop, self.length + n
+            return all_keys[:, :, self._start : stop], all_values[:, :, self._start : stop]
 
     def _check(self, keys: Floats, values: Floats) -> None:
         for there, came, name in ((self._keys, keys, "keys"), (self._values, values, "values")):
@@ -88,26 +100,34 @@ class KVCache:
 
     def clear(self) -> None:
         """Forget all tokens: what comes next may be another batch. The memory stays for one of the same shape."""
-        self.length = self._start = self._end = 0
+        with Use(self):
+            self.length = self._start = self._end = 0
 
 
-class Undo:
-    """A block that, if it fails, leaves caches as they were: a call that raised may be made again.
+class Use:
+    """A block in which caches are one thread's; if it fails, they are as they were: the call may be made again.
 
     Appended tokens stand behind the earlier ones, or in new memory: going back to the numbers is going back.
+    OptionError where another thread uses one of them.
     """
 
     def __init__(self, *caches: KVCache) -> None:
-        self._before = [(c, (c.length, c._start, c._end), (c._keys, c._values)) for c in caches]
+        self._caches = caches
 
     def __enter__(self) -> None:
-        pass
+        for number, cache in enumerate(self._caches):
+            if not cache._lock.acquire(blocking=False):
+                for other in self._caches[:number]:
+                    other._lock.release()
+                raise OptionError("this cache is in use by another thread; each thread decodes with caches of its own")
+        self._before = [((c.length, c._start, c._end), (c._keys, c._values)) for c in self._caches]
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            for cache, numbers, arrays in self._before:
+        for cache, (numbers, arrays) in zip(self._caches, self._before, strict=True):
+            if kind is not None:
                 cache.length, cache._start, cache._end = numbers
                 cache._keys, cache._values = arrays
+            cache._lock.release()
 
 
 def _room(came: Floats, room: int) -> Floats:

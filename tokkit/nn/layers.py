@@ -16,7 +16,7 @@ from tokkit.nn.attention import DistanceBias
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.encoder import check_config
 from tokkit.nn.feed_forward import FeedForward
-from tokkit.nn.kv_cache import KVCache, Undo
+from tokkit.nn.kv_cache import KVCache, Use
 from tokkit.nn.linear import Linear
 from tokkit.nn.multi_head import MultiHeadAttention
 from tokkit.nn.norms import LayerNorm, RMSNorm
@@ -88,7 +88,7 @@ class Layer:
         ):  # fmt: skip
             return self._at_once(self._whole, made)
         seen: list[Floats] = []
-        with Undo() if cache is None else Undo(cache):
+        with Use() if cache is None else Use(cache):
             found = self.attention(
                 self._before("attention", made), mask=mask, key_padding_mask=key_padding_mask, bias=bias,
                 cu_seqlens=cu_seqlens, positions=positions, cache=cache, residual=made, return_weights=return_weights,
@@ -223,14 +223,14 @@ class Stack:
             if source is not None and source.ndim != 2:
                 raise ShapeError(f"memory has shape {source.shape}; packed as x is, it must be (total, memory_dim)")
             source = None if source is None else source[None]
-        if caches is not None:
-            self._check_caches(caches)
-        if self._relative is not None:
-            if options.get("bias") is not None:
-                raise OptionError("this stack makes its bias, of relative_buckets; leave bias out")
-            options["bias"] = self._bias(self._relative, made.shape[1], caches, starts)
         seen: list[Sequence[Floats]] = []
-        with Undo(*caches or ()):
+        with Use(*caches or ()):
+            if caches is not None:
+                self._check_caches(caches)
+            if self._relative is not None:
+                if options.get("bias") is not None:
+                    raise OptionError("this stack makes its bias, of relative_buckets; leave bias out")
+                options["bias"] = self._bias(self._relative, made.shape[1], caches, starts)
             for i, layer in enumerate(self.layers):
                 cache = None if caches is None else caches[i]
                 found = layer(made, source, cu_seqlens=starts, cache=cache, return_weights=return_weights, **options)

@@ -15,7 +15,7 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, added_rows, floats, starts_of, take_all
 from tokkit.nn.attention import DistanceBias, attention, band_of
 from tokkit.nn.config import TransformerConfig
-from tokkit.nn.kv_cache import KVCache, Undo
+from tokkit.nn.kv_cache import KVCache, Use
 from tokkit.nn.linear import Linear, buffer
 from tokkit.nn.positions import alibi
 from tokkit.nn.rope import Rope, RopeConfig
@@ -93,8 +93,10 @@ class MultiHeadAttention:
                 rope(part, where, out=part)
         mixed = buffer(batch * length, c.n_heads * c.head_size)
         heads, offset = _heads(mixed, batch, length, c.n_heads), 0
-        with Undo() if cache is None else Undo(cache):
+        with Use() if cache is None else Use(cache):
             if cache is not None:
+                if cache.length != start:
+                    raise OptionError("this cache took tokens of another thread; each has caches of its own")
                 k, v = cache.append(k, v)
                 offset = start - cache.first
             if c.alibi and bias is None and memory is None:
