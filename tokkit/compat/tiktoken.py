@@ -115,20 +115,23 @@ class Encoding:
 
     def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher | None:
         """Return what finds these texts, special tokens with their ids; None for no text."""
-        if tokens not in self._matchers:
+        try:
+            return self._matchers[tokens]
+        except KeyError:
             ids = {text.encode(): self._special_tokens.get(text, 0) for text in tokens if text}
             if len(self._matchers) >= 64:  # policies are few
                 self._matchers.clear()
-            self._matchers[tokens] = SpecialMatcher(ids) if ids else None
-        return self._matchers[tokens]
+            return self._matchers.setdefault(tokens, SpecialMatcher(ids) if ids else None)
 
     def _finder(self, tokens: frozenset[str]) -> Finder:
         """Return what finds these special tokens; several may have one id."""
-        if tokens not in self._finders:
+        try:
+            return self._finders[tokens]
+        except KeyError:
             if len(self._finders) >= 64:
                 self._finders.clear()
-            self._finders[tokens] = finder_of({text: self._special_tokens[text] for text in tokens if text})
-        return self._finders[tokens]
+            made = finder_of({text: self._special_tokens[text] for text in tokens if text})
+            return self._finders.setdefault(tokens, made)
 
     def _named(self, tokens: frozenset[str]) -> frozenset[str]:
         """Return those of the tokens that the tokenizer knows, which has one text for an id."""

@@ -57,6 +57,8 @@ class Engine:
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
         self._grown_bytes = limits.current().grown_bytes
         self._text = self._way("text")
+        if self._text[0] is not None:  # before another thread has it
+            self._text[0].bound(self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return what the core runs, None where it has nothing for the definition.
@@ -72,14 +74,12 @@ class Engine:
             self._refuse(text)
         allowed = self._tokens.allowed(special)
         key = special == "all", allowed
-        if key not in self._ways:
+        if (way := self._ways.get(key)) is None:
             if len(self._ways) >= MOST_POLICIES:
                 self._ways.clear()
             encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
-            if encoder is not None:
-                encoder.bound(self._grown_bytes)
-            self._ways[key] = encoder, self._tokens.finder(allowed)
-        return self._ways[key]
+            way = self._ways[key] = encoder, self._tokens.finder(allowed)
+        return way
 
     def _refuse(self, text: Text) -> None:
         """Raise SpecialTokenError where a text holds a special token."""

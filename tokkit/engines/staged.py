@@ -32,5 +32,8 @@ class StagedEngine(Engine):
             return None
         key = id(model), normalized_first
         if key not in self._encoders:
-            self._encoders[key] = staged_encoder(self._definition, model, normalized_first=normalized_first)
+            made = staged_encoder(self._definition, model, normalized_first=normalized_first)
+            if made is not None:
+                made.bound(self._grown_bytes)
+            self._encoders[key] = made
         return self._encoders[key]
