@@ -19,7 +19,7 @@ TABLE = """
 3 continuing costs registry subwords segmentations
 2 normalizers pretokenizers models postprocessors decoders nn
 1 limits definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy
-1 atoms unicode_regex visible interrupts
+1 atoms unicode_regex visible interrupts pickled
 1 threads
 0 _core
 """

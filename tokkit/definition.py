@@ -5,13 +5,14 @@ Formats read and write definitions, trainers return them, an `Engine` runs one. 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tokkit import pickled
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -214,6 +215,11 @@ class Definition:
         foreign = self.foreign | {id_ for id_ in tokens.values() if id_ not in self.vocab}
         return replace(self, vocab=vocab, special_tokens=more, name=name, foreign=foreign)
 
-    def __reduce__(self) -> tuple[type[Definition], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Definition], tuple[object, ...]]:
         values = {**{name: getattr(self, name) for name in self.__slots__}, "special_tokens": dict(self.special_tokens)}
-        return Definition, tuple(values.values())
+        return _unpickled, (pickled.FORM, values)
+
+
+def _unpickled(form: int, values: dict[str, Any]) -> Definition:
+    pickled.check(form)
+    return Definition(**values)

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import pickled
 from tokkit._core.spans import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.alignment import Aligned, Ranges, character_spans, index_of
 from tokkit.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
 from tokkit.errors import OptionError
-from tokkit.length_rules import check_padded
+from tokkit.length_rules import check_padded, checked_direction
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
@@ -270,18 +271,11 @@ class Encoding(Aligned):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = {name: self.column(name) for name in ("tokens", "token_bytes", *DTYPES)}
-        return restored, (self._n, columns, dict(self._ranges), tuple(self.overflowing))
+        return restored, (self._n, columns, dict(self._ranges), tuple(self.overflowing), pickled.FORM)
 
 
 Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
 """The parts cut off, or what makes them once they are asked for: of a pair they are many."""
-
-
-def checked_direction(direction: str) -> str:
-    """Return "left" or "right", or raise OptionError."""
-    if direction not in ("left", "right"):
-        raise OptionError(f'the direction is {direction!r}; it must be "left" or "right"')
-    return direction
 
 
 def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
@@ -301,8 +295,12 @@ def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
     return encoding
 
 
-def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: tuple[Encoding, ...]) -> Encoding:
-    """Return an encoding whose columns are all known: what pickle calls."""
+def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: Overflow, form: int = 0) -> Encoding:
+    """Return an encoding of columns that are known: what pickle calls. The first release has no form, and bytes."""
+    if form:
+        pickled.check(form)
+    else:
+        columns = {**columns, "token_bytes": columns["tokens"], "tokens": as_text(columns["tokens"])}
     return derived(n, columns.__getitem__, ranges, overflow)
 
 

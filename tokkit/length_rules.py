@@ -73,3 +73,10 @@ def check_padded(n_rows: int, length: int) -> None:
     if n_rows * length > (most := limits.current().padded_tokens):
         what = f"padding to {length:,} tokens makes {n_rows * length:,} tokens, more than {most:,}"
         raise limits.exceeded("padded_tokens", what, OptionError)
+
+
+def checked_direction(direction: str) -> str:
+    """Return "left" or "right", or raise OptionError."""
+    if direction not in ("left", "right"):
+        raise OptionError(f'the direction is {direction!r}; it must be "left" or "right"')
+    return direction

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tokkit import pickled
 from tokkit._core.token_tables import TokenIndex
 from tokkit.errors import VocabError
 
@@ -166,8 +168,13 @@ class Vocab:
     def __hash__(self) -> int:
         return hash((self.blob, self.n_ids))
 
-    def __reduce__(self) -> tuple[type[Vocab], tuple[bytes, np.ndarray, int | None]]:
-        return Vocab, (self.blob, self.offsets, self.empty)
+    def __reduce__(self) -> tuple[Callable[..., Vocab], tuple[int, bytes, np.ndarray, int | None]]:
+        return _unpickled, (pickled.FORM, self.blob, self.offsets, self.empty)
 
     def __repr__(self) -> str:
         return f"<Vocab of {len(self)} tokens, ids 0 to {self.n_ids - 1}>"
+
+
+def _unpickled(form: int, blob: bytes, offsets: NDArray[np.int64], empty: int | None) -> Vocab:
+    pickled.check(form)
+    return Vocab(blob, offsets, empty)

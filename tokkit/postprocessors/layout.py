@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,6 +146,10 @@ class Layout:
         # Of a text nothing is known yet; an encoding of nothing is not looked at.
         self._added = [part.encoding() if isinstance(part, Added) else joined(()) for part in self.parts]
 
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        # Pickles of the first release have layouts in them, with less than they are made of now.
+        Layout.__init__(self, state[1]["groups"])
+
     def _frame(self) -> Frame | None:
         texts = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Text)]
         if len(texts) != 1:
@@ -231,6 +235,10 @@ class Postprocessor(ABC):
     """
 
     _layouts: dict[tuple[bool, bool], Layout] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[Postprocessor], tuple[Any, ...]]:
+        # Without the layouts, which are made of the rest.
+        return type(self), tuple(getattr(self, one.name) for one in fields(self) if one.init)
 
     @abstractmethod
     def n_added(self, *, pair: bool = False) -> int:
