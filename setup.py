@@ -8,7 +8,7 @@ from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
-SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined"
+SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined", "thread"
 MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
 

@@ -19,6 +19,8 @@ from tokkit.pretokenizers import patterns
 if TYPE_CHECKING:
     import tokkit
 
+pytestmark = pytest.mark.threads
+
 TEXTS = [*documents(101, 400), "", "a", "", adversarial(103, 30_000), "<|endoftext|>", ""]
 
 

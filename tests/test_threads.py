@@ -8,6 +8,8 @@ import pytest
 
 from tokkit.threads import together
 
+pytestmark = pytest.mark.threads
+
 
 def test_all_threads_work_and_none_is_left() -> None:
     met = threading.Barrier(3)

@@ -12,6 +12,8 @@ from tokkit._core.bpe_train import BPETrainer, WordCounts
 from tokkit._core.spelling import Spelling
 from tokkit._core.wordpiece_train import WordPieceTrainer
 
+pytestmark = pytest.mark.threads
+
 BYTES = [(bytes([byte]), 1) for byte in range(256)]
 TEXT = b"a few words and a few more, over and over\n" * 400_000
 PACKED = b"".join(b"%06d" % number for number in range(150_000))

@@ -23,6 +23,8 @@ from tokkit.errors import CorpusError, OptionError, SameFileError, SpecialTokenE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.threads
+
 PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "none", r"\w+|\W"]
 
 

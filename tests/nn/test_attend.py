@@ -13,6 +13,8 @@ from reference.attention import attention, band
 from tokkit._core.attend import BLOCK, FAR, attend
 from tokkit._core.text import isas
 
+pytestmark = pytest.mark.threads
+
 # (batch, heads, key heads, queries, keys, head size, value size): about the sizes of blocks, tiles and vectors.
 SHAPES = [
     (1, 1, 1, 1, 1, 16, 16),

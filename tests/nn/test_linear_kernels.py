@@ -9,6 +9,8 @@ from reference.rows import ACTIVATIONS, bfloat16, int8_product
 from tokkit._core.linear import FUSED, KINDS, PackedLinear, rounds_bfloat16
 from tokkit._core.text import isas
 
+pytestmark = pytest.mark.threads
+
 SHAPES = [(1, 1), (32, 16), (33, 7), (100, 40), (384, 64), (67, 385), (31, 1536)]
 ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 30, 129]
 

@@ -9,6 +9,8 @@ from reference.rows import ACTIVATIONS, layer_norm, rms_norm, rotate, softmax
 from tokkit._core import rows
 from tokkit._core.text import isas
 
+pytestmark = pytest.mark.threads
+
 COLUMNS = [1, 3, 16, 17, 33, 384, 1000]
 
 

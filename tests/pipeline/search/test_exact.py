@@ -13,6 +13,8 @@ from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.pipeline.search.exact import largest_norm, top_k
 
+pytestmark = pytest.mark.threads
+
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng((*shape, seed)).standard_normal(shape).astype(np.float32)
