@@ -29,10 +29,10 @@ static void check_find(const tk_charsmap *map, const fz_rules *r, const fz_text 
 
 /* ---- what a map does to a text */
 
-static void normalize(const tk_charsmap *map, const fz_text *text) {
+static void normalize(const tk_charsmap *map, int longest, const fz_text *text) {
     tk_aligned a;
     CHECK(tk_aligned_init(&a, text->p, text->n) == TK_OK);
-    CHECK(tk_charsmap_normalize(&a, map) == TK_OK);
+    CHECK(tk_charsmap_normalize(&a, map, longest) == TK_OK);
     CHECK(tk_utf8_invalid(a.text, a.n) == a.n);
     for (size_t k = 0; a.spans && k < a.n; k++) CHECK(a.spans[k].start <= a.spans[k].end && a.spans[k].end <= text->n);
     for (size_t k = 0; k < a.n_pieces; k++) CHECK(a.pieces[k].start < a.pieces[k].end && a.pieces[k].end <= a.n);
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(status == TK_OK || (status == TK_BAD_INPUT && !r.n && *reason));
     if (status == TK_OK && strings_are_utf8(&map)) {
         if (r.n) check_find(&map, &r, &text);
-        normalize(&map, &text);
+        for (int longest = 0; longest < 2; longest++) normalize(&map, longest, &text);
         normalize_sentencepiece(&raw, options >> 1, &text);
     }
     tk_charsmap_free(&map);

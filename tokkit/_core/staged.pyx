@@ -48,7 +48,8 @@ cdef class Stages:
 
     ("form", "NFC"), ("lowercase",), ("strip_accents",), ("nmt",), ("byte_level",), ("bert", clean, chinese, strip,
     lower), ("prepend", utf8), ("strip", left, right), ("replace", utf8, content, least), ("replace_pattern",
-    SplitPattern, content), ("charsmap", Charsmap), ("split_pattern", scanner or SplitPattern, behavior, invert),
+    SplitPattern, content), ("charsmap", Charsmap, longest), ("split_pattern", scanner or SplitPattern, behavior,
+    invert),
     ("split_kind", kind, behavior), ("split_character", character, behavior), ("split_words",), ("split_bert",),
     ("split_scripts",), ("split_fixed", length), ("prefix_space",), ("byte_symbols",), ("metaspace", replacement,
     scheme). In place of "prefix_space" and "metaspace", "prefix_space_first" and "metaspace_first" do not prepend
@@ -106,6 +107,7 @@ cdef class Stages:
         elif kind == "charsmap":
             self.owners.append(first)
             stage.map = &(<Charsmap?> first).map
+            stage.numbers[0] = bool(second)
         elif kind == "split_pattern":
             self.keep_split(stage, first)
             stage.numbers[0], stage.numbers[1] = checked_behavior(second), bool(third)

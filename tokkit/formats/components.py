@@ -19,6 +19,8 @@ NULL = type(None)
 MOST_NESTED = 100
 """Sequences in one another: each is some calls deep, in reading and in running, and Python allows a thousand."""
 _REQUIRED: Any = object()
+MARKER = "\ufdd0"
+"""What begins the markers of charsmap_steps.py: no character, in the sense of Unicode."""
 
 
 class Field(NamedTuple):
@@ -127,7 +129,7 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
                 given[key] = field.default
     section.finish()
     try:
-        return chosen.made_by(**given)
+        return _folded(chosen.made_by(**given))
     except (PatternError, RecursionError) as error:
         place = f"{path}.pattern.Regex" if "pattern" in given else path
         said = "nested too deep" if isinstance(error, RecursionError) else error
@@ -140,6 +142,7 @@ def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
     """Return what stands for a component in a file; FormatError for one that no file can hold."""
     if component is None:
         return None
+    component = _spelt(component)
     for name, kind_ in kinds.items():
         module, cls = kind_.target.split(":")
         if type(component).__name__ == cls and type(component).__module__ == f"tokkit.{module}":
@@ -147,6 +150,27 @@ def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
                 return {"type": name, **kind_.write(component)}
             return {"type": name, **{key: f.write(getattr(component, key)) for key, f in kind_.fields.items()}}
     raise FormatError(f"{type(component).__name__} is no component that a tokenizer.json can hold")
+
+
+def _folded(component: Any) -> Any:
+    """Return what `_spelt` has made several steps of; any other component as it is."""
+    if (steps := getattr(component, "normalizers", ())) and getattr(steps[0], "content", "").startswith(MARKER):
+        from tokkit.formats import charsmap_steps
+
+        return charsmap_steps.rules_of(steps) or component
+    return component
+
+
+def _spelt(component: Any) -> Any:
+    """Return a component that tokenizers has; FormatError where none does what the rules of a charsmap do."""
+    if type(component).__name__ != "LongestRules":
+        return component
+    from tokkit.formats import charsmap_steps
+    from tokkit.normalizers.sequence import Sequence
+
+    if (steps := charsmap_steps.steps_of(component.charsmap)) is None:
+        raise FormatError("no components of a tokenizer.json do what the rules of this charsmap do")
+    return Sequence(steps)
 
 
 # ---- components whose fields in a file are not those of their class

@@ -8,9 +8,10 @@ because Oniguruma takes some of it for something else in silence. What the two h
   behind a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
   operations and brackets in classes, `(?m)`, `(?s)`, (?i:...) with letters beyond ASCII, with ff, fi, fl, ss, st
   (each one character too), and with `\p{...}` in a class.
-- Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, which
-  cannot be repeated, back-references, named groups, comments, `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`,
-  properties that are no general category and none of the scripts below.
+- Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, and
+  look-behind for single characters and classes, which cannot be repeated, back-references, named groups, comments,
+  `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`, properties that are no general category and none of the scripts
+  below.
 - Run as there: (?i:...) of i, I and `\p{...}` (ignored_case.py spells it out), empty matches, and what is in a named
   set: that goes by Unicode 16.0, of which `regex` has a newer version (matching.py).
 """
@@ -56,6 +57,7 @@ _ATOM = re.compile(
     r"(?P<open>\((?:\?[:=!>i]?)?)|(?P<close>\))|(?P<or>\|)|(?P<class>\[\^?)|(?P<repeat>[?*+][?+]?|\{(?:\d+|\d+,|\d+,\d+)\})",
     re.DOTALL,
 )
+_ONE = re.compile(rf"{_CHARACTER_ESCAPE}|[^\\\[\](){{}}|.?*+^$]", re.DOTALL)
 _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
@@ -92,6 +94,11 @@ def check(pattern: str) -> None:
     """
     at, repeated, groups, closed = 0, "", [], ""
     while at < len(pattern):
+        if pattern.startswith(("(?<=", "(?<!"), at):
+            if "(?i:" in pattern:
+                raise _refusal(pattern, at)
+            at, repeated, closed = _behind_end(pattern, at + 4), "", "(?="
+            continue
         match = _ATOM.match(pattern, at)
         if match is None:
             raise _refusal(pattern, at)
@@ -106,7 +113,9 @@ def check(pattern: str) -> None:
             raise FormatError(f"pattern, at {at}: {text!r} behind {repeated!r} has two meanings; {hint}")
         if kind == "repeat":
             if not at or closed in ("(?=", "(?!"):
-                raise _refused(at, f"{text!r} repeats nothing: a look-ahead, or the start of the pattern")
+                raise _refused(
+                    at, f"{text!r} repeats nothing: a look-ahead or look-behind, or the start of the pattern"
+                )
             _check_repeats(at, text)
         repeated = text if kind == "repeat" else ""
         if kind == "open":
@@ -129,6 +138,17 @@ def _check_repeats(at: int, text: str) -> None:
 
 def _refused(at: int, reason: str) -> FormatError:
     return FormatError(f"pattern, at {at}: {reason}")
+
+
+def _behind_end(pattern: str, at: int) -> int:
+    """Return the index behind a look-behind whose text starts at `at`: characters and classes, each once."""
+    start = at
+    while not pattern.startswith(")", at):
+        one = _ONE.match(pattern, at)
+        if one is None and not pattern.startswith("[", at):
+            raise _refusal(pattern, start - 4)
+        at = one.end() if one else _class_end(pattern, at + 1 + pattern.startswith("^", at + 1))
+    return at + 1
 
 
 def _class_end(pattern: str, at: int) -> int:
@@ -160,5 +180,6 @@ def _refusal(pattern: str, at: int) -> FormatError:
     seen = pattern[at : at + 12]
     return FormatError(
         f"pattern, at {at}: {seen!r} is not read alike by Oniguruma (tokenizers) and the regex package; "
-        "groups, classes without set operations, general categories, repetitions and look-ahead are"
+        "groups, classes without set operations, general categories, repetitions and look-ahead are, and look-behind "
+        "for characters and classes"
     )

@@ -7,7 +7,7 @@ POSIX classes, case-insensitive sets) the `regex` package is asked for, once, ov
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,16 @@ class CodePoints:
 
     def __contains__(self, code_point: int) -> bool:
         return bool(self.at(np.array([code_point]))[0])
+
+    def points(self) -> Iterator[int]:
+        """Yield the members, rising.
+
+        >>> list(CodePoints.ranges([(0x61, 0x62)]).points())
+        [97, 98]
+        """
+        bounds = self.bounds.tolist()
+        for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+            yield from range(start, end)
 
     def at(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of the points are members."""

@@ -135,6 +135,7 @@ ATOM_RANGES: dict[int, list[tuple[int, int]]] = {
 """The characters of the atoms beyond ASCII, first and last of each range, as csrc/split/cut_units.c has them."""
 
 
+@functools.lru_cache(maxsize=256)
 def chosen(pattern: str) -> SplitPattern | None:
     """Return what the core runs to find the matches of a pattern, None for one that is not regular."""
     from tokkit.unicode_regex.compile import compile_pattern

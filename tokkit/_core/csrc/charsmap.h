@@ -35,7 +35,8 @@ TK_INLINE int tk_charsmap_passes(const tk_charsmap *map, const uint8_t *p) {
     return (p[0] & 0xF0) == 0xE0 && !map->leads[(p[0] & 15) << 6 | (p[1] & 63)];
 }
 
-/* Normalize each piece, as tokenizers' Precompiled does. */
-int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map);
+/* Normalize each piece, as tokenizers' Precompiled does, or, with `longest`, by the longest prefix that has a string at
+   each place, as sentencepiece does. */
+int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map, int longest);
 
 #endif

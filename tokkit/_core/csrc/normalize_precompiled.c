@@ -1,7 +1,8 @@
 /* A text in pieces and a charsmap in, the text with each stretch that the map has a string for replaced out.
 
    A grapheme cluster of less than six bytes is looked up as a whole; otherwise, or where nothing is found, each of its
-   characters is. What is found for the shortest prefix stands for all that was looked up. Changes are counted as
+   characters is. What is found for the shortest prefix stands for all that was looked up. Or, as sentencepiece has it,
+   the longest prefix that has a string is looked for at each place. Changes are counted as
    tokenizers counts them, also where its count goes wrong: characters that become nothing at the start of a piece
    are not counted, and all behind them is aligned with what stands that much before it. */
 #include "charsmap.h"
@@ -14,6 +15,7 @@ typedef struct {
     const uint8_t *text;
     size_t at, cluster_end, end; /* at < cluster_end: among characters that are looked up one by one */
     size_t start, stop, place;   /* what was found: text[start:stop], and where its string stands */
+    int longest;                 /* of prefixes, and clusters do not matter */
 } lookup;
 
 /* Behind the ASCII that stays as it is, from `at` on; the last one may be one with what follows. */
@@ -36,7 +38,20 @@ TK_INLINE size_t find(const tk_charsmap *map, const uint8_t *p, size_t n) {
     return tk_charsmap_passes(map, p) ? SIZE_MAX : tk_charsmap_find(map, p, n);
 }
 
+static int find_next_longest(lookup *l) {
+    for (size_t length; l->at < l->end; l->at += tk_utf8_length(l->text[l->at])) {
+        if (tk_charsmap_passes(l->map, l->text + l->at)) continue;
+        l->place = tk_charsmap_find_longest(l->map, l->text + l->at, l->end - l->at, &length);
+        if (l->place == SIZE_MAX) continue;
+        l->start = l->at;
+        l->at = l->stop = l->at + length;
+        return 1;
+    }
+    return 0;
+}
+
 static int find_next(lookup *l) {
+    if (l->longest) return find_next_longest(l);
     while (l->at < l->end) {
         if (l->at >= l->cluster_end) {
             l->at = plain_end(l);
@@ -111,8 +126,8 @@ static void replace(writer *out, const lookup *l) {
     out->read = l->stop;
 }
 
-int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map) {
-    lookup l = {.map = map, .text = a->text};
+int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map, int longest) {
+    lookup l = {.map = map, .text = a->text, .longest = longest};
     size_t first = 0;
     for (; first < a->n_pieces; first++) {
         l.at = l.cluster_end = a->pieces[first].start;

@@ -27,7 +27,7 @@ static int replace_pattern(const tk_stage *s, tk_aligned *a) {
     return tk_normalize_replace_pattern(a, &s->split, s->content, s->n_content);
 }
 
-static int charsmap(const tk_stage *s, tk_aligned *a) { return tk_charsmap_normalize(a, s->map); }
+static int charsmap(const tk_stage *s, tk_aligned *a) { return tk_charsmap_normalize(a, s->map, s->numbers[0]); }
 
 static int split_pattern(const tk_stage *s, tk_aligned *a) {
     return tk_split_by_pattern(a, &s->split, s->numbers[0], s->numbers[1]);

@@ -1,0 +1,35 @@
+"""Text in, what sentencepiece makes of it with a model's charsmap out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tokkit._core.charsmap import Charsmap
+from tokkit.errors import OptionError
+from tokkit.normalizers.base import Normalizer, Specs
+
+
+@dataclass(frozen=True, slots=True)
+class LongestRules(Normalizer):
+    """Puts the string of a charsmap, given as bytes, for the longest text that has one at each place.
+
+    That is what sentencepiece does; `Precompiled` is what tokenizers makes of it. A tokenizer.json says it in several
+    steps (formats/charsmap_steps.py). OptionError for what is no charsmap.
+
+    >>> from tokkit.normalizers.charsmap_builder import compile_rules
+    >>> LongestRules(compile_rules({"a": "A", "ab": "x"})).normalize_str("aabcb")
+    'Axcb'
+    """
+
+    charsmap: bytes = field(repr=False)
+    _map: Charsmap = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "_map", Charsmap(self.charsmap))
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"charsmap cannot be read: {error}") from None
+
+    def stages(self) -> Specs | None:
+        """Return what the core runs."""
+        return (("charsmap", self._map, True),)
