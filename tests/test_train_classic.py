@@ -111,18 +111,11 @@ def test_a_file_gives_the_tokenizer_back(word_end: str, tmp_path: Path, bundled:
     again = tokkit.load(tmp_path / "tok.json")
     assert again.fingerprint() == tok.fingerprint()
     tokenizers = pytest.importorskip("tokenizers")
-    if word_end == "apart":
-        # It would pass over a key that it does not know, and give other ids: so the type is one it refuses.
-        with pytest.raises(Exception, match="did not match"):
-            tokenizers.Tokenizer.from_file(str(tmp_path / "tok.json"))
-        rival = None
-    else:
-        rival = tokenizers.Tokenizer.from_file(str(tmp_path / "tok.json"))
+    rival = tokenizers.Tokenizer.from_file(str(tmp_path / "tok.json"))
     for text in [*documents(903, 60), "a tokkit.x b", "xtokkit.xx"]:
         ids = tok.encode(text, special="all")
         assert again.encode(text, special="all") == ids
-        if rival is not None:
-            assert rival.encode(text).ids == ids
+        assert rival.encode(text).ids == ids
 
 
 def test_glossaries_are_never_cut() -> None:

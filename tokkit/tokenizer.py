@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats
 from tokkit.decoding import Stream, decoding_of
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
     from tokkit.encoding import Encoding
+    from tokkit.formats.differences import Difference
     from tokkit.length_rules import Padding, Truncation
     from tokkit.postprocessors.batch import Batch
+
+StrPath: TypeAlias = "str | os.PathLike[str]"
 
 
 class Tokenizer:
@@ -207,14 +210,9 @@ class Tokenizer:
         not given. With `pretokenized` a text is a sequence of words, to whose characters the offsets refer.
         """
         make = self._assembler
+        cut, fill = make.truncation(truncation), make.padding(padding)
         return make.encoding(
-            text,
-            pair,
-            special,
-            pretokenized=pretokenized,
-            add_special=add_special,
-            truncation=make.truncation(truncation),
-            padding=make.padding(padding),
+            text, pair, special, pretokenized=pretokenized, add_special=add_special, truncation=cut, padding=fill
         )
 
     def encodings(
@@ -230,14 +228,9 @@ class Tokenizer:
     ) -> list[Encoding]:
         """Return an `Encoding` of each text, or of each text and its pair, filled up to the longest of them."""
         make = self._assembler
+        cut, fill = make.truncation(truncation), make.padding(padding)
         return make.encodings(
-            texts,
-            pairs,
-            special,
-            pretokenized=pretokenized,
-            add_special=add_special,
-            truncation=make.truncation(truncation),
-            padding=make.padding(padding),
+            texts, pairs, special, pretokenized=pretokenized, add_special=add_special, truncation=cut, padding=fill
         )
 
     def encode_padded(
@@ -257,14 +250,9 @@ class Tokenizer:
         longest with the id 0.
         """
         make = self._assembler
+        cut, fill, n_threads = make.truncation(truncation), make.padding(padding), thread_count(threads)
         return make.padded(
-            texts,
-            pairs,
-            special,
-            add_special=add_special,
-            truncation=make.truncation(truncation),
-            padding=make.padding(padding),
-            threads=thread_count(threads),
+            texts, pairs, special, add_special=add_special, truncation=cut, padding=fill, threads=n_threads
         )
 
     def count(self, text: Text, *, special: Special = "text") -> int:
@@ -341,14 +329,23 @@ class Tokenizer:
         """Return a tokenizer that has `tokens` (text → id) as special tokens besides its own."""
         return Tokenizer(self._definition.with_special_tokens(tokens))
 
-    def save(self, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True) -> list[Path]:
+    @overload
+    def save(self, path: StrPath, *, format: str | None = ..., overwrite: bool = ...) -> list[Path]: ...
+    @overload
+    def save(
+        self, path: StrPath, *, format: str | None = ..., overwrite: bool = ..., lossy: Literal[True]
+    ) -> list[Difference]: ...
+    def save(self, path: StrPath, *, format: str | None = None, overwrite: bool = True, lossy: bool = False) -> Any:
         """Write the tokenizer and return the files written.
 
-        `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder).
-        The format follows from the file's name where it is not given. Files are replaced whole or not at all;
-        with `overwrite=False` one that exists is FileExistsError.
+        `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder), and follows from
+        the file's name where it is not given. Files are replaced whole or not at all; with `overwrite=False` one that
+        exists is FileExistsError. A format that would give other ids is a FormatError that names the rule and a text;
+        `lossy=True` writes it all the same, and returns what differs: `rule`, `text`, `ids`, `ids_there` of each.
         """
-        return formats.write(self._definition, path, format=format, overwrite=overwrite)
+        differences: list[Difference] | None = [] if lossy else None
+        files = formats.write(self._definition, path, format=format, overwrite=overwrite, differences=differences)
+        return files if differences is None else differences
 
     def fingerprint(self) -> str:
         """Return a sha256 over vocabulary, possible merges and pipeline: the same whatever the file format.

@@ -233,6 +233,11 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     show_default="by the name of FILE",
     help="Format to write; gpt2 is a directory: vocab.json, merges.txt, added_tokens.json.",
 )
+@click.option(
+    "--lossy",
+    is_flag=True,
+    help="Write a format that gives some texts other ids, and tell what differs; without it that is an error.",
+)
 @click.option("--input", multiple=True, callback=_apart_by_commas, hidden=True)
 @click.option("--model_prefix", hidden=True)
 @sentencepiece_options.sentencepiece

@@ -24,6 +24,7 @@ from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:
     from tokkit.cli.progress import Progress
+    from tokkit.formats.differences import Difference
     from tokkit.tokenizer import Tokenizer
     from tokkit.trainers.options import Round, Step
 
@@ -49,6 +50,7 @@ class Job:
     counts: str | None = None
     format: str | None = None
     force: bool = False
+    lossy: bool = False
     demo: bool = False
     explain: bool = False
 
@@ -99,6 +101,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         counts=chosen["counts"],
         format="sentencepiece" if target == output.STDOUT and in_family else chosen["format"],
         force=chosen["force"] or (demo and target == DEMO_NAME + suffix),
+        lossy=chosen["lossy"],
         demo=demo,
         explain="explain" in chosen,
     )
@@ -150,7 +153,8 @@ def run(job: Job, progress: Progress) -> Result:
         made = train(source, vocab_size=list(job.sizes), progress=progress, **options)
     seconds = time.perf_counter() - started
     for tok, path in zip(made, job.files, strict=True):
-        save(tok, path, job.format, force=job.force)
+        for difference in save(tok, path, job.format, force=job.force, lossy=job.lossy):
+            note(f"{shown(path)}: {difference}")
     return Result(made, seconds, steps)
 
 
@@ -180,7 +184,7 @@ def rehearse(job: Job) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, REHEARSED.get(written, "tokenizer.json"))
         try:
-            save(small, path, written, force=True)
+            save(small, path, written, force=True, lossy=job.lossy)
             loaded = load(path, **by_hand)
             lost = [text for text, id_ in small.special_tokens.items() if loaded.special_tokens.get(text) != id_]
             if lost:
@@ -215,18 +219,22 @@ def _format_of(path: str, format: str | None) -> str:
     return by_suffix or ("gpt2" if os.path.isdir(path) else "tokenizer.json")
 
 
-def save(tok: Tokenizer, path: str, format: str | None, *, force: bool) -> None:
-    """Write a tokenizer where the user wants it, be it stdout."""
+def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: bool) -> list[Difference]:
+    """Write a tokenizer where the user wants it, be it stdout; return how the file differs, where `lossy` allows it."""
     from tokkit import formats
 
+    found: list[Difference] = []
+    differences = found if lossy else None
     if path != output.STDOUT:
-        formats.write(tok.definition, path, format=format, overwrite=force)
-        return
+        formats.write(tok.definition, path, format=format, overwrite=force, differences=differences)
+        return found
     with tempfile.TemporaryDirectory() as folder:
-        written = formats.write(tok.definition, os.path.join(folder, "out"), format=format or "tokenizer.json")
+        target = os.path.join(folder, "out")
+        written = formats.write(tok.definition, target, format=format or "tokenizer.json", differences=differences)
         data = written[0].read_bytes()
     with output.writing(path, force=force) as file:
         file.write(data)
+    return found
 
 
 def read_counts(path: str) -> dict[str, int]:

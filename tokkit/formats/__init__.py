@@ -20,6 +20,8 @@ from tokkit.formats.files import show, write_atomically
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tokkit.formats.differences import Difference
+
 __all__ = ["FORMATS", "files_of", "read", "write", "write_atomically"]
 
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
@@ -210,7 +212,12 @@ def _read_pair(vocab: str, merges: str, pattern: str | None, special: Mapping[st
 
 
 def write(
-    definition: Definition, path: str | os.PathLike[str], *, format: str | None = None, overwrite: bool = True
+    definition: Definition,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    overwrite: bool = True,
+    differences: list[Difference] | None = None,
 ) -> list[Path]:
     """Write a definition and return the files written, each replaced whole or not at all.
 
@@ -218,6 +225,8 @@ def write(
     file, ".model" SentencePiece's, a directory vocab.json + merges.txt, and added_tokens.json where there are special
     tokens; the name vocab.txt is BERT's, with a tokenizer_config.json beside it where that has to say how text is
     normalized. FormatError where the format cannot hold the definition with equal ids: nothing is written then.
+    Where rules of a format give other ids, that is a FormatError too, which names them and a text that shows it; with
+    a list for `differences` they are put there, and the files are written.
     `overwrite=False` raises FileExistsError where a file exists; pipes and devices are written to.
     """
     from pathlib import Path
@@ -229,7 +238,7 @@ def write(
             from tokkit.formats import tokenizer_json
 
             target = path / "tokenizer.json" if path.is_dir() else path
-            contents = {target: tokenizer_json.write(definition)}
+            contents = {target: tokenizer_json.write(_allowed(definition, "tokenizer.json", differences))}
         elif chosen == "tiktoken":
             from tokkit.formats import tiktoken
 
@@ -237,7 +246,7 @@ def write(
         elif chosen == "sentencepiece":
             from tokkit.formats import sentencepiece
 
-            contents = {path: sentencepiece.write(definition)}
+            contents = {path: sentencepiece.write(_allowed(definition, "sentencepiece", differences))}
         elif chosen == "gpt2":
             from tokkit.formats import gpt2
 
@@ -268,6 +277,27 @@ def write(
     for target, data in contents.items():
         write_atomically(target, data, overwrite=overwrite)
     return list(contents)
+
+
+def _allowed(definition: Definition, format: str, differences: list[Difference] | None) -> Definition:
+    """Return what a format holds in place of a definition; FormatError for differences, unless they are asked for."""
+    if format == "tokenizer.json":
+        from tokkit.formats import tokenizer_json
+
+        there, rules = tokenizer_json.in_components(definition)
+    else:
+        from tokkit.formats import sentencepiece
+        from tokkit.sentencepiece_model import definition_of
+
+        model, rules = sentencepiece.in_model(definition)
+        there = definition_of(model)
+    if rules:
+        from tokkit.formats.differences import found_or_refused
+
+        found = found_or_refused(definition, there, rules, format, lossy=differences is not None)
+        if differences is not None:
+            differences += found
+    return there
 
 
 def _format_of(path: Path) -> str:

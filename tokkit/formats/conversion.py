@@ -121,6 +121,8 @@ def why_not_ranks(definition: Definition) -> str | None:
         return f"the model is {type(definition.model).__name__}, not BPE over bytes"
     if definition.model.merges is None:
         return None
+    if (byte := missing_byte(definition.vocab.blob, definition.vocab.offsets)) is not None:
+        return f"the byte {byte:#04x} has no token"
     vocab, special = definition.vocab, definition.added_ids.values()
     merges, unreachable = possible_merges(vocab, definition.model, special)
     by_rank, _ = possible_merges(vocab, BPE(), special)

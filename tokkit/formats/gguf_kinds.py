@@ -63,7 +63,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         None,
         normalizer=_normalizer(vocabulary, prefix, vocabulary.flags.get("remove_extra_whitespaces", False)),
         postprocessor=framing(vocabulary, second_type=1),
-        decoder=_decoder(prefix, falls_back),
+        decoder=decoder_of(prefix, falls_back),
         added_tokens=added_tokens(vocabulary, tokens),
         foreign=frozenset(foreign),
     )
@@ -86,7 +86,7 @@ def unigram(vocabulary: Vocabulary) -> Definition:
         None,
         normalizer=_normalizer(vocabulary, prefix, removes),
         postprocessor=framing(vocabulary),
-        decoder=_decoder(prefix, falls_back),
+        decoder=decoder_of(prefix, falls_back),
         added_tokens=added_tokens(vocabulary, tokens),
         foreign=frozenset(id_ for id_ in tokens if vocabulary.types[id_] not in (NORMAL, BYTE)),
     )
@@ -216,7 +216,8 @@ def _normalizer(vocabulary: Vocabulary, prefix: bool, removes: bool) -> Sequence
     return Sequence([*steps, Replace({"String": " "}, SPACE)])
 
 
-def _decoder(prefix: bool, falls_back: bool) -> sequence.Sequence:
+def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
+    """Return what makes text of tokens: "▁" is a space, of which a text begins with one."""
     parts: list[Any] = [replace.Replace({"String": SPACE}, " ")]
     parts += [byte_fallback.ByteFallback()] if falls_back else []
     return sequence.Sequence([*parts, fuse.Fuse(), *([strip.Strip(" ", start=1)] if prefix else [])])

@@ -30,8 +30,7 @@ logger = logging.getLogger("tokkit")
 
 NULL = type(None)
 TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
-"""The last, BPE whose end-of-word suffix is a symbol of its own, is none of tokenizers, which refuses it: a key that it
-does not know it would pass over, and give other ids."""
+"""The last, BPE whose end-of-word suffix is a symbol of its own, is none of tokenizers: files of tokkit 0.x have it."""
 
 
 def type_of(model: Section) -> str:
@@ -231,11 +230,7 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
     if isinstance(model, CharBPE):
         tokens = {id_: token for token, id_ in own.items()}
         pairs = [[tokens[left], tokens[right]] for left, right, _ in model.merges.tolist()]
-        fields = {
-            "type": "ClassicBPE" if model.suffix_apart else "BPE",
-            **{name: getattr(model, name) for name in OF_BPE},
-        }
-        return fields, {"vocab": own, "merges": pairs}
+        return {"type": "BPE", **{name: getattr(model, name) for name in OF_BPE}}, {"vocab": own, "merges": pairs}
     if isinstance(model, WordPiece):
         return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}
     if isinstance(model, WordLevel):

@@ -16,6 +16,7 @@ from tokkit._core.sp_normalize import Normalizer
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import protobuf
+from tokkit.formats.differences import Rule
 from tokkit.formats.protobuf import Kind
 from tokkit.sentencepiece_model import (
     BYTE,
@@ -198,13 +199,23 @@ def write(definition: Definition) -> bytes:
     return write_model(whole_model(definition))
 
 
+def in_model(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
+    """Return a model for a definition, and the rules by which it gives other ids."""
+    if isinstance(definition.model, SentencePieceModel):
+        return whole_model(definition), []
+    from tokkit.formats import sentencepiece_conversion
+
+    return sentencepiece_conversion.model_of(definition)
+
+
 def whole_model(definition: Definition) -> SentencePieceModel:
     """Return the model with a control piece for each special token that came to it; FormatError where none can be."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
-        from tokkit.formats import sentencepiece_conversion
-
-        return sentencepiece_conversion.model_of(definition)
+        model, rules = in_model(definition)
+        if rules:
+            raise FormatError(f"a {SUFFIX} would give other ids: {rules[0].what}")
+        return model
     for token in definition.added_tokens:
         own = token.id < model.pieces.n_ids
         if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):

@@ -1,8 +1,7 @@
-"""A SentencePiece model in, components of tokenizer.json with equal ids out, and back; or why there are none.
+"""A SentencePiece model as components of a tokenizer.json with equal ids, and back; what differs is said by rule.
 
-The components are those of GGUF files (gguf_kinds.py), with what is said there of exactness: sums in double precision,
-a charsmap that goes by grapheme clusters, special tokens that cut a text in two. Postprocessors, truncation and padding
-have no place in a model file and are left out of it.
+Scores, spaces, charsmaps and the texts of special tokens are in sentencepiece_rules.py. Postprocessors, truncation and
+padding have no place in a model file and are left out of it.
 """
 
 from __future__ import annotations
@@ -13,25 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.sp_normalize import Normalizer
-from tokkit.definition import Definition
+from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import gguf_kinds, sentencepiece
+from tokkit.formats import gguf_kinds, gguf_merges, sentencepiece, sentencepiece_rules
+from tokkit.formats.differences import Rule
 from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
+from tokkit.formats.sentencepiece_rules import MARK, flat
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.unigram import Unigram
+from tokkit.normalizers.longest_rules import LongestRules
 from tokkit.normalizers.precompiled import Precompiled
-from tokkit.normalizers.prepend import Prepend
-from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sequence import Sequence
-from tokkit.pretokenizers.metaspace import Metaspace
-from tokkit.pretokenizers.sequence import Sequence as PretokenizerSequence
-from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.sentencepiece_model import (
     BYTE,
     CONTROL,
     NORMAL,
-    SPACE,
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
@@ -40,94 +35,173 @@ from tokkit.sentencepiece_model import (
 )
 from tokkit.vocab import Vocab
 
-MARK = SPACE.decode()
-_WHITE_SPACE = (*range(0x09, 0x0E), 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
-"""What WhitespaceSplit cuts at, but for U+0085: SentencePiece's own rules leave that, which no text has, alone."""
 _BYTES = {b"<0x%02X>" % byte for byte in range(256)}
 
 # ---- to components
 
 
-def components_of(definition: Definition) -> Definition:
-    """Return a definition of components that gives the ids that a SentencePiece model gives; FormatError for none."""
+def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
+    """Return a definition of components that gives the ids that a SentencePiece model gives, but for some rules.
+
+    FormatError where there is none at all.
+    """
     model = definition.model
     if not isinstance(model, SentencePieceModel):
-        return definition
+        return definition, []
     _check_can_be_components(model)
-    tokens = [piece.decode() for piece in model.pieces]
-    bpe, rules = model.kind == "bpe", model.normalizer
-    vocabulary = Vocabulary(
-        model="llama" if bpe else "t5",
-        split=None,
-        tokens=tokens,
-        types=model.types,
-        scores=model.scores,
-        merges=[],
-        ids={"unknown": model.unk_id},
-        flags={
-            "add_space_prefix": rules.add_dummy_prefix,
-            "remove_extra_whitespaces": rules.remove_extra_whitespaces,
-            "add_bos_token": False,
-            "add_eos_token": False,
-        },
-        charsmap=rules.charsmap,
+    steps, differ = sentencepiece_rules.normalizer_steps(model.normalizer)
+    normal = model.types == NORMAL
+    scores = model.scores.astype(np.float64)
+    scores[~normal] = scores[normal].min() if normal.any() else 0
+    unreachable = sentencepiece_rules.Unreachable(model, scores)
+    made: Unigram | CharBPE
+    if model.kind == "unigram":
+        made = Unigram(scores=unreachable.scores, unk_id=model.unk_id, byte_fallback=model.byte_fallback)
+        differ += _rules_of_scores(model)
+    else:
+        made = CharBPE(
+            merges=_merges_of(model),
+            unk_token=model.pieces[model.unk_id].decode(),
+            fuse_unk=True,
+            byte_fallback=model.byte_fallback,
+        )
+    definition, symbol_rules = _with_symbols(definition, model)
+    return replace(
+        definition,
+        model=made,
+        pretokenizer=unreachable.pretokenizer,
+        normalizer=Sequence([*steps, *unreachable.steps]),
+        decoder=gguf_kinds.decoder_of(model.normalizer.add_dummy_prefix, model.byte_fallback),
+        # In a tokenizer.json all tokens of the model have scores, or may be found as characters.
+        foreign=frozenset(range(model.pieces.n_ids, definition.vocab.n_ids)),
+    ), [*differ, *unreachable.rules, *symbol_rules]
+
+
+def _with_symbols(definition: Definition, model: SentencePieceModel) -> tuple[Definition, list[Rule]]:
+    """Return a definition with added tokens in the place of user-defined pieces, which those are not quite."""
+    ids = model.ids_of(USER_DEFINED)
+    if not ids:
+        return definition, []
+    texts = [token.decode() for token in definition.vocab]
+    for id_ in ids:
+        texts[id_] = texts[id_].replace(MARK, " ")
+    tokens = [AddedToken(texts[id_], id_, normalized=False) for id_ in ids]
+    what = (
+        "user-defined pieces are found in a text before all else, which is then several texts with a space before "
+        "each, and are not weighed with other pieces"
     )
-    try:
-        made = (gguf_kinds.sentencepiece_bpe if bpe else gguf_kinds.unigram)(vocabulary)
-    except FormatError as error:
-        raise FormatError(f"this model cannot be components: {str(error).replace(GGML, '')}") from None
-    added = {token.content: token.id for token in definition.added_tokens if token.id >= model.pieces.n_ids}
-    made = made.with_special_tokens(added) if added else made
-    around = {name: getattr(definition, name) for name in ("name", "postprocessor", "truncation", "padding")}
-    if not bpe:
-        # In a tokenizer.json all tokens have scores.
-        made = replace(made, foreign=frozenset(range(model.pieces.n_ids, made.vocab.n_ids)))
-    return replace(made, special_tokens={}, **around)
+    shown = [form for id_ in ids for form in (texts[id_], f"a{texts[id_]}a", f" {texts[id_]} {texts[id_]}a")]
+    more = replace(
+        definition,
+        vocab=Vocab.from_list(text.encode() for text in texts),
+        added_tokens=(*definition.added_tokens, *tokens),
+    )
+    return more, [Rule(what, shown)]
 
 
 def _check_can_be_components(model: SentencePieceModel) -> None:
     refused = {
-        "it is a model of the kind " + model.kind: model.kind not in ("unigram", "bpe"),
+        "it is a model of words": model.kind == "word",
         "spaces are put behind words": model.treat_whitespace_as_suffix,
         "spaces are not escaped": not model.normalizer.escape_whitespaces,
         "some pieces are unused": model.kind == "unigram" and bool(model.ids_of(UNUSED)),
-        "without extra spaces removed, its rules make two spaces of CR LF, and those of components one": (
-            not model.normalizer.remove_extra_whitespaces and _lines_differ(model.normalizer)
-        ),
         "decoded text is changed by rules": model.denormalizer is not None and bool(model.denormalizer.charsmap),
-        "user-defined pieces are weighed with others, or leave the space before a text where it is": bool(
-            model.ids_of(USER_DEFINED)
-        ),
     }
     if reason := next((why for why, is_so in refused.items() if is_so), None):
         raise FormatError(f"this model cannot be components of a tokenizer.json: {reason}")
 
 
-def _lines_differ(rules: SentencePieceNormalizer) -> bool:
-    core = Normalizer(rules.charsmap, add_prefix=False, remove_extra=False, escape=False)
-    return core.normalize("\r\n") != b"\r\n"
+def _rules_of_scores(model: SentencePieceModel) -> list[Rule]:
+    normal = model.types == NORMAL
+    pieces = [model.pieces[id_].decode() for id_ in np.flatnonzero(normal).tolist()]
+    rules = []
+    exact = sentencepiece_rules.exact_characters(model.scores[normal].astype(np.float64))
+    if pieces and exact < sentencepiece_rules.EXACT_CHARACTERS:
+        rules.append(sentencepiece_rules.sums_differ(pieces))
+    if odd := sentencepiece_rules.without_characters(model):
+        what = f"a character of the piece {odd[0]!r} is no piece, and unknown characters have another score"
+        rules.append(Rule(what, [text for piece in odd for text in (piece, piece[1:], piece[:-1], piece + piece[-1:])]))
+    return rules
+
+
+def _merges_of(model: SentencePieceModel) -> Any:
+    if model.kind == "char":
+        return np.empty((0, 3), dtype=np.uint32)
+    vocabulary = Vocabulary(
+        model="llama",
+        split=None,
+        tokens=[piece.decode() for piece in model.pieces],
+        types=model.types,
+        scores=model.scores,
+        merges=[],
+        ids={},
+        flags={},
+        charsmap=b"",
+    )
+    try:
+        return gguf_merges.of_scores(vocabulary)
+    except FormatError as error:
+        raise FormatError(f"this model cannot be components: {str(error).replace(GGML, '')}") from None
 
 
 # ---- from components
 
 
-def model_of(definition: Definition) -> SentencePieceModel:
-    """Return a model that gives the ids that components give; FormatError says why there is none."""
+def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
+    """Return a model that gives the ids that components give, but for some rules; FormatError for none.
+
+    What a model would be as components is known, and so is what differs: where nothing does, ids are equal.
+    """
+    given: Any = definition.model
     made = _model(definition)
-    if made.kind == "bpe":
-        # Scores say which neighbours merge, and a list of merges may leave some of them out.
-        given: Any = definition.model
-        try:
-            merges: Any = components_of(Definition(made.pieces, made, None)).model
-        except TokkitError as error:
-            raise _refusal(str(error)) from None
-        if not np.array_equal(merges.merges, given.merges):
+    try:
+        there, rules = components_of(Definition(made.pieces, made, None, added_tokens=definition.added_tokens))
+    except TokkitError as error:
+        raise _refusal(str(error)) from None
+    as_components: Any = there.model
+    if isinstance(given, CharBPE):
+        if not np.array_equal(as_components.merges, given.merges):
             raise _refusal("its merges are not those that scores of pieces make")
-    return made
+    else:
+        rules = [*{rule.what: rule for rule in (*rules, *_score_rules(definition, made, as_components))}.values()]
+    pieces = [piece.decode() for piece in made.pieces]
+    words = [piece.replace(MARK, " ") for piece in pieces[:2000]]
+    texts = [text for word in words for text in (word, f" {word} ", f"a  {word}\r\n{word}", f"{word}\u0301\u0316")]
+    if there.pretokenizer != definition.pretokenizer:
+        shown = definition.pretokenizer or "none"
+        rules.append(
+            Rule(f"a {sentencepiece.SUFFIX} cuts no text before its model; the pretokenizer is {shown}", texts)
+        )
+    if flat(there.normalizer) != flat(definition.normalizer):
+        marks = ["\u0958", "e\u0301\u0316", "\ufb01\u0341", "\u1100\u1161", "\x85", "a\r\nb", "\u2581a\u2581"]
+        rules.append(Rule(f"a {sentencepiece.SUFFIX} normalizes text by other rules", [*marks, *texts]))
+    return made, rules
 
 
 def _refusal(reason: str) -> FormatError:
     return FormatError(f"these components cannot be a {sentencepiece.SUFFIX}: {reason}")
+
+
+def _score_rules(definition: Definition, made: SentencePieceModel, there: Unigram) -> list[Rule]:
+    """Return what the scores of components say that those of a model do not."""
+    given: Any = definition.model
+    n, normal = len(given.scores), np.flatnonzero(made.types == NORMAL)
+    rules = []
+    normal = normal[normal < n]
+    if not np.array_equal(given.scores[normal], there.scores[normal]):
+        pieces = [made.pieces[int(id_)].decode() for id_ in normal]
+        rules.append(sentencepiece_rules.sums_differ(pieces))
+    special = np.flatnonzero(made.types != NORMAL)
+    special = special[special < n]
+    higher = special[given.scores[special] > there.scores[special]]
+    if len(higher):
+        texts = [made.pieces[int(id_)].decode() for id_ in higher]
+        rules.append(
+            Rule(
+                f"the text of {texts[0]!r} is found in text as that token, which no {sentencepiece.SUFFIX} does", texts
+            )
+        )
+    return rules
 
 
 def _model(definition: Definition) -> SentencePieceModel:
@@ -205,44 +279,28 @@ def _scores(model: Unigram | CharBPE, vocab: Vocab) -> Any:
 
 
 def _rules(definition: Definition) -> SentencePieceNormalizer:
-    given = definition.normalizer
-    steps: list[Any] = list(given.normalizers) if isinstance(given, Sequence) else [given] if given is not None else []
-    charsmap = b""
-    if steps and isinstance(first := steps[0], Precompiled):
-        charsmap = base64.b64decode(first.precompiled_charsmap)
-        del steps[0]
-    if definition.pretokenizer is not None:
-        _check_by_words(definition, steps, charsmap)
-        return SentencePieceNormalizer(name="", charsmap=charsmap)
-    escape = Replace({"String": " "}, MARK)
+    """Return the rules that come nearest to what a normalizer does; FormatError where none do."""
+    steps = flat(definition.normalizer)
+    charsmap = next((step.charsmap for step in steps if isinstance(step, LongestRules)), b"")
+    if not charsmap:
+        maps = (base64.b64decode(step.precompiled_charsmap) for step in steps if isinstance(step, Precompiled))
+        charsmap = next(maps, b"")
     for prefix in (True, False):
         for removes in (True, False):
-            if steps in _spellings(prefix, removes, escape):
-                return SentencePieceNormalizer(
-                    name="", charsmap=charsmap, add_dummy_prefix=prefix, remove_extra_whitespaces=removes
-                )
-    raise _refusal(f"spaces are treated as by no model: {steps}")
+            made = SentencePieceNormalizer(
+                name="", charsmap=charsmap, add_dummy_prefix=prefix, remove_extra_whitespaces=removes
+            )
+            wanted = sentencepiece_rules.normalizer_steps(made)[0]
+            if _spaces(steps[: len(wanted)]) == _spaces(wanted):
+                return made
+    by_words = type(definition.pretokenizer).__name__ == "Sequence" and not _spaces(steps)
+    if not by_words and definition.pretokenizer is not None:
+        raise _refusal(f"the pretokenizer is {type(definition.pretokenizer).__name__}")
+    if not by_words:
+        named = ", ".join(type(step).__name__ for step in steps) or "as they are"
+        raise _refusal(f"spaces are treated as by no model: {named}")
+    return SentencePieceNormalizer(name="", charsmap=charsmap)
 
 
-def _spellings(prefix: bool, removes: bool, escape: Replace) -> list[list[Any]]:
-    """Return the ways in which components say how spaces are treated."""
-    if not removes:
-        return [[Prepend(MARK), escape]] if prefix else [[escape]]
-    runs, last = Replace({"Regex": " {2,}"}, " "), Replace({"Regex": r" (?![\s\S])"}, "")
-    if prefix:
-        return [[Prepend(" "), runs, last, escape]]
-    return [[runs, last, Replace({"Regex": r"\A "}, ""), escape]]
-
-
-def _check_by_words(definition: Definition, steps: list[Any], charsmap: bytes) -> None:
-    """Raise FormatError unless words between white space get a space each, as of T5, and no piece is of two words."""
-    wanted = PretokenizerSequence([WhitespaceSplit(), Metaspace(MARK, "always")])
-    if steps or definition.pretokenizer != wanted:
-        raise _refusal(f"the pretokenizer is {definition.pretokenizer}, behind {steps}, not {wanted} alone")
-    core = Normalizer(charsmap, add_prefix=False, remove_extra=False, escape=False)
-    for point in _WHITE_SPACE:
-        if core.normalize(f"a{chr(point)}b") not in (b"a b", b"ab"):
-            raise _refusal(f"words end at U+{point:04X}, which the charsmap makes no space")
-    for piece in definition.vocab:
-        if MARK in piece.decode()[1:] and piece.decode().strip(MARK):
-            raise _refusal(f"the piece {piece.decode()!r} is of two words, which components never find")
+def _spaces(steps: list[Any]) -> list[Any]:
+    return [step for step in steps if not isinstance(step, (LongestRules, Precompiled))]

@@ -9,8 +9,10 @@ from typing import Any
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
+from tokkit.formats.differences import Rule
 from tokkit.formats.strict_json import Section
 from tokkit.length_rules import Padding, Truncation
+from tokkit.models.char_bpe import CharBPE
 from tokkit.sentencepiece_model import SentencePieceModel
 
 NULL = type(None)
@@ -59,7 +61,7 @@ def from_json(value: object) -> Definition:
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
     foreign = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     packed = model_json.pack(vocab, added, "model.vocab", empty=True)
-    return Definition(
+    made = Definition(
         packed,
         model_json.read(model, type_, vocab, packed, foreign),
         stages["pre_tokenizer"],
@@ -68,6 +70,19 @@ def from_json(value: object) -> Definition:
         foreign=foreign,
         **around,
     )
+    try:
+        return _folded(made)
+    except TokkitError:
+        return made
+
+
+def _folded(definition: Definition) -> Definition:
+    """Return what was spelt in other components as what it is."""
+    if not isinstance(definition.model, CharBPE) or definition.model.end_of_word_suffix:
+        return definition
+    from tokkit.formats import classic_bpe
+
+    return classic_bpe.folded(definition)
 
 
 def _lengths(value: object, name: str) -> Any:
@@ -104,12 +119,24 @@ STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlyS
 # ---- writing
 
 
-def write(definition: Definition) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says, or refuses; FormatError for neither."""
-    if isinstance(definition.model, SentencePieceModel):
-        from tokkit.formats import sentencepiece_conversion
+def in_components(definition: Definition) -> tuple[Definition, list[Rule]]:
+    """Return a definition that a tokenizer.json can hold, and the rules by which it gives other ids."""
+    if getattr(definition.model, "suffix_apart", False):
+        from tokkit.formats import classic_bpe
 
-        definition = sentencepiece_conversion.components_of(definition)
+        return classic_bpe.spelt(definition), []
+    if not isinstance(definition.model, SentencePieceModel):
+        return definition, []
+    from tokkit.formats import sentencepiece_conversion
+
+    return sentencepiece_conversion.components_of(definition)
+
+
+def write(definition: Definition) -> bytes:
+    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError where there is none."""
+    definition, rules = in_components(definition)
+    if rules:
+        raise FormatError(f"a tokenizer.json would give other ids: {rules[0].what}")
     by_bytes = isinstance(definition.model, BPE)
     fields, tables = (byte_level_json if by_bytes else model_json).write_model(definition)
     given = {

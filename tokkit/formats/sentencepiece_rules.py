@@ -1,0 +1,174 @@
+"""The rules of a SentencePiece model as components of a tokenizer.json: spaces, special tokens, sums of scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.formats import charsmap_steps
+from tokkit.formats.differences import Rule
+from tokkit.normalizers.longest_rules import LongestRules
+from tokkit.normalizers.precompiled import Precompiled
+from tokkit.normalizers.prepend import Prepend
+from tokkit.normalizers.replace import Replace
+from tokkit.pretokenizers.split import Split
+from tokkit.sentencepiece_model import BYTE, NORMAL, SPACE, USER_DEFINED, SentencePieceModel, SentencePieceNormalizer
+
+MARK = SPACE.decode()
+_ANY = "[\\x00-\U0010ffff]"
+ESCAPE = Replace({"String": " "}, MARK)
+UNKNOWN_PENALTY = 10.0
+"""What an unknown character costs more than the least score, in sentencepiece and tokenizers."""
+EXACT_CHARACTERS = 30_000
+"""Texts of up to so many characters have scores that add up alike in single and double precision, or `sums_differ`."""
+_FLOAT_BITS = 24
+
+# ---- normalizer
+
+
+def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Rule]]:
+    """Return normalizers that do what a model's rules say, and which of these they do not quite."""
+    steps: list[Any] = []
+    differ: list[Rule] = []
+    deletes = False
+    if rules.charsmap:
+        map_ = charsmap_steps.known(rules.charsmap)
+        if map_.steps is None:
+            what = "rules of the charsmap are applied to grapheme clusters, not to the longest text at each place"
+            texts = (text for key in map_.samples for text in (key, f"{key}\u0301", f"a{key}\u0316b"))
+            differ.append(Rule(what, texts))
+            steps.append(Precompiled(rules.charsmap))  # type: ignore[arg-type]
+        else:
+            steps.append(LongestRules(rules.charsmap))
+        deletes = map_.deletes
+        if rules.remove_extra_whitespaces and map_.made_of_runs:
+            differ.append(Rule("several spaces that a rule of the charsmap makes are made one", map_.made_of_runs))
+    prefix = rules.add_dummy_prefix
+    if not rules.remove_extra_whitespaces:
+        if prefix and deletes:
+            # A text of which the rules leave nothing has a space before it all the same.
+            return [Prepend(" "), *steps, ESCAPE], differ
+        return [*steps, *([Prepend(MARK)] if prefix else []), ESCAPE], differ
+    # With a space put in front, the runs at the start are one of the runs inside.
+    steps += [Prepend(" ")] if prefix else []
+    steps.append(Replace({"Regex": " {2,}"}, " "))
+    steps += [] if prefix else [Replace({"Regex": f"(?<!{_ANY}) "}, "")]
+    return [*steps, ESCAPE, Replace({"Regex": rf"{MARK}+(?![\s\S])"}, "")], differ
+
+
+# ---- special tokens in text
+
+
+class Unreachable:
+    """What keeps the texts of special tokens from being these: steps, a pretokenizer, scores; or rules that differ."""
+
+    def __init__(self, model: SentencePieceModel, scores: NDArray[np.float64]) -> None:
+        self.steps: list[Replace] = []
+        self.pretokenizer: Split | None = None
+        self.rules: list[Rule] = []
+        self.scores = scores
+        pieces = [piece.decode() for piece in model.pieces]
+        normal = {pieces[id_]: id_ for id_ in model.ids_of(NORMAL)}
+        special = [id_ for id_ in range(len(pieces)) if model.types[id_] not in (NORMAL, USER_DEFINED)]
+        bytes_ = set(model.ids_of(BYTE))
+        stand_in = _unused("".join(pieces))
+        splits: dict[str, None] = {}
+        shown = []
+        for id_ in special:
+            text = pieces[id_]
+            if model.kind != "unigram" and len(text) > 1:
+                continue  # merges make normal pieces alone
+            unknown = next((at for at, c in enumerate(text) if c not in normal), None)
+            if unknown is None:
+                # Cut into characters it is worth more.
+                scores[id_] = sum(scores[normal[c]] for c in text) - 1
+            elif not model.byte_fallback:
+                self.steps.append(Replace({"Regex": _around(text, unknown, is_byte=False)}, stand_in))
+            elif len(text) > 1:
+                # An unknown character becomes bytes: nothing spans it.
+                splits.setdefault(_around(text, unknown, is_byte=id_ in bytes_))
+            else:
+                shown.append(text)
+        if splits:
+            self.pretokenizer = Split({"Regex": "|".join(splits)}, "Isolated")
+        if shown:
+            what = f"tokenizers finds the text of the special token {shown[0]!r} as that token, and not as bytes"
+            self.rules.append(Rule(what, shown))
+
+
+def _around(text: str, at: int, *, is_byte: bool) -> str:
+    """Return a pattern for the character at `at` of a text; of bytes, all digits are alike."""
+    places = [_literal(c) for c in text]
+    if is_byte:
+        places[3:5] = [places[k] if k == at else "[0-9A-F]" for k in (3, 4)]
+    before, behind = "".join(places[:at]), "".join(places[at + 1 :])
+    return (f"(?<={before})" if before else "") + places[at] + (f"(?={behind})" if behind else "")
+
+
+def _literal(character: str) -> str:
+    return ("\\" if character in "\\[](){}|.?*+^$" else "") + character
+
+
+def _unused(text: str) -> str:
+    """Return a character that no token has, and so is unknown."""
+    known = set(text)
+    return next(c for c in map(chr, range(0xF0000, 0x10FFFE)) if c not in known)
+
+
+def without_characters(model: SentencePieceModel) -> list[str]:
+    """Return the normal pieces that have a character which is none: what it costs weighs against them."""
+    normal = [model.pieces[id_].decode() for id_ in model.ids_of(NORMAL)]
+    alone = {piece for piece in normal if len(piece) == 1}
+    return [piece for piece in normal if not alone.issuperset(piece)]
+
+
+# ---- scores
+
+
+def exact_characters(scores: NDArray[np.float64]) -> int:
+    """Return how many characters a text may have so that no sum of scores is rounded in single precision.
+
+    A character is a token at most, and no token costs more than an unknown character. Scores that are multiples of a
+    power of two add up exactly while the sum is below 2**24 of these.
+    """
+    if not len(scores):
+        return 0
+    worst = float(np.abs(scores).max()) + UNKNOWN_PENALTY
+    for bits in range(_FLOAT_BITS):
+        scaled = np.ldexp(scores, bits)
+        if np.array_equal(scaled, np.rint(scaled)):
+            return int(2.0 ** (_FLOAT_BITS - bits) / worst)
+    return 0
+
+
+def sums_differ(pieces: Sequence[str]) -> Rule:
+    """Return the rule that scores add up with other roundings."""
+    what = (
+        "scores add up in double precision in a tokenizer.json and in single precision in a .model, so that "
+        "segmentations which are almost as good come out otherwise"
+    )
+    return Rule(what, _near_ties(pieces))
+
+
+def _near_ties(pieces: Sequence[str]) -> Iterator[str]:
+    """Yield texts with several segmentations that are about as good: repeated pieces, runs, the longest words."""
+    short = [piece.replace(MARK, " ") for piece in pieces if 1 <= len(piece) <= 4]
+    yield from (text * n for text in short[:400] for n in (2, 3, 5, 7, 11))
+    yield from (a + b + a + b for a, b in itertools.pairwise(short[:4000]))
+    whole = [piece.replace(MARK, " ") for piece in pieces]
+    yield from ("".join(whole[at : at + 40]) for at in range(0, len(whole) - 40, 40))
+
+
+# ---- what components say
+
+
+def flat(given: Any) -> list[Any]:
+    """Return the steps of a normalizer."""
+    if given is None:
+        return []
+    parts: Iterable[Any] = getattr(given, "normalizers", [given])
+    return list(parts)
