@@ -40,7 +40,10 @@ NORMALIZERS = [
     *(BertNormalizer(clean, han, strip, low) for clean, han, strip, low in itertools.product((True, False), repeat=4)),
     *(Precompiled(charsmap(name)) for name in ("nmt_nfkc", "nfkc_cf")),
     *(Replace({"String": text}, "x y") for text in (" ", "ab", "``", "a", "é")),
-    *(Replace({"Regex": pattern}, " ") for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)")),
+    *(
+        Replace({"Regex": pattern}, " ")
+        for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)", "e(?= t)")
+    ),
     Replace({"String": "a"}, ""),
 ]
 PRETOKENIZERS = [

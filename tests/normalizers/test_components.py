@@ -198,6 +198,9 @@ def test_a_pattern_that_explodes_is_stopped() -> None:
         r"\n",
         "ab|a",
         "e+t?",
+        "a(?=ab)",
+        r"\.(?=\.\.)",
+        " (?=  é)",
     ],
 )
 def test_matches_are_found_and_aligned_as_tokenizers_does(pattern: str) -> None:

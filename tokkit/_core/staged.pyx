@@ -47,10 +47,9 @@ cdef class Stages:
     """Components to run one upon another, each (kind, options…). Immutable.
 
     ("form", "NFC"), ("lowercase",), ("strip_accents",), ("nmt",), ("byte_level",), ("bert", clean, chinese, strip,
-    lower), ("prepend", utf8), ("strip", left, right), ("replace", utf8, content, least), ("replace_pattern",
-    SplitPattern, content), ("charsmap", Charsmap, longest), ("split_pattern", scanner or SplitPattern, behavior,
-    invert),
-    ("split_kind", kind, behavior), ("split_character", character, behavior), ("split_words",), ("split_bert",),
+    lower), ("prepend", utf8), ("strip", left, right), ("replace", utf8, content, least, ahead),
+    ("replace_pattern", SplitPattern, content), ("charsmap", Charsmap, longest), ("split_pattern", scanner or
+    SplitPattern, behavior, invert), ("split_kind", kind, behavior), ("split_character", character, behavior), ("split_words",), ("split_bert",),
     ("split_scripts",), ("split_fixed", length), ("prefix_space",), ("byte_symbols",), ("metaspace", replacement,
     scheme). In place of "prefix_space" and "metaspace", "prefix_space_first" and "metaspace_first" do not prepend
     inside a text of which only a part is seen.
@@ -101,6 +100,9 @@ cdef class Stages:
             stage.pattern, stage.n_pattern = <const uint8_t *> <const char *> (<bytes> first), len(first)
             self.keep_content(stage, second)
             stage.count = third or 0
+            stage.numbers[0] = fourth or 0
+            if not 0 <= stage.numbers[0] < len(first) or (stage.count and stage.numbers[0]):
+                raise ValueError("what stands behind is a part of the pattern, and of no run")
         elif kind == "replace_pattern":
             self.keep_split(stage, first)
             self.keep_content(stage, second)

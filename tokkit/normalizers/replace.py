@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,19 @@ from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.cuts import chosen, pattern_cuts
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
-# One character that means itself, as often as it stands there: nothing that needs a regular expression.
-_RUN = re.compile(r"(\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])(?:\+|\{([1-9]\d{0,3}),\})", re.DOTALL)
+# Characters that mean themselves, as often as one stands there or before others: nothing that needs an automaton.
+_ITSELF = r"(?:\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])"
+_RUN = re.compile(rf"({_ITSELF})(?:\+|\{{([1-9]\d{{0,3}}),\}})", re.DOTALL)
+_BEFORE = re.compile(rf"({_ITSELF}+)\(\?=({_ITSELF}+)\)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class _Literal(NamedTuple):
+    """A text, where `ahead` stands behind it; or runs of it, of `least` or more, where that is not 0."""
+
+    text: str
+    ahead: str = ""
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +55,34 @@ class Replace(Normalizer):
 
     def stages(self) -> Specs | None:
         """Return what the core runs; None for a pattern that is not regular."""
-        content = self.content.encode()
-        if text := self.pattern.get("String"):
-            return (("replace", text.encode(), content),)
-        pattern = self.pattern.get("Regex", "")
-        if run := _RUN.fullmatch(pattern):
-            return (("replace", run[1][-1].encode(), content, int(run[2] or 1)),)
+        content, pattern = self.content.encode(), self.pattern.get("Regex", "")
+        if found := self._literal():
+            text, ahead = found.text.encode(), found.ahead.encode()
+            return (("replace", text + ahead, content, found.least, len(ahead)),)
         choice = chosen(pattern)
         return (("replace_pattern", choice, content),) if choice is not None else None
+
+    def _literal(self) -> _Literal | None:
+        """Return what the pattern looks for, None where that wants an automaton."""
+        pattern = self.pattern.get("Regex", "")
+        if text := self.pattern.get("String"):
+            return _Literal(text)
+        if run := _RUN.fullmatch(pattern):
+            return _Literal(run[1][-1], least=int(run[2] or 1))
+        if before := _BEFORE.fullmatch(pattern):
+            return _Literal(_ESCAPED.sub(r"\1", before[1]), _ESCAPED.sub(r"\1", before[2]))
+        return None
 
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut: where no match has both characters."""
         ends = [atom(self.content[-1])] if self.content else None
         starts = [atom(self.content[0])] if self.content else None
-        pattern = self.pattern.get("Regex", "")
-        if text := self.pattern.get("String") or ((run := _RUN.fullmatch(pattern)) and 2 * run[1][-1]):
+        if found := self._literal():
+            text = 2 * found.text if found.least else found.text + found.ahead
             allowed = before_ascii()
             for left, right in itertools.pairwise(map(atom, text)):
                 allowed[left, right] = False
-            last, first = atom(text[-1]), atom(text[0])
+            last, first = atom(found.text[-1]), atom(found.text[0])
             alone = len(text) == 1 and last < OTHER
             return [
                 CutRule(
@@ -71,7 +92,7 @@ class Replace(Normalizer):
                     images({first: starts and ([] if alone else [first]) + starts}),
                 )
             ]
-        rule = pattern_cuts(pattern)
+        rule = pattern_cuts(self.pattern.get("Regex", ""))
         if rule is None:
             return [never()]
         last_of = {code: ends and [code, *ends] for code in np.flatnonzero(rule.may).tolist()}

@@ -63,10 +63,15 @@ int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lowe
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n);
 int tk_normalize_strip(tk_aligned *a, int left, int right);
 
-/* Put `content` in the place of each occurrence of `pattern`, which is not empty; with `least`, of each run of that
-   many or more of it, as a whole. */
-int tk_normalize_replace(tk_aligned *a, const uint8_t *pattern, size_t n, size_t least, const uint8_t *content,
-                         size_t n_content);
+/* What is looked for: pattern[0:n], not empty, of which the last `ahead` bytes only stand behind it; or, with `least`,
+   runs of that many or more of it, each as a whole. */
+typedef struct {
+    const uint8_t *pattern;
+    size_t n, least, ahead;
+} tk_target;
+
+/* Put `content` in the place of each target. */
+int tk_normalize_replace(tk_aligned *a, const tk_target *target, const uint8_t *content, size_t n_content);
 
 /* Put `content` in the place of text[spans[2i]:spans[2i+1]] for each i < n_spans; they are whole characters, in order,
    apart, and each within one piece. */

@@ -65,16 +65,10 @@ static size_t find_text(const uint8_t *text, size_t at, size_t end, const uint8_
     return end;
 }
 
-/* What is looked for: `n` bytes; with `least`, as many of them as follow one another, and no fewer than that. */
-typedef struct {
-    const uint8_t *pattern;
-    size_t n, least;
-} target;
-
 /* Where text[at:end] has the target next, or `end`; *size gets its bytes. */
-static size_t find(const target *t, const uint8_t *text, size_t at, size_t end, size_t *size) {
+static size_t find(const tk_target *t, const uint8_t *text, size_t at, size_t end, size_t *size) {
     while ((at = find_text(text, at, end, t->pattern, t->n)) < end) {
-        *size = t->n;
+        *size = t->n - t->ahead;
         if (!t->least) break;
         while (end - at - *size >= t->n && !memcmp(text + at + *size, t->pattern, t->n)) *size += t->n;
         if (*size >= t->least * t->n) break;
@@ -89,25 +83,23 @@ static void replace_next(tk_rewrite *w, size_t n, const uint8_t *content, size_t
     tk_rewrite_bytes(w, content, n_content, tk_rewrite_before(w));
 }
 
-int tk_normalize_replace(tk_aligned *a, const uint8_t *pattern, size_t n, size_t least, const uint8_t *content,
-                         size_t n_content) {
-    const target t = {pattern, n, least};
-    size_t first = 0, at = 0, size = 0;
+int tk_normalize_replace(tk_aligned *a, const tk_target *t, const uint8_t *content, size_t n_content) {
+    size_t first = 0, at = 0, size = 0, n = t->n - t->ahead;
     /* One character for another of as many bytes leaves the alignment as it is. */
-    int in_place = !least && n == n_content && n == tk_utf8_length(pattern[0]) && n == tk_utf8_length(content[0]);
+    int in_place = !t->least && n == n_content && n == tk_utf8_length(*t->pattern) && n == tk_utf8_length(*content);
     for (; first < a->n_pieces; first++) {
         size_t end = a->pieces[first].end;
         if (a->pieces[first].id != TK_NO_TOKEN) continue;
-        at = find(&t, a->text, a->pieces[first].start, end, &size);
-        for (; in_place && at < end; at = find(&t, a->text, at + n, end, &size)) memcpy(a->text + at, content, n);
+        at = find(t, a->text, a->pieces[first].start, end, &size);
+        for (; in_place && at < end; at = find(t, a->text, at + n, end, &size)) memcpy(a->text + at, content, n);
         if (at < end) break;
     }
     if (first == a->n_pieces) return TK_OK;
     tk_rewrite w;
     tk_rewrite_begin(&w, a);
     for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
-        if (number > first) at = find(&t, a->text, w.at, w.end, &size);
-        for (; number >= first && at < w.end; at = find(&t, a->text, w.at, w.end, &size)) {
+        if (number > first) at = find(t, a->text, w.at, w.end, &size);
+        for (; number >= first && at < w.end; at = find(t, a->text, w.at, w.end, &size)) {
             tk_rewrite_keep(&w, at - w.at);
             if (w.status != TK_OK) break;
             replace_next(&w, size, content, n_content);

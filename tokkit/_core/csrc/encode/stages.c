@@ -20,7 +20,8 @@ static int strip(const tk_stage *s, tk_aligned *a) {
 }
 
 static int replace(const tk_stage *s, tk_aligned *a) {
-    return tk_normalize_replace(a, s->pattern, s->n_pattern, s->count, s->content, s->n_content);
+    const tk_target target = {s->pattern, s->n_pattern, s->count, (size_t)s->numbers[0]};
+    return tk_normalize_replace(a, &target, s->content, s->n_content);
 }
 
 static int replace_pattern(const tk_stage *s, tk_aligned *a) {
