@@ -13,6 +13,11 @@ from hypothesis import strategies as st
 import tokkit
 from conftest import LONG, SPECIALS
 from strategies import adversarial, documents, texts
+from tokkit.definition import AddedToken
+from tokkit.models.char_bpe import CharBPE
+from tokkit.normalizers.prepend import Prepend
+from tokkit.normalizers.replace import Replace
+from tokkit.normalizers.sequence import Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +99,25 @@ def test_a_pipeline_of_components_streams_by_its_cut_rule() -> None:
     assert stream.feed("low lo") == tok.encode("low")
     assert stream.feed("wer") == []
     assert stream.flush() == tok.encode("lower")
+
+
+def test_a_text_is_not_cut_beside_an_added_token_where_the_text_between_two_begins_otherwise() -> None:
+    # Prepend puts its mark before what follows "ab", which a part that goes on behind "ab" would not get.
+    tokens = ["<unk>", "ab", "▁", "a", "b", "▁b"]
+    tok = tokkit.Tokenizer(
+        tokkit.Definition(
+            vocab=tokkit.Vocab.from_list([token.encode() for token in tokens]),
+            model=CharBPE(merges=[(2, 4, 5)], unk_token="<unk>"),
+            pretokenizer=None,
+            normalizer=Sequence([Prepend("▁"), Replace({"String": " "}, "▁")]),
+            added_tokens=(AddedToken("ab", 1, normalized=False),),
+        )
+    )
+    text = "ab b aabb"
+    ids = [1, 2, 5, 2, 3, 1, 5]
+    assert tok.encode(text) == ids
+    assert {tuple(streamed(tok, [text[:cut], text[cut:]])) for cut in range(len(text))} == {tuple(ids)}
+    assert tok.encode_to_numpy(text * 40_000, threads=2).tolist() == tok.encode(text * 40_000)
 
 
 # ---- completions

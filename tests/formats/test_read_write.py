@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from tokkit import formats
-from tokkit.definition import Definition
+from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
 from tokkit.formats import gpt2, tiktoken, tokenizer_json
+from tokkit.models.char_bpe import CharBPE
 from tokkit.pretokenizers import patterns
+from tokkit.vocab import Vocab
 
 Make = Callable[..., Definition]
 Same = Callable[[Definition, Definition], bool]
@@ -245,6 +247,20 @@ def test_nothing_is_written_where_the_format_cannot_hold_the_definition(tmp_path
         formats.write(make(pattern=patterns.O200K), tmp_path / "new", format="gpt2")
     assert (tmp_path / "a.tiktoken").read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_added_token_whose_id_no_tokenizer_json_can_give_it_is_not_written(tmp_path: Path) -> None:
+    # tokenizers numbers what the model does not have behind the vocabulary: id 0 is then another's.
+    definition = Definition(
+        vocab=Vocab.from_list([b"<s>", b"a", b"aa"]),
+        model=CharBPE(merges=[(1, 1, 2)]),
+        pretokenizer=None,
+        added_tokens=(AddedToken("<s>", 0, special=True, normalized=False),),
+        foreign=frozenset([0]),
+    )
+    with pytest.raises(FormatError, match=r"'<s>' has the id 0, and tokenizers would give it 2"):
+        formats.write(definition, tmp_path / "tokenizer.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_existing_files_stay_where_overwriting_is_not_wanted(tmp_path: Path, make: Make) -> None:

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         CHECK(done == count && (!text.n || at == text.n));
     }
-    tk_document document = {text.p, text.n, 0, NULL, &rule};
+    tk_document document = {text.p, text.n, 0, NULL, &rule, 0};
     from = text.n ? from % text.n : 0;
     size_t point = tk_split_point(&document, from, text.n), first = text.n;
     for (size_t k = count; k-- > 0;)

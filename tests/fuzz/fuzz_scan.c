@@ -43,7 +43,7 @@ static int has(const size_t *ends, size_t n, size_t end) {
 
 /* The parts on both sides of a split point, scanned apart. */
 static void split(const tk_split *by, const fz_text *text, size_t from, const size_t *wanted, size_t count) {
-    tk_document document = {text->p, text->n, 0, NULL, NULL};
+    tk_document document = {text->p, text->n, 0, NULL, NULL, 0};
     size_t point = text->n ? tk_split_point(&document, from % text->n, text->n) : 0;
     size_t *found = malloc((text->n + 1) * sizeof *found);
     fz_text first = fz_copy(text->p, point), last = fz_copy(text->p + point, text->n - point);

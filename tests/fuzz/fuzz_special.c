@@ -1,5 +1,5 @@
 /* Special tokens and a text in, nothing out if they are found where trying each place in turn finds them, and a text
-   may be split where none stands across, whatever units it is given in. */
+   may be split where none stands across, or beside, whatever units it is given in. */
 #include "fuzz.h"
 #include "scan.h"
 #include "split_points.h"
@@ -23,11 +23,13 @@ static size_t longest(const tokens *t, const uint8_t *p, size_t n) {
     return found;
 }
 
-static int spans(const tokens *t, const fz_text *text, size_t at) {
-    for (size_t i = 0; i < at; i++)
+static int spans(const tokens *t, const fz_text *text, size_t at, int beside) {
+    for (size_t i = 0; i < text->n; i++)
         for (size_t k = 0; k < t->n; k++) {
             const fz_text *token = t->list + k;
-            if (i + token->n > at && token->n <= text->n - i && !memcmp(text->p + i, token->p, token->n)) return 1;
+            size_t end = i + token->n;
+            if (!token->n || end > text->n || memcmp(text->p + i, token->p, token->n)) continue;
+            if ((i < at && end > at) || (beside && (i == at || end == at))) return 1;
         }
     return 0;
 }
@@ -40,7 +42,8 @@ static void check_find(const tk_special *s, const tokens *t, const fz_text *text
         int found = tk_special_find(s, text->p, text->n, from, &start, &end, &id);
         CHECK(found == (at < text->n));
         if (found) CHECK(id == k && start == at && end == at + t->list[k].n);
-        CHECK(tk_special_spans(s, text->p, text->n, from) == spans(t, text, from));
+        for (int beside = 0; beside < 2; beside++)
+            CHECK(tk_special_spans(s, text->p, text->n, from, beside) == spans(t, text, from, beside));
     }
 }
 
@@ -71,15 +74,15 @@ static wide widen(const fz_text *text) {
     return w;
 }
 
-static void check_split(const tk_special *s, const tokens *t, const fz_text *text) {
+static void check_split(const tk_special *s, const tokens *t, const fz_text *text, int beside) {
     wide w = widen(text);
     uint8_t *units = malloc(w.n * (size_t)w.width + 1);
     memcpy(units, w.units, w.n * (size_t)w.width);
-    tk_document bytes = {text->p, text->n, 0, s, NULL}, wider = {units, w.n, w.width, s, NULL};
+    tk_document bytes = {text->p, text->n, 0, s, NULL, beside}, wider = {units, w.n, w.width, s, NULL, beside};
     for (size_t from = 0; from < w.n; from++) {
         size_t a = tk_split_point(&bytes, w.places[from], text->n), b = tk_split_point(&wider, from, w.n);
         CHECK(a == w.places[b]);
-        CHECK(a == text->n || !spans(t, text, a));
+        CHECK(a == text->n || !spans(t, text, a, beside));
     }
     free(w.units);
     free(w.places);
@@ -103,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     fz_text text = fz_spell(&f, symbols, (unsigned)(SYMBOLS + t.n), MOST);
     check_find(&s, &t, &text);
-    check_split(&s, &t, &text);
+    for (int beside = 0; beside < 2; beside++) check_split(&s, &t, &text, beside);
     for (size_t k = 0; k < t.n; k++) free(t.list[k].p);
     free(text.p);
     tk_special_free(&s);

@@ -111,7 +111,7 @@ static void check(engine *e, tk_worker *w, const fz_text *text, size_t step) {
         CHECK(!w->n_ids || !memcmp(tk_placed_spans(w), e->direct.spans, 2 * w->n_ids * sizeof(int64_t)));
         CHECK(!w->n_ids || !memcmp(tk_placed_words(w), e->direct.words, w->n_ids * sizeof(int32_t)));
     }
-    tk_document document = {text->p, text->n, 0, NULL, e->plan.rule};
+    tk_document document = {text->p, text->n, 0, NULL, e->plan.rule, 0};
     size_t point = e->plan.rule && text->n ? tk_split_point(&document, step % text->n, text->n) : text->n;
     w->n_ids = 0;
     w->goes_on = point < text->n;

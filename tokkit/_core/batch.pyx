@@ -339,7 +339,7 @@ def split_points(text, Encoder encoder=None, Finder finder=None):
     cdef tk_document document
     cdef size_t at = 0
     _owner = view_text(text, &view)  # holds the memory that the view shows
-    document.rule, document.special = NULL, NULL
+    document.rule, document.special, document.beside = NULL, NULL, False
     if encoder is not None:
         encoder.describe(&document, finder)
     elif finder is not None and finder.guard is not None:

@@ -163,6 +163,7 @@ cdef class Encoder:
         # How a text may be cut into parts; whether it may be at all.
         document.rule = self.plan.rule
         document.special = NULL
+        document.beside = self.plan.edges != 0 or self.plan.sp != NULL
         if finder is not None and finder.guard is not None:
             document.special = &finder.guard.special
         return self.splittable and (finder is None or finder.splittable)

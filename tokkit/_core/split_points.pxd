@@ -21,4 +21,5 @@ cdef extern from "split_points.h" nogil:
         int width
         const tk_special *special
         const tk_cut_rule *rule
+        int beside
     size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)

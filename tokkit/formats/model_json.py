@@ -192,13 +192,24 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
     return tuple(made.values())
 
 
-def write_added(definition: Definition) -> list[dict[str, Any]]:
-    """Return what stands for the added tokens in a file, in order of their ids."""
+def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> list[dict[str, Any]]:
+    """Return what stands for the added tokens in a file, in order of their ids; `vocab` is the model's table there.
+
+    FormatError where tokenizers, and so `read_added`, would give one another id.
+    """
+    own = vocab if isinstance(vocab, dict) else {entry[0]: id_ for id_, entry in enumerate(vocab)}
     names = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
-    return [
-        {name: getattr(token, name) for name in names}
-        for token in sorted(definition.added_tokens, key=lambda token: token.id)
-    ]
+    in_turn = sorted(definition.added_tokens, key=lambda token: token.id)
+    next_id = len(vocab)
+    for token in in_turn:
+        expected = own.get(token.content, next_id)
+        if token.id != expected:
+            raise FormatError(
+                f"the added token {token.content!r} has the id {token.id}, and tokenizers would give it {expected}: "
+                "a tokenizer.json can give no other to one that the model does not have"
+            )
+        next_id = max(next_id, token.id + 1)
+    return [{name: getattr(token, name) for name in names} for token in in_turn]
 
 
 # ---- writing

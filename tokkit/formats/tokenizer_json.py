@@ -156,7 +156,7 @@ def write(definition: Definition) -> bytes:
         "version": "1.0",
         "truncation": _write_truncation(definition.truncation),
         "padding": _write_padding(definition.padding),
-        "added_tokens": model_json.write_added(definition),
+        "added_tokens": model_json.write_added(definition, tables["vocab"]),
         **{name: written[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")},
     }
     lines = [f"{_dump(key)}: {_dump(value, 2)}" for key, value in head.items()]

@@ -69,11 +69,12 @@ int tk_special_find(const tk_special *s, const uint8_t *text, size_t n, size_t f
     return 0;
 }
 
-int tk_special_spans(const tk_special *s, const uint8_t *text, size_t n, size_t at) {
-    for (size_t i = at > s->longest ? at - s->longest : 0; i < at; i++) {
+int tk_special_spans(const tk_special *s, const uint8_t *text, size_t n, size_t at, int beside) {
+    size_t last = beside && at < n ? at + 1 : at, least = beside ? at : at + 1;
+    for (size_t i = at > s->longest ? at - s->longest : 0; i < last; i++) {
         uint32_t node = s->first[text[i]];
         for (size_t k = i + 1; node; k++) {
-            if (k > at && s->nodes[node].id != UINT32_MAX) return 1;
+            if (k >= least && s->nodes[node].id != UINT32_MAX) return 1;
             node = k < n ? child_of(s, node, text[k]) : 0;
         }
     }

@@ -25,7 +25,8 @@ int tk_special_add(tk_special *special, const uint8_t *bytes, size_t n, uint32_t
 int tk_special_find(const tk_special *special, const uint8_t *text, size_t n, size_t from, size_t *start,
                     size_t *end, uint32_t *id);
 
-/* Does the text of any special token stand across `at`, some of it before and some behind? */
-int tk_special_spans(const tk_special *special, const uint8_t *text, size_t n, size_t at);
+/* Does the text of any special token stand across `at`, some of it before and some behind? With `beside`, a token that
+   ends or begins there does as well. */
+int tk_special_spans(const tk_special *special, const uint8_t *text, size_t n, size_t at, int beside);
 
 #endif
