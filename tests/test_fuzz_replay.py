@@ -1,4 +1,4 @@
-"""The seeds and regressions of tests/fuzz in, the fuzz targets' word for each out: built with any C compiler.
+"""The seeds and regressions of tests/fuzz in, the fuzz targets' word for each out: those in C by any C compiler.
 
 tests/fuzz/run.py looks for new inputs, and keeps those that a target falls over; .ci/fuzz runs it.
 """
@@ -6,6 +6,7 @@ tests/fuzz/run.py looks for new inputs, and keeps those that a target falls over
 from __future__ import annotations
 
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 
 from fuzz import build
 
-MOST_SEED = 1024
+MOST_SEED = {False: 1024, True: 4096}
+"""Bytes of a seed of a target in C, and of one in Python: files, of which some must have a token for each byte."""
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,19 @@ def test_every_target_takes_its_seeds_and_regressions(programs: dict[str, Path])
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_target_in_python_takes_its_seeds_and_regressions(half: int) -> None:
+    # A process of its own, which bounds memory and the time of each input, and ends where one breaks the interpreter.
+    names = build.PYTHON_TARGETS[half::2]
+    command = [sys.executable, build.HERE / "python_fuzzer.py", *names, "--replay"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stderr[-6000:]
+
+
 def test_every_target_has_seeds_that_are_small() -> None:
-    assert all((build.HERE / "seeds" / name).is_dir() for name in build.TARGETS)
-    assert {path.parent.name for path in build.HERE.glob("seeds/*/*")} == set(build.TARGETS)
-    assert {path.parent.name for path in build.HERE.glob("regressions/*/*")} <= set(build.TARGETS)
-    assert {path.stem for path in build.HERE.glob("*.dict")} <= set(build.TARGETS)
-    assert not [path for path in build.HERE.glob("seeds/*/*") if path.stat().st_size > MOST_SEED]
+    every = {*build.TARGETS, *build.PYTHON_TARGETS}
+    assert {path.parent.name for path in build.HERE.glob("seeds/*/*")} == every
+    assert {path.parent.name for path in build.HERE.glob("regressions/*/*")} <= every
+    assert {path.stem for path in build.HERE.glob("dictionaries/*")} <= every
+    sizes = {path: path.stat().st_size for path in build.HERE.glob("seeds/*/*")}
+    assert not [path for path, n in sizes.items() if n > MOST_SEED[path.parent.name in build.PYTHON_TARGETS]]

@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CSRC = HERE.parent.parent / "tokkit" / "_core" / "csrc"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))
+PYTHON_TARGETS = sorted(path.stem.removeprefix("target_") for path in HERE.glob("target_*.py"))
 REPLAY = HERE / "replay_main.c"
 CHECKS = "address,undefined"
 FLAGS = ["-std=c11", "-O1", "-g1", "-fno-strict-aliasing", "-fno-sanitize-recover=undefined"]
@@ -88,7 +89,11 @@ def build(compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, jo
     return programs
 
 
+def input_folders(name: str) -> tuple[Path, Path]:
+    """Where the seeds and regressions of a target are."""
+    return HERE / "seeds" / name, HERE / "regressions" / name
+
+
 def inputs(name: str) -> list[Path]:
     """The seeds and regressions of a target."""
-    folders = (HERE / "seeds" / name, HERE / "regressions" / name)
-    return sorted(path for folder in folders for path in folder.glob("*") if path.is_file())
+    return sorted(path for folder in input_folders(name) for path in folder.glob("*") if path.is_file())

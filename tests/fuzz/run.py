@@ -1,110 +1,176 @@
-"""Seconds in, each fuzz target run for so long, with what it covered and found; 1 is the exit status of a finding.
+"""Run the fuzz targets in turn, and print what each covered and found; the exit status is 1 for a finding.
 
-    python tests/fuzz/run.py --seconds 60 [--target NAME …] [--corpus FOLDER]
+    python tests/fuzz/run.py --seconds 60 [--until-quiet 600] [--target NAME …] [--corpus FOLDER] [--figures FILE]
 
-An input that a target falls over is kept in regressions/<target>/, from where tests/test_fuzz_replay.py runs it.
+Targets in C (fuzz_*.c) run under libFuzzer, those in Python (target_*.py) under python_fuzzer.py. An input that
+a target fails on is kept in regressions/<target>/, from where tests/test_fuzz_replay.py runs it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from build import HERE, TARGETS, BuildError, build, fuzzing_compiler
+from build import HERE, PYTHON_TARGETS, TARGETS, BuildError, build, fuzzing_compiler, input_folders
 
-COVERED = re.compile(r"^#(\d+)\s.*\bcov: (\d+)")
-LAST_PART = 0.25  # of the time: edges that are new in it say that more time would find more
-MOST_BYTES = 4096
-COLUMNS = ("target", "inputs", "edges", "new at the end", "findings", "seconds", "inputs/s")
+COVERED = re.compile(r"^#(\d+)\s(.*)\bcov: (\d+)")
+MAX_BYTES = 4096
+SECONDS_AN_INPUT = 20
+MEGABYTES = 3000
+COLUMNS = ("target", "inputs", "edges", "quiet for", "findings", "seconds", "inputs/s")
 
 
 class Result(NamedTuple):
+    """What one target did: `quiet` are the seconds since the last edge that was new, or since the corpus was read."""
+
     inputs: int
     edges: int
-    new_edges: int
+    quiet: float
     findings: int
     seconds: float
     report: str
 
 
-def options(name: str, seconds: int, corpus: Path, findings: Path) -> list[str]:
-    dictionary = HERE / f"{name}.dict"
+def libfuzzer(program: Path, name: str, seconds: int, kept: Path, findings: Path) -> list[str]:
+    dictionary = HERE / "dictionaries" / f"{name}.dict"
     return [
+        str(program),
         f"-max_total_time={seconds}",
-        f"-max_len={MOST_BYTES}",
+        f"-max_len={MAX_BYTES}",
         f"-artifact_prefix={findings}/",
-        "-timeout=20",
-        "-report_slow_units=20",
-        "-rss_limit_mb=3000",
+        f"-timeout={SECONDS_AN_INPUT}",
+        f"-report_slow_units={SECONDS_AN_INPUT}",
+        f"-rss_limit_mb={MEGABYTES}",
         "-print_final_stats=1",
         "-reload=0",
         "-len_control=10",  # most inputs say little before they are some hundred bytes long
         *([f"-dict={dictionary}"] if dictionary.is_file() else []),
-        str(corpus),
-        *(str(folder) for folder in (HERE / "seeds" / name, HERE / "regressions" / name) if folder.is_dir()),
+        str(kept),
+        *(str(folder) for folder in input_folders(name) if folder.is_dir()),
     ]
 
 
-def fuzz(program: Path, name: str, seconds: int, corpus: Path) -> Result:
-    """Run one target; what it falls over goes to its regressions."""
-    findings, kept = HERE / "regressions" / name, corpus / name
-    findings.mkdir(parents=True, exist_ok=True)
-    kept.mkdir(parents=True, exist_ok=True)
-    before = set(findings.iterdir())
-    began, edges, early, inputs, report = time.monotonic(), 0, 0, 0, []
-    with subprocess.Popen(
-        [program, *options(name, seconds, kept, findings)], stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
+def python_fuzzer(name: str, seconds: int, kept: Path, findings: Path) -> list[str]:
+    options = [f"--seconds={seconds}", f"--kept={kept}", f"--findings={findings}"]
+    return [sys.executable, str(HERE / "python_fuzzer.py"), name, *options]
+
+
+class Watch(threading.Thread):
+    """Reads what a fuzzer prints: how many inputs it ran, how many edges they cover, and when one was last new."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        super().__init__(daemon=True)
+        self._lines = process.stderr
+        self.inputs = self.edges = 0
+        self.last_new = time.monotonic()
+        self.report: list[str] = []
+
+    def run(self) -> None:
+        for line in self._lines or ():
             if match := COVERED.match(line):
-                inputs, edges = int(match[1]), int(match[2])
-                if time.monotonic() - began < seconds * (1 - LAST_PART):
-                    early = edges
+                edges = int(match[3])
+                if edges != self.edges or "INITED" in match[2]:
+                    self.last_new = time.monotonic()
+                self.inputs, self.edges = int(match[1]), edges
             elif line.startswith("stat::number_of_executed_units"):
-                inputs = int(line.split()[-1])
+                self.inputs = int(line.split()[-1])
             elif not line.startswith(("stat::", "INFO:", "#")) and "NEW_FUNC" not in line:
-                report.append(line)
-    found = set(findings.iterdir()) - before
-    if not any(findings.iterdir()):
-        findings.rmdir()
-    failed = len(found) or int(process.returncode != 0)
-    took = time.monotonic() - began
-    return Result(inputs, edges, edges - early, failed, took, "".join(report[-60:]) if failed else "")
+                self.report.append(line)
+
+
+def fuzz(command: list[str], quiet: float, findings: Path, current: Path) -> Result:
+    """Run one target until its time is over, or nothing was new for `quiet` seconds."""
+    before = set(findings.iterdir())
+    began = time.monotonic()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        watch = Watch(process)
+        watch.start()
+        while process.poll() is None:
+            if time.monotonic() - watch.last_new > quiet:
+                process.terminate()  # both kinds end in order, with their figures
+            time.sleep(0.2)
+        ended = time.monotonic()
+        watch.join()
+    if process.returncode < 0 and current.is_file():  # a signal: Python had no time to keep the input
+        data = current.read_bytes()
+        (findings / f"crash-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
+    found = len(set(findings.iterdir()) - before) or int(process.returncode != 0)
+    report = "".join(watch.report[-60:]) if found else ""
+    return Result(watch.inputs, watch.edges, ended - watch.last_new, found, ended - began, report)
+
+
+def add_figures(file: Path, name: str, done: Result) -> None:
+    """Add a run to the figures of all runs: inputs, seconds and findings are sums, the others are of this run."""
+    figures = json.loads(file.read_text()) if file.exists() else {}
+    had = figures.get(name, {"inputs": 0, "seconds": 0, "findings": 0})
+    figures[name] = {
+        "inputs": had["inputs"] + done.inputs,
+        "edges": done.edges,
+        "quiet": round(done.quiet),
+        "findings": had["findings"] + done.findings,
+        "seconds": had["seconds"] + round(done.seconds),
+    }
+    file.write_text(json.dumps(figures, indent=1, sort_keys=True))
+
+
+def built(arguments: argparse.Namespace, temporary: Path) -> dict[str, Path]:
+    """Return the programs of the C targets that are asked for; none where no compiler can make them."""
+    wanted = [name for name in arguments.target or TARGETS if name in TARGETS]
+    compiler = fuzzing_compiler(temporary) if wanted else None
+    if compiler is None:
+        if wanted:
+            print("no clang with libFuzzer and sanitizers is here (CLANG names one): the targets in C are not run")
+        return {}
+    return build(compiler, arguments.built or temporary, wanted, fuzzer=True)
 
 
 def main() -> int:
+    every = [*TARGETS, *PYTHON_TARGETS]
     parser = argparse.ArgumentParser(description="Run the fuzz targets in turn.")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--target", action="append", choices=TARGETS, help="all by default; may be given again")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target; the most, with --until-quiet")
+    parser.add_argument("--until-quiet", type=float, default=float("inf"), help="end a target after so many seconds "
+                        "without a new edge")  # fmt: skip
+    parser.add_argument("--target", action="append", choices=every, help="all by default; may be given again")
     parser.add_argument("--corpus", type=Path, help="where inputs are kept that cover more; a folder that goes away")
+    parser.add_argument("--figures", type=Path, help="a file to which the figures of this run are added")
     parser.add_argument("--built", type=Path, help="where programs are built; a folder that goes away")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder)
-        compiler = fuzzing_compiler(temporary)
-        if compiler is None:
-            print("no clang with libFuzzer and sanitizers is here (CLANG names one): nothing was run")
-            return 0
-        names = arguments.target or TARGETS
         try:
-            programs = build(compiler, arguments.built or temporary, names, fuzzer=True)
+            programs = built(arguments, temporary)
         except BuildError as error:
             print(error, file=sys.stderr)
             return 2
-        print("{:<16}{:>10}{:>8}{:>16}{:>10}{:>9}{:>10}".format(*COLUMNS), flush=True)
+        print("{:<18}{:>10}{:>8}{:>11}{:>10}{:>9}{:>10}".format(*COLUMNS), flush=True)
         failed = 0
-        for name in names:
-            done = fuzz(programs[name], name, arguments.seconds, arguments.corpus or temporary / "corpus")
-            numbers = f"{done.edges:>8}{done.new_edges:>16}{done.findings:>10}{done.seconds:>9.0f}"
-            print(f"{name:<16}{done.inputs:>10}{numbers}{done.inputs / max(done.seconds, 1e-3):>10.0f}")
+        for name in arguments.target or every:
+            if name in TARGETS and name not in programs:
+                continue
+            corpus, findings = arguments.corpus or temporary / "corpus", HERE / "regressions" / name
+            kept = corpus / name
+            kept.mkdir(parents=True, exist_ok=True)
+            findings.mkdir(parents=True, exist_ok=True)
+            command = python_fuzzer(name, arguments.seconds, kept, findings)
+            if name in programs:
+                command = libfuzzer(programs[name], name, arguments.seconds, kept, findings)
+            done = fuzz(command, arguments.until_quiet, findings, corpus / f"{name}.current")
+            if not any(findings.iterdir()):
+                findings.rmdir()
+            numbers = f"{done.inputs:>10}{done.edges:>8}{done.quiet:>10.0f}s{done.findings:>10}{done.seconds:>9.0f}"
+            print(f"{name:<18}{numbers}{done.inputs / max(done.seconds, 1e-3):>10.0f}")
             print(done.report, end="", flush=True)
+            if arguments.figures:
+                add_figures(arguments.figures, name, done)
             failed += done.findings
     return 1 if failed else 0
 

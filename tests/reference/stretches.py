@@ -27,11 +27,15 @@ def without_dollar(found: regex.Match[str]) -> str:
     return r"\Z" if found.group() == "$" else found.group()
 
 
-def stretches(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, bool]]:
-    """Return (end in bytes, dropped) of each stretch. `$` is the end of the text (encoding.md, 4b)."""
+def stretches(pattern: str, text: str, *, keep_unmatched: bool, seconds: float | None = None) -> list[tuple[int, bool]]:
+    """Return (end in bytes, dropped) of each stretch. `$` is the end of the text (encoding.md, 4b).
+
+    TimeoutError where `regex` takes more than so many seconds.
+    """
     found: list[tuple[int, bool]] = []
     last = 0
-    for match in regex.finditer(TOKEN.sub(without_dollar, pattern), "".join(map(stand_in, text))):
+    stood_in = "".join(map(stand_in, text))
+    for match in regex.finditer(TOKEN.sub(without_dollar, pattern), stood_in, timeout=seconds):
         start, end = match.span()
         if start > last:
             found.append((start, not keep_unmatched))

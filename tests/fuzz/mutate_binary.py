@@ -1,0 +1,232 @@
+"""Changes of binary files by their structure: protocol buffers, GGUF, and files that begin with a header of JSON."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import gguf_files
+import mutate
+import mutate_json
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+Field = list[Any]
+"""Number, wire type and value of a field of a protocol buffer: an int, or bytes."""
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    parts = []
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data: bytes) -> list[Field] | None:
+    """The fields of a message; None for bytes that are none."""
+    found, at = [], 0
+    try:
+        while at < len(data):
+            tag, at = read_varint(data, at)
+            if tag & 7 == VARINT:
+                value, at = read_varint(data, at)
+                found.append([tag >> 3, VARINT, value])
+                continue
+            if tag & 7 not in (FIXED64, BYTES, FIXED32):
+                return None
+            size = 8 if tag & 7 == FIXED64 else 4
+            if tag & 7 == BYTES:
+                size, at = read_varint(data, at)
+            if at + size > len(data):
+                return None
+            found.append([tag >> 3, tag & 7, data[at : at + size]])
+            at += size
+    except IndexError:
+        return None
+    return found
+
+
+def message(given: list[Field]) -> bytes:
+    parts = []
+    for number, kind, value in given:
+        parts.append(varint(number << 3 | kind))
+        parts.append(varint(value) if kind == VARINT else varint(len(value)) + value if kind == BYTES else value)
+    return b"".join(parts)
+
+
+def change_value(rng: random.Random, field: Field, other: list[Field], words: Sequence[bytes]) -> None:
+    number, kind, value = field
+    if kind == VARINT:
+        field[2] = mutate.number(rng, value)
+    elif kind == FIXED32:
+        score = rng.choice((0.0, -0.0, -1.0, 1.0, -1e30, 1e38, 1e-45, float("nan"), float("inf"), float("-inf")))
+        field[2] = rng.choice((struct.pack("<f", score), rng.randbytes(4)))
+    elif kind == FIXED64:
+        field[2] = rng.randbytes(8)
+    else:
+        inner = fields(value)
+        same = [one for one in other if one[:2] == [number, kind]]
+        donor = rng.choice(same)[2] if same else value
+        if inner and rng.random() < 0.8:
+            field[2] = of_message(rng, value, donor, words)
+        elif rng.random() < 0.5:
+            field[2] = mutate.of_bytes(rng, value, donor, words)
+        else:
+            text = mutate.of_text(rng, value.decode("utf-8", "replace"), words)
+            field[2] = text.encode("utf-8", "surrogatepass")
+
+
+def of_message(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
+    """Change a field, leave it out, repeat it, move it, renumber it, or take one of another message."""
+    given, others = fields(data), fields(other) or []
+    if not given:
+        return mutate.of_bytes(rng, data, other, words)
+    at, to = rng.randrange(len(given)), rng.randrange(len(given))
+    kind = rng.randrange(10)
+    if kind == 0:
+        del given[at]
+    elif kind == 1:
+        given.insert(to, list(given[at]))
+    elif kind == 2:
+        given[at], given[to] = given[to], given[at]
+    elif kind == 3 and others:
+        given.insert(to, rng.choice(others))
+    elif kind == 4:
+        given[at][0] = rng.choice((max(1, mutate.number(rng, given[at][0]) & 0x1FFFFFFF), rng.randrange(1, 60)))
+    elif kind == 5:
+        given.insert(to, [rng.randrange(1, 60), VARINT, rng.choice(mutate.NUMBERS)])
+    else:
+        change_value(rng, given[at], others, words)
+    return message(given)
+
+
+PROTOBUF = mutate.one_of(of_message, of_message, of_message, of_message, mutate.of_bytes)
+
+
+# ---- GGUF
+
+
+def gguf_keys(data: bytes) -> list[tuple[str, gguf_files.Typed]]:
+    """The keys of a file as `gguf_files.gguf` takes them; struct.error, IndexError or others for what is none."""
+    at = 24
+
+    def take(form: str) -> Any:
+        nonlocal at
+        (value,) = struct.unpack_from("<" + form, data, at)
+        at += struct.calcsize("<" + form)
+        return value
+
+    def text() -> bytes:
+        nonlocal at
+        n = take("Q")
+        at += n
+        if at > len(data):
+            raise IndexError(at)
+        return data[at - n : at]
+
+    def value(kind: int) -> Any:
+        return text() if kind == gguf_files.STRING else take(gguf_files.FORMATS[kind])
+
+    found = []
+    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
+        name, kind = text().decode(), take("I")
+        if kind != gguf_files.ARRAY:
+            found.append((name, gguf_files.Typed(kind, value(kind))))
+            continue
+        element, n = take("I"), take("Q")
+        found.append((name, gguf_files.Typed(kind, [value(element) for _ in range(n)], element)))
+    return found
+
+
+def of_number(rng: random.Random, kind: int, value: Any) -> Any:
+    """A number of a type near another."""
+    if kind in (gguf_files.F32, gguf_files.F64):
+        return rng.choice((0.0, -1.0, value * 2, float("nan"), float("inf"), -value))
+    form = gguf_files.FORMATS[kind]
+    size = 8 * struct.calcsize("<" + form)
+    made = mutate.number(rng, value) & (1 << size) - 1
+    return made - (1 << size) if form.islower() and made >> size - 1 else made
+
+
+def of_typed(rng: random.Random, typed: gguf_files.Typed, words: Sequence[bytes]) -> gguf_files.Typed:
+    kind, value, element = typed
+    if kind == gguf_files.STRING:
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return typed._replace(value=mutate.of_text(rng, text, words).encode("utf-8", "surrogatepass"))
+    if kind != gguf_files.ARRAY:
+        return typed._replace(value=of_number(rng, kind, value))
+    value = list(value)
+    at, to = (rng.randrange(len(value)) for _ in "ab") if value else (0, 0)
+    change = rng.randrange(5)
+    if change == 0 or not value:
+        return typed._replace(value=value[:at])
+    if change == 1:
+        value.insert(to, value[at])
+    elif change == 2:
+        value[at], value[to] = value[to], value[at]
+    elif change == 3:
+        del value[at]
+    else:
+        value[at] = of_typed(rng, gguf_files.Typed(element, value[at]), words).value
+    return typed._replace(value=value)
+
+
+def of_gguf(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
+    """Change a key, its type or its value, leave it out, or take one of another file."""
+    try:
+        keys, others = gguf_keys(data), gguf_keys(other)
+    except (struct.error, IndexError, KeyError, UnicodeDecodeError, MemoryError):
+        return mutate.of_bytes(rng, data, other, words)
+    if not keys or not others:
+        return other
+    at = rng.randrange(len(keys))
+    name, typed = keys[at]
+    kind = rng.randrange(8)
+    if kind == 0:
+        del keys[at]
+    elif kind == 1:
+        keys.append(rng.choice(others))
+    elif kind == 2:
+        keys[at] = (mutate.of_text(rng, name, words).encode("utf-8", "replace").decode(), typed)
+    elif kind == 3:
+        keys[at] = (name, dict(others).get(name, typed))
+    elif kind == 4:
+        keys[at] = (name, rng.choice((*others, *keys))[1])
+    else:
+        keys[at] = (name, of_typed(rng, typed, words))
+    return gguf_files.gguf(keys, rng.choice((3, 3, 3, 3, 2)))
+
+
+GGUF = mutate.one_of(of_gguf, of_gguf, of_gguf, of_gguf, mutate.of_bytes)
+
+
+# ---- the length of a header in 8 bytes, the header in JSON, and data
+
+
+def of_header(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
+    """Change the header as a tree, and often the data and the length with it."""
+    n, m = (int.from_bytes(one[:8], "little") for one in (data, other))
+    if n > len(data) or m > len(other):
+        return mutate.of_bytes(rng, data, other, words)
+    header = mutate_json.of_tree(rng, data[8 : 8 + n], other[8 : 8 + m], words)
+    length = len(header) if rng.random() < 0.95 else mutate.number(rng, len(header)) & (1 << 64) - 1
+    body = data[8 + n :]
+    if rng.random() < 0.3:
+        body = mutate.of_bytes(rng, body, other[8 + m :], ())
+    return length.to_bytes(8, "little") + header + body
+
+
+HEADER = mutate.one_of(of_header, of_header, of_header, mutate.of_bytes)

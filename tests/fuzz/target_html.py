@@ -1,0 +1,72 @@
+"""Tokens and a title: the page that shows attention has them as text, and no element that is not always there."""
+
+from __future__ import annotations
+
+import functools
+import json
+from html.parser import HTMLParser
+from unicodedata import category
+
+import numpy as np
+
+from mutate_json import CHANGE
+from tokkit.errors import TokkitError
+from tokkit.view import attention_html
+from tokkit.visible import visible
+
+__all__ = ["CHANGE", "check"]
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, and the text of each kind of element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, object]] = []
+        self.texts: dict[str, str] = {}
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.elements.append((tag, attrs))
+        self._inside = tag if tag != "script" or "data" not in str(attrs) else "data"
+
+    def handle_comment(self, data: str) -> None:
+        self.elements.append(("comment", data))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._inside] = self.texts.get(self._inside, "") + data
+
+
+@functools.cache
+def harmless() -> list[tuple[str, object]]:
+    return Page(attention_html(np.ones((1, 1)), ["a"], title="a")).elements
+
+
+def check(data: bytes) -> None:
+    try:
+        value = json.loads(data)
+        tokens, title = value["tokens"], value["title"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return
+    if not isinstance(title, str) or not isinstance(tokens, list) or not tokens:
+        return
+    if not all(isinstance(token, str) for token in tokens):
+        return
+    try:
+        source = attention_html(np.ones((len(tokens), len(tokens))), tokens, title=title)
+    except TokkitError:
+        return
+    page = Page(source)
+    assert page.elements == harmless()
+    shown = json.loads(page.texts["data"])
+    assert shown["rows"] == shown["columns"] == tokens
+    if title.isprintable():
+        assert page.texts.get("title", "") == title
+    assert page.texts.get("h1") == page.texts.get("title")
+    for token in tokens:
+        assert not any(category(character) == "Cc" or "\u202a" <= character <= "\u202e" for character in visible(token))
