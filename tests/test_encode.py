@@ -201,6 +201,18 @@ def test_truncate_gives_back_a_text_that_fits_as_it_is(tok: tokkit.Tokenizer) ->
     assert tok.truncate("", 5) == ("", 0)
 
 
+def test_truncate_gives_a_prefix_where_a_pattern_leaves_text_out() -> None:
+    import tokkit
+
+    vocab = tokkit.Vocab.from_list([bytes([byte]) for byte in range(256)])
+    split = tokkit.Split("[^a]", keep_unmatched=False)
+    tok = tokkit.Tokenizer(tokkit.Definition(vocab=vocab, model=tokkit.BPE(), pretokenizer=split))
+    assert tok.decode(tok.encode("ab ba abc")) == "b b bc"
+    assert [tok.truncate("ab ba abc", n) for n in (0, 1, 3, 4, 6)] == [
+        ("", 0), ("ab", 1), ("ab b", 3), ("ab ba ", 4), ("ab ba abc", 6)
+    ]  # fmt: skip
+
+
 def test_budgets_are_any_kind_of_int_and_special_tokens_count_as_they_are_read(tok: tokkit.Tokenizer) -> None:
     text = "one<|endoftext|>two"
     assert tok.truncate(TEXT, np.int64(3)) == tok.truncate(TEXT, 3)

@@ -122,11 +122,11 @@ def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Speci
     if len(ids) <= n:
         return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
     # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
-    if tok.in_stages:
+    data = None if tok.in_stages else tok.decode_bytes(ids[:n])
+    if data is None or not to_utf8(text).startswith(data):  # as where the pattern leaves out what it does not match
         utf8, _, spans, _ = engine.aligned(text, special)
-        prefix = utf8[: spans[n - 1, 1] if n else 0].decode("utf-8", "ignore")
-    else:
-        prefix = tok.decode_bytes(ids[:n]).decode("utf-8", "ignore")
+        data = utf8[: spans[n - 1, 1] if n else 0]
+    prefix = data.decode("utf-8", "ignore")
     while (count := tok.count(prefix, special=special)) > n:
         prefix = prefix[:-1]
     return prefix, count
