@@ -68,7 +68,9 @@ def sources() -> list[Path]:
 def build(compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, jobs: int = 2) -> dict[str, Path]:
     """Compile the core once and each target, and return the targets' programs."""
     made.mkdir(parents=True, exist_ok=True)
-    compiled = f"-fsanitize={'fuzzer-no-link,' if fuzzer else ''}{CHECKS}"
+    # Without calls at comparisons, which are two thirds of the time, and seldom help where inputs are spelt by bytes.
+    compiled = [f"-fsanitize={'fuzzer-no-link,' if fuzzer else ''}{CHECKS}"]
+    compiled += ["-fno-sanitize-coverage=trace-cmp"] if fuzzer else []
     linked = f"-fsanitize={'fuzzer,' if fuzzer else ''}{CHECKS}"
     objects = {path: made / f"{path.relative_to(CSRC).as_posix().replace('/', '_')}.o" for path in sources()}
     programs = {name: made / f"fuzz_{name}" for name in targets}
@@ -76,7 +78,7 @@ def build(compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, jo
     if not fuzzer:
         objects[REPLAY] = made / "replay_main.o"
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda pair: run([compiler, *FLAGS, compiled, "-c", pair[0], "-o", pair[1]]), objects.items()))
+        list(pool.map(lambda pair: run([compiler, *FLAGS, *compiled, "-c", pair[0], "-o", pair[1]]), objects.items()))
         library = made / "libcore.a"
         library.unlink(missing_ok=True)
         run(["ar", "rcs", library, *(made_of for path, made_of in objects.items() if CSRC in path.parents)])

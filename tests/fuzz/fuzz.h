@@ -136,8 +136,10 @@ static inline const uint8_t *fz_token(const fz_vocab *v, uint32_t id) { return v
 
 /* The token with these bytes, of several the last; or FZ_NONE. The second looks at those from `first` on alone. */
 static inline uint32_t fz_find_from(const fz_vocab *v, uint32_t first, const uint8_t *p, size_t n) {
-    for (uint32_t id = v->n; id-- > first;)
-        if (fz_length(v, id) == n && !v->foreign[id] && (!n || !memcmp(fz_token(v, id), p, n))) return id;
+    for (uint32_t id = v->n; id-- > first;) {
+        const uint8_t *token = fz_token(v, id);
+        if (fz_length(v, id) == n && !v->foreign[id] && (!n || (*token == *p && !memcmp(token, p, n)))) return id;
+    }
     return FZ_NONE;
 }
 static inline uint32_t fz_find(const fz_vocab *v, const uint8_t *p, size_t n) { return fz_find_from(v, 0, p, n); }

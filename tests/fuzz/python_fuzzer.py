@@ -20,6 +20,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -47,6 +48,7 @@ PACKAGE = str(Path(tokkit.__file__).parent)
 SECONDS_AN_INPUT = 20
 MEGABYTES = 2048
 MAX_BYTES = 1 << 15
+MEMORY_FOLDER = "/dev/shm"
 LIMITS = {"pattern_seconds": 0.2, "grown_bytes": 1 << 20, "file_bytes": 1 << 20, "held_bytes": 1 << 20}
 """Limits below the usual ones, so that an input reaches them in little time."""
 
@@ -55,6 +57,8 @@ def bound_process() -> None:
     """Give the process so much more memory than it has, and let what takes too long end it with a traceback."""
     warnings.simplefilter("ignore")
     logging.disable()
+    if os.access(MEMORY_FOLDER, os.W_OK):  # files are written with fsync, which takes a third of the time on a disk
+        tempfile.tempdir = MEMORY_FOLDER
     limits.set_defaults(**LIMITS)
     if resource is not None and sys.platform == "linux":
         has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -51,6 +51,7 @@ def libfuzzer(program: Path, name: str, seconds: int, kept: Path, findings: Path
         f"-report_slow_units={SECONDS_AN_INPUT}",
         f"-rss_limit_mb={MEGABYTES}",
         "-print_final_stats=1",
+        "-interrupted_exitcode=0",  # to be ended because nothing was new is no failure
         "-reload=0",
         "-len_control=10",  # most inputs say little before they are some hundred bytes long
         *([f"-dict={dictionary}"] if dictionary.is_file() else []),
@@ -124,7 +125,7 @@ def add_figures(file: Path, name: str, done: Result) -> None:
 
 def built(arguments: argparse.Namespace, temporary: Path) -> dict[str, Path]:
     """Return the programs of the C targets that are asked for; none where no compiler can make them."""
-    wanted = [name for name in arguments.target or TARGETS if name in TARGETS]
+    wanted = [name for name in arguments.target if name in TARGETS]
     compiler = fuzzing_compiler(temporary) if wanted else None
     if compiler is None:
         if wanted:
@@ -133,17 +134,41 @@ def built(arguments: argparse.Namespace, temporary: Path) -> dict[str, Path]:
     return build(compiler, arguments.built or temporary, wanted, fuzzer=True)
 
 
-def main() -> int:
+def run_target(name: str, program: Path | None, arguments: argparse.Namespace, corpus: Path) -> Result:
+    """Run one target, by its program if it is one in C."""
+    kept, findings = corpus / name, arguments.findings / name
+    for folder in (kept, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+    if program is not None:
+        command = libfuzzer(program, name, arguments.seconds, kept, findings)
+    else:
+        command = python_fuzzer(name, arguments.seconds, kept, findings)
+    done = fuzz(command, arguments.until_quiet, findings, corpus / f"{name}.current")
+    if not any(findings.iterdir()):
+        findings.rmdir()
+    return done
+
+
+def parsed() -> argparse.Namespace:
     every = [*TARGETS, *PYTHON_TARGETS]
     parser = argparse.ArgumentParser(description="Run the fuzz targets in turn.")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target; the most, with --until-quiet")
-    parser.add_argument("--until-quiet", type=float, default=float("inf"), help="end a target after so many seconds "
-                        "without a new edge")  # fmt: skip
-    parser.add_argument("--target", action="append", choices=every, help="all by default; may be given again")
-    parser.add_argument("--corpus", type=Path, help="where inputs are kept that cover more; a folder that goes away")
-    parser.add_argument("--figures", type=Path, help="a file to which the figures of this run are added")
-    parser.add_argument("--built", type=Path, help="where programs are built; a folder that goes away")
+    option = parser.add_argument
+    option("--seconds", type=int, default=60, help="for each target; the most, with --until-quiet")
+    option("--until-quiet", type=float, default=float("inf"), help="end one after so many seconds without a new edge")
+    option("--target", action="append", choices=every, help="all by default; may be given again")
+    option("--part", default="1/1", help="2/3 runs each third of the targets, from the second on")
+    option("--corpus", type=Path, help="where inputs are kept that cover more; a folder that goes away")
+    option("--findings", type=Path, default=HERE / "regressions", help="where inputs are kept that fail")
+    option("--figures", type=Path, help="a file to which the figures of this run are added")
+    option("--built", type=Path, help="where programs are built; a folder that goes away")
     arguments = parser.parse_args()
+    part, parts = map(int, arguments.part.split("/"))
+    arguments.target = (arguments.target or every)[part - 1 :: parts]
+    return arguments
+
+
+def main() -> int:
+    arguments = parsed()
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder)
         try:
@@ -153,19 +178,10 @@ def main() -> int:
             return 2
         print("{:<18}{:>10}{:>8}{:>11}{:>10}{:>9}{:>10}".format(*COLUMNS), flush=True)
         failed = 0
-        for name in arguments.target or every:
+        for name in arguments.target:
             if name in TARGETS and name not in programs:
                 continue
-            corpus, findings = arguments.corpus or temporary / "corpus", HERE / "regressions" / name
-            kept = corpus / name
-            kept.mkdir(parents=True, exist_ok=True)
-            findings.mkdir(parents=True, exist_ok=True)
-            command = python_fuzzer(name, arguments.seconds, kept, findings)
-            if name in programs:
-                command = libfuzzer(programs[name], name, arguments.seconds, kept, findings)
-            done = fuzz(command, arguments.until_quiet, findings, corpus / f"{name}.current")
-            if not any(findings.iterdir()):
-                findings.rmdir()
+            done = run_target(name, programs.get(name), arguments, arguments.corpus or temporary / "corpus")
             numbers = f"{done.inputs:>10}{done.edges:>8}{done.quiet:>10.0f}s{done.findings:>10}{done.seconds:>9.0f}"
             print(f"{name:<18}{numbers}{done.inputs / max(done.seconds, 1e-3):>10.0f}")
             print(done.report, end="", flush=True)
