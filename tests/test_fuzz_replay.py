@@ -5,6 +5,7 @@ tests/fuzz/run.py looks for new inputs, and keeps those that a target falls over
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,33 @@ def test_every_target_in_python_takes_its_seeds_and_regressions(half: int) -> No
     command = [sys.executable, build.HERE / "python_fuzzer.py", *names, "--replay"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stderr[-6000:]
+
+
+PLANTED = """
+from mutate import of_bytes as CHANGE
+from tokkit.formats.strict_json import loads
+
+def check(data):
+    if data.startswith(b"[") and isinstance(loads(data), list):
+        raise RuntimeError("a list")
+"""
+
+
+def test_a_failure_in_python_is_found_kept_once_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "target_planted.py").write_text(PLANTED)
+    kept, found = tmp_path / "kept", tmp_path / "found"
+    for folder in (kept, found):
+        folder.mkdir()
+    (kept / "seed").write_bytes(b" []")
+    command = [sys.executable, build.HERE / "python_fuzzer.py", "planted", "--seconds=2"]
+    command += [f"--kept={kept}", f"--findings={found}"]
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 1
+    assert any(path.read_bytes().startswith(b"[") for path in found.iterdir())
+    assert done.stderr.count("RuntimeError: a list") == 1
+    covered = [int(line.rpartition("cov: ")[2].split()[0]) for line in done.stderr.splitlines() if "cov: " in line]
+    assert covered[0] == 0 < covered[-1]
 
 
 def test_every_target_has_seeds_that_are_small() -> None:

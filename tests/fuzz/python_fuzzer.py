@@ -104,6 +104,8 @@ class Fuzzer:
     def run(self, data: bytes) -> int:
         """Run one input and return how many new arcs it took; a failure is kept if it is the first in its place."""
         self.n += 1
+        if not self.n & (self.n - 1):
+            self.say("pulse")
         self.current.write_bytes(data)
         failure: list[Exception] = []
 
