@@ -24,11 +24,12 @@ static size_t longest(const tokens *t, const uint8_t *p, size_t n) {
 }
 
 static int spans(const tokens *t, const fz_text *text, size_t at, int beside) {
-    for (size_t i = 0; i < text->n; i++)
+    for (size_t i = at > MOST_TOKEN ? at - MOST_TOKEN : 0; i <= at; i++)
         for (size_t k = 0; k < t->n; k++) {
             const fz_text *token = t->list + k;
             size_t end = i + token->n;
-            if (!token->n || end > text->n || memcmp(text->p + i, token->p, token->n)) continue;
+            if (!token->n || end > text->n || text->p[i] != token->p[0]) continue; /* most end here */
+            if (memcmp(text->p + i, token->p, token->n)) continue;
             if ((i < at && end > at) || (beside && (i == at || end == at))) return 1;
         }
     return 0;

@@ -14,6 +14,7 @@ from tokkit._core.text import category
 
 CN, UNASSIGNED = 29, "\U0003ffff"
 TOKEN = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)  # an escape, a class, or what we look for
+ALL_BUT_ONE = regex.compile(r"\[\^(\\x..|\\u.{4}|\\U.{8}|\\[^xuUpPN]|[^\\\]])\]", regex.DOTALL)
 
 
 @cache
@@ -23,8 +24,11 @@ def stand_in(character: str) -> str:
     return UNASSIGNED if category(ord(character)) == CN else character
 
 
-def without_dollar(found: regex.Match[str]) -> str:
-    return r"\Z" if found.group() == "$" else found.group()
+def plainer(found: regex.Match[str]) -> str:
+    """The end of the text for `$`; and [^aa] for [^a], as `regex` takes [^a]|[^b] for [^ab]."""
+    if found.group() == "$":
+        return r"\Z"
+    return ALL_BUT_ONE.sub(r"[^\1\1]", found.group())
 
 
 def stretches(pattern: str, text: str, *, keep_unmatched: bool, seconds: float | None = None) -> list[tuple[int, bool]]:
@@ -35,7 +39,7 @@ def stretches(pattern: str, text: str, *, keep_unmatched: bool, seconds: float |
     found: list[tuple[int, bool]] = []
     last = 0
     stood_in = "".join(map(stand_in, text))
-    for match in regex.finditer(TOKEN.sub(without_dollar, pattern), stood_in, timeout=seconds):
+    for match in regex.finditer(TOKEN.sub(plainer, pattern), stood_in, timeout=seconds):
         start, end = match.span()
         if start > last:
             found.append((start, not keep_unmatched))
