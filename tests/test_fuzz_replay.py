@@ -5,6 +5,7 @@ tests/fuzz/run.py looks for new inputs, and keeps those that a target falls over
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -74,6 +75,19 @@ def test_a_failure_in_python_is_found_kept_once_and_counted(tmp_path: Path) -> N
     assert done.stderr.count("RuntimeError: a list") == 1
     covered = [int(line.rpartition("cov: ")[2].split()[0]) for line in done.stderr.splitlines() if "cov: " in line]
     assert covered[0] == 0 < covered[-1]
+
+
+def test_a_target_ends_when_nothing_was_new_for_so_long(tmp_path: Path) -> None:
+    command = [sys.executable, build.HERE / "run.py", "--target=html", "--seconds=300", "--until-quiet=1"]
+    command += [f"--findings={tmp_path}", f"--figures={tmp_path / 'figures.json'}"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())["html"]
+    assert figures["findings"] == 0
+    assert figures["inputs"] > 10
+    assert figures["edges"] > 10
+    assert 1 <= figures["quiet"] <= figures["seconds"] < 60
 
 
 def test_every_target_has_seeds_that_are_small() -> None:
