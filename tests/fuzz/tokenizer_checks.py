@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -137,13 +138,21 @@ def check_batch(tok: tokkit.Tokenizer, texts: list[str], ids: list[object]) -> N
     assert parts == [found for found in ids if isinstance(found, list)]
 
 
+def spelt_out(pattern: str | None) -> str:
+    """The option that stands for a pattern: one that is a word would be taken for a name."""
+    if pattern is None:
+        return "none"
+    return f"(?:{pattern})" if re.fullmatch(r"[\w.-]+", pattern) else pattern
+
+
 def check_saved(tok: tokkit.Tokenizer, folder: Path, texts: list[str], ids: list[object]) -> None:
     """What is written is read again, as the same: a format that cannot hold a tokenizer refuses it."""
+    pattern = getattr(tok.definition.pretokenizer, "pattern", None)
     is_sentencepiece = isinstance(tok.definition.model, SentencePieceModel)
     for name, options in (
         ("tokenizer.json", {}),
         ("saved.model", {}),
-        ("saved.tiktoken", {"pattern": getattr(tok.definition.pretokenizer, "pattern", None) or "none"}),
+        ("saved.tiktoken", {"pattern": spelt_out(pattern)}),
         ("vocab.txt", {}),
         ("pair", {}),
     ):
