@@ -138,21 +138,21 @@ def check_batch(tok: tokkit.Tokenizer, texts: list[str], ids: list[object]) -> N
     assert parts == [found for found in ids if isinstance(found, list)]
 
 
-def spelt_out(pattern: str | None) -> str:
-    """The option that stands for a pattern: one that is a word would be taken for a name."""
-    if pattern is None:
+def pattern_option(split: object) -> str:
+    """The option that stands for the pattern of a `Split`: one that is a word would be taken for a name."""
+    if not isinstance(split, tokkit.Split) or split.pattern is None:
         return "none"
+    pattern = split.pattern
     return f"(?:{pattern})" if re.fullmatch(r"[\w.-]+", pattern) else pattern
 
 
 def check_saved(tok: tokkit.Tokenizer, folder: Path, texts: list[str], ids: list[object]) -> None:
     """What is written is read again, as the same: a format that cannot hold a tokenizer refuses it."""
-    pattern = getattr(tok.definition.pretokenizer, "pattern", None)
     is_sentencepiece = isinstance(tok.definition.model, SentencePieceModel)
     for name, options in (
         ("tokenizer.json", {}),
         ("saved.model", {}),
-        ("saved.tiktoken", {"pattern": spelt_out(pattern)}),
+        ("saved.tiktoken", {"pattern": pattern_option(tok.definition.pretokenizer)}),
         ("vocab.txt", {}),
         ("pair", {}),
     ):
