@@ -26,6 +26,8 @@ COVERED = re.compile(r"^#(\d+)\s(.*)\bcov: (\d+)")
 MAX_BYTES = 4096
 SECONDS_AN_INPUT = 20
 MEGABYTES = 3000
+INTERRUPTED = 72
+"""The exit status of libFuzzer when a signal ends it, as we do when nothing was new: that is no finding."""
 COLUMNS = ("target", "inputs", "edges", "quiet for", "findings", "seconds", "inputs/s")
 
 
@@ -51,7 +53,6 @@ def libfuzzer(program: Path, name: str, seconds: int, kept: Path, findings: Path
         f"-report_slow_units={SECONDS_AN_INPUT}",
         f"-rss_limit_mb={MEGABYTES}",
         "-print_final_stats=1",
-        "-interrupted_exitcode=0",  # to be ended because nothing was new is no failure
         "-reload=0",
         "-len_control=10",  # most inputs say little before they are some hundred bytes long
         *([f"-dict={dictionary}"] if dictionary.is_file() else []),
@@ -104,7 +105,7 @@ def fuzz(command: list[str], quiet: float, findings: Path, current: Path) -> Res
     if process.returncode < 0 and current.is_file():  # a signal: Python had no time to keep the input
         data = current.read_bytes()
         (findings / f"crash-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
-    found = len(set(findings.iterdir()) - before) or int(process.returncode != 0)
+    found = len(set(findings.iterdir()) - before) or int(process.returncode not in (0, INTERRUPTED))
     report = "".join(watch.report[-60:]) if found else ""
     return Result(watch.inputs, watch.edges, ended - watch.last_new, found, ended - began, report)
 
