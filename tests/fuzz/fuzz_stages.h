@@ -34,6 +34,13 @@ static inline void fz_stage_split(fz *f, fz_stages *s, tk_split *split, int by_d
     split->dfa = by_dfa || fz_byte(f) & 1 ? &s->dfa.dfa : NULL;
 }
 
+/* The bytes of the last of several characters, 0 of one: what may stand behind what is replaced. */
+static inline int fz_last_character(const uint8_t *p, size_t n) {
+    size_t at = n - 1;
+    while (at && (p[at] & 0xC0) == 0x80) at--;
+    return at ? (int)(n - at) : 0;
+}
+
 static inline void fz_read_stage(fz *f, fz_stages *s, tk_stage *stage, size_t k) {
     static const unsigned kinds[4] = {TK_WORD, TK_WHITE, TK_PUNCTUATION, TK_NUMBER};
     memset(stage, 0, sizeof *stage);
@@ -47,6 +54,7 @@ static inline void fz_read_stage(fz *f, fz_stages *s, tk_stage *stage, size_t k)
         stage->pattern = fz_stage_text(f, s, 2 * k + 1, &stage->n_pattern);
         if (!stage->n_pattern) stage->pattern = (const uint8_t *)"a", stage->n_pattern = 1;
         stage->count = more % 4;
+        stage->numbers[0] = stage->count || !(more & 4) ? 0 : fz_last_character(stage->pattern, stage->n_pattern);
         stage->content = fz_stage_text(f, s, 2 * k, &stage->n_content);
         break;
     case TK_COMPONENT_REPLACE_PATTERN: fz_stage_split(f, s, &stage->split, 1); /* fall through */
