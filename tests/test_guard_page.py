@@ -34,7 +34,7 @@ from vocabularies import ALPHABETS, grown
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
 SOURCES = (
-    *("isa", "dfa", "large_memory", "word_cache"),
+    *("isa", "dfa", "large_memory", "word_cache", "work"),
     *(f"bpe_{part}" for part in ("model", "merge", "backtrack", "cuts", "keys_avx512")),
     *(f"encode/{part}" for part in ("plan", "miss_bytes", "miss_staged", "placed", "sentencepiece", "stages")),
     *(f"sp_{part}" for part in ("cache", "encode", "keys_avx512", "merge", "scratch", "steps", "viterbi", "words")),

@@ -30,7 +30,7 @@ STAGES_OF = (
     *(f"added{part}" for part in ("", "_trie", "_avx2", "_avx512")),
     *(f"normalize_{part}" for part in ("forms", "characters", "pieces")),
 )
-BESIDE = ("isa", "dfa", "char_kinds", "utf8", "utf8_avx2", "utf8_avx512", "scan", "scan_avx2", "scan_avx512")
+BESIDE = ("isa", "work", "dfa", "char_kinds", "utf8", "utf8_avx2", "utf8_avx512", "scan", "scan_avx2", "scan_avx512")
 FILLS = ("a", "the ", " ", "東", "é", "e\u0301", "🦜", "한", "\u1100\u1161", "<s>", "aA.", "ſŉİ", "\u0344", "\u3000")
 LENGTHS = range(140) if LONG else (*range(24), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129)
 

@@ -41,8 +41,8 @@ static int run(int stage, const tk_added *added, const int64_t *ids, tk_aligned 
     case 9: return tk_normalize_bert(a, 1, 1, 0, 0);
     case 10: return tk_normalize_prepend(a, wide, 3);
     case 11: return tk_normalize_strip(a, 1, 1);
-    case 12: return tk_normalize_replace(a, space, 1, 0, wide, 3);
-    case 13: return tk_normalize_replace(a, run_of, 1, 2, space, 1);
+    case 12: return tk_normalize_replace(a, &(tk_target){.pattern = space, .n = 1}, wide, 3);
+    case 13: return tk_normalize_replace(a, &(tk_target){.pattern = run_of, .n = 1, .least = 2}, space, 1);
     case 14: return tk_split_words(a);
     case 15: return tk_split_bert(a);
     case 16: return tk_split_scripts(a);

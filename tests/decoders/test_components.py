@@ -127,7 +127,7 @@ def test_a_field_that_cannot_work_is_refused_by_name(make: Any, error: type[Tokk
 
 def test_a_pattern_that_explodes_is_stopped() -> None:
     decoder = Replace({"Regex": r"(?:a+)+[bc]"}, "")
-    with pytest.raises(PatternError, match="took over 2 s"):
+    with pytest.raises(PatternError, match=r"took over 2\.\d+ s"):
         decoder.decode(["a" * 5000 + "d"])
 
 

@@ -67,6 +67,12 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             process.stdin.write(b"low lower\n" * 300_000)
             process.stdin.flush()
         assert process.stdout.readline() == b"ready\n"
+        before: set[str] = set()
+        for _ in range(100):  # until all that came is written: one shard is renamed before the next begins
+            if (now := left()) and now == before:
+                break
+            before = now
+            time.sleep(0.1)
         return process
 
     yield begin

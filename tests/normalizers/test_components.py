@@ -177,7 +177,7 @@ def test_a_pattern_that_cannot_be_compiled_is_refused() -> None:
 def test_a_pattern_that_explodes_is_stopped() -> None:
     start = time.monotonic()
     assert Replace({"Regex": r"(?:a|a)+(?:a|a)+b"}, "").normalize_str("a" * 60) == "a" * 60  # compiled
-    with pytest.raises(PatternError, match="took over 2 s"):
+    with pytest.raises(PatternError, match="took over 2"):
         Replace({"Regex": r"(?:a|a)+(?:a|a)+b(?<!c)"}, "").normalize_str("a" * 60)
     assert time.monotonic() - start < 10
 
