@@ -63,6 +63,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite in a process for each CPU, where pytest-xdist is installed and -n is not given."""
+    option = config.option
+    whole = config.args == config.getini("testpaths") and not (option.collectonly or option.usepdb)
+    if whole and config.pluginmanager.hasplugin("xdist") and option.numprocesses is None:
+        option.numprocesses, option.dist = os.cpu_count(), "worksteal"
+
+
 def pytest_report_header() -> str:
     spec = importlib.util.find_spec("tokkit")
     data = str(SHARED) if SHARED.is_dir() else f"absent ({SHARED}); tests that need it skip"

@@ -16,8 +16,8 @@ from tokkit._core.added import AddedMatcher
 from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import kinds_of
 from tokkit._core.text import isas
-from tokkit.added_tokens import AddedTokens
 from tokkit.definition import AddedToken
+from tokkit.engines.added_tokens import AddedTokens
 from tokkit.errors import OptionError
 
 BATCH = 300 if LONG else 60

@@ -15,11 +15,11 @@ PUBLIC = "(tokkit itself)"
 TABLE = """
 5 cli view __main__
 4 pipeline embeddings compat
-3 engines assembly decoding fingerprint tokenizer mixed trainers corpus formats chat
-3 continuing costs registry subwords segmentations
+3 engines fingerprint tokenizer mixed trainers corpus formats chat
+3 streaming registry sampling
 2 normalizers pretokenizers models postprocessors decoders nn
-1 limits definition length_rules sentencepiece_model added_tokens encoding columns alignment vocab errors version lazy
-1 atoms unicode_regex visible interrupts pickled
+1 limits definition sentencepiece_model encoding vocab errors version lazy
+1 atoms unicode_regex visible interrupts pickled moved
 1 threads
 0 _core
 """

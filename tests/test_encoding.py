@@ -21,8 +21,8 @@ from rival_encodings import looked_up, ours, plain, said, vocab_of
 from strategies import documents, texts
 from tokkit import Encoding, OptionError, Vocab
 from tokkit._core.text import to_utf8
-from tokkit.alignment import character_spans
-from tokkit.encoding import joined, replaced
+from tokkit.encoding.alignment import character_spans
+from tokkit.encoding.encoding import joined, replaced
 
 if TYPE_CHECKING:
     import tokenizers

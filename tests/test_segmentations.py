@@ -15,7 +15,7 @@ from sentencepiece_models import by_chance, strings, text_by_chance, trained
 from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import OptionError
 from tokkit.formats.sentencepiece import read_model
-from tokkit.segmentations import Segmentations
+from tokkit.sampling.segmentations import Segmentations
 from tokkit.sentencepiece_model import SentencePieceModel
 
 

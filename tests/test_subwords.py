@@ -9,7 +9,7 @@ import pytest
 
 import tokkit
 from strategies import documents
-from tokkit.subwords import Dropout, Merges, Segmenter, restore
+from tokkit.sampling.subwords import Dropout, Merges, Segmenter, restore
 
 WORDS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 

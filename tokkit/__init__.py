@@ -1,6 +1,7 @@
 """Train, encode, decode, inspect and convert tokenizers, exactly and fast, on a CPU."""
 
 from tokkit import lazy
+from tokkit import moved as moved
 
 _MODULES = {
     "AddedToken": "tokkit.definition",
@@ -13,7 +14,7 @@ _MODULES = {
     "FormatError": "tokkit.errors",
     "Mixed": "tokkit.mixed",
     "OptionError": "tokkit.errors",
-    "Padding": "tokkit.length_rules",
+    "Padding": "tokkit.encoding.length_rules",
     "PatternError": "tokkit.errors",
     "SameFileError": "tokkit.errors",
     "ShapeError": "tokkit.errors",
@@ -21,7 +22,7 @@ _MODULES = {
     "Split": "tokkit.definition",
     "Tokenizer": "tokkit.tokenizer",
     "TokkitError": "tokkit.errors",
-    "Truncation": "tokkit.length_rules",
+    "Truncation": "tokkit.encoding.length_rules",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
     "align": "tokkit.mixed",

@@ -2,6 +2,7 @@
 
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
+from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import (
     ChatError,
     CorpusError,
@@ -14,7 +15,6 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
-from tokkit.length_rules import Padding, Truncation
 from tokkit.mixed import Mixed, align
 from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load

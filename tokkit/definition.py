@@ -18,7 +18,7 @@ from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
     from tokkit._core.aligned import AlignedText
-    from tokkit.length_rules import Padding, Truncation
+    from tokkit.encoding.length_rules import Padding, Truncation
     from tokkit.sentencepiece_model import SentencePieceModel
 
 

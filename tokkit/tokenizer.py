@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats
-from tokkit.decoding import Stream, decoding_of
 from tokkit.definition import Definition
+from tokkit.engines.decoding import Stream, decoding_of
 from tokkit.engines.engine import engine_of
 from tokkit.engines.special_tokens import Special
 from tokkit.threads import thread_count
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from tokkit._core.aligned import AlignedText
     from tokkit._core.text import Text
-    from tokkit.assembly import Assembler, Own, Words
-    from tokkit.continuing import Completions, EncodeStream
     from tokkit.corpus.encode_file import FileEncoder
     from tokkit.corpus.id_writers import Written
     from tokkit.corpus.readers import InputErrors
     from tokkit.encoding import Encoding
+    from tokkit.encoding.length_rules import Padding, Truncation
+    from tokkit.engines.assembly import Assembler, Own, Words
     from tokkit.formats.differences import Difference
-    from tokkit.length_rules import Padding, Truncation
     from tokkit.postprocessors.batch import Batch
+    from tokkit.streaming.continuing import Completions, EncodeStream
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -188,7 +188,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _assembler(self) -> Assembler:
-        from tokkit.assembly import Assembler
+        from tokkit.engines.assembly import Assembler
 
         return Assembler(self._definition, self._engine)
 
@@ -270,13 +270,13 @@ class Tokenizer:
         the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be
         below n: a token at the cut may be another one where the text ends there.
         """
-        from tokkit.continuing import truncated
+        from tokkit.streaming.continuing import truncated
 
         return truncated(self, self._engine, text, n, special)
 
     def encode_stream(self, *, special: Special = "text") -> EncodeStream:
         """Return a stream that encodes text bit by bit: `feed(text) -> ids`, `flush() -> ids`."""
-        from tokkit.continuing import EncodeStream
+        from tokkit.streaming.continuing import EncodeStream
 
         return EncodeStream(self._engine, special)
 
@@ -285,7 +285,7 @@ class Tokenizer:
 
         The text may go on; each completion begins with the rest of it. As tiktoken's, for byte-level BPE alone.
         """
-        from tokkit.continuing import completions_of
+        from tokkit.streaming.continuing import completions_of
 
         if self._completions is None:
             self._completions = completions_of(self._definition, self._engine)

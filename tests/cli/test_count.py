@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tokkit
-from tokkit.costs import Price, Prices
+from tokkit.cli.costs import Price, Prices
 
 if TYPE_CHECKING:
     from conftest import Run

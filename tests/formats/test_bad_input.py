@@ -16,9 +16,9 @@ import pytest
 
 import tokkit
 from normalizers.charsmaps import charsmap
+from tokkit.encoding.length_rules import Truncation
 from tokkit.errors import FormatError, OptionError, PatternError, TokkitError
 from tokkit.formats import tokenizer_json
-from tokkit.length_rules import Truncation
 
 Json = dict[str, Any]
 EXPLODES = "(a+)+b"

@@ -43,6 +43,7 @@ SEEN = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.* now:DeprecationWarning")  # some of its modules have moved
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_a_release_pickled_loads(release: str) -> None:
     for name, value, seen in entries(release):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from strategies import documents
 from tokkit import Encoding, OptionError, Vocab
-from tokkit.length_rules import Padding, Truncation
+from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.postprocessors import lengths
 from tokkit.postprocessors.batch import Flat, batch
 from tokkit.postprocessors.layout import Postprocessor

@@ -12,8 +12,8 @@ import pytest
 from rival_encodings import looked_up, ours, plain, said, vocab_of
 from strategies import documents
 from tokkit import Encoding, OptionError, Vocab
-from tokkit.encoding import replaced
-from tokkit.length_rules import Padding, Truncation
+from tokkit.encoding.encoding import replaced
+from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.postprocessors import lengths
 from tokkit.postprocessors.bert import Bert
 from tokkit.postprocessors.byte_level import ByteLevel

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokkit._core.aligned import AlignedText
-from tokkit.added_tokens import AddedTokens
 from tokkit.definition import AddedToken
+from tokkit.engines.added_tokens import AddedTokens
 from tokkit.pretokenizers.metaspace import SCHEMES, Metaspace
 
 rival = pytest.importorskip("tokenizers")

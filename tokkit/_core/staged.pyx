@@ -51,9 +51,8 @@ cdef class Stages:
     ("replace_pattern", SplitPattern, content), ("charsmap", Charsmap, longest), ("split_pattern", scanner or
     SplitPattern, behavior, invert), ("split_kind", kind, behavior), ("split_character", character, behavior),
     ("split_words",), ("split_bert",), ("split_scripts",), ("split_fixed", length), ("prefix_space",),
-    ("byte_symbols",), ("metaspace", replacement,
-    scheme). In place of "prefix_space" and "metaspace", "prefix_space_first" and "metaspace_first" do not prepend
-    inside a text of which only a part is seen.
+    ("byte_symbols",), ("metaspace", replacement, scheme). In place of "prefix_space" and "metaspace",
+    "prefix_space_first" and "metaspace_first" do not prepend inside a text of which only a part is seen.
 
     >>> from tokkit._core.aligned import AlignedText
     >>> text = AlignedText("A b")

@@ -16,8 +16,8 @@ from tokkit.corpus import readers
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
+    from tokkit.cli.costs import Price, Prices
     from tokkit.corpus.id_writers import IdWriter
-    from tokkit.costs import Price, Prices
     from tokkit.tokenizer import Tokenizer
 
 COLUMNS = ("lines", "words", "bytes")
@@ -92,7 +92,7 @@ def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Pri
         if model is not None:
             raise click.UsageError("--price names prices of a table: give --prices FILE")
         return None
-    from tokkit.costs import Prices
+    from tokkit.cli.costs import Prices
 
     table = Prices.read(prices)
     name = model or tokenizer

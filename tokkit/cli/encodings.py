@@ -13,8 +13,8 @@ from tokkit.cli import output
 from tokkit.cli.id_files import BINARY, Source
 from tokkit.cli.inputs import Reading, expand, shown
 from tokkit.cli.pieces import readable
+from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import CorpusError, OptionError, VocabError
-from tokkit.length_rules import Padding, Truncation
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding

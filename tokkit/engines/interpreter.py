@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tokkit import limits
 from tokkit._core.aligned import AlignedText
 from tokkit._core.text import Grown
-from tokkit.added_tokens import AddedTokens
-from tokkit.columns import tokens_of
 from tokkit.definition import BPE, Definition, Split
+from tokkit.encoding.columns import tokens_of
+from tokkit.engines.added_tokens import AddedTokens
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, TokkitError
 from tokkit.unicode_regex.bounds import PatternTime

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tokkit._core.added import AddedMatcher
 from tokkit._core.plan import Finder
 from tokkit._core.special import SpecialMatcher
-from tokkit.added_tokens import content
+from tokkit.engines.added_tokens import content
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:

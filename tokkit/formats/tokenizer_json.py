@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from tokkit.definition import BPE, Definition, Split
+from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.differences import Rule
 from tokkit.formats.strict_json import Section
-from tokkit.length_rules import Padding, Truncation
 from tokkit.models.char_bpe import CharBPE
 from tokkit.sentencepiece_model import SentencePieceModel
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.encoding.length_rules import Padding, Truncation, check_padded
 from tokkit.errors import OptionError
-from tokkit.length_rules import Padding, Truncation, check_padded
 from tokkit.postprocessors.layout import Added, Postprocessor
 from tokkit.postprocessors.lengths import Lengths, kept_lengths, padded_length
 

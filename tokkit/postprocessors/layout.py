@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokkit.columns import filled
 from tokkit.definition import is_text
-from tokkit.encoding import Encoding, Overflow, added, derived, joined
+from tokkit.encoding.columns import filled
+from tokkit.encoding.encoding import Encoding, Overflow, added, derived, joined
+from tokkit.encoding.length_rules import Truncation
 from tokkit.errors import OptionError
-from tokkit.length_rules import Truncation
 from tokkit.postprocessors.lengths import truncate
 from tokkit.postprocessors.trimming import Spaces, Trim, trimmed
 from tokkit.vocab import MAX_ID

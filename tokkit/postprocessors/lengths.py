@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.encoding import Encoding
+from tokkit.encoding.length_rules import Padding, Truncation, check_padded
 from tokkit.errors import OptionError
-from tokkit.length_rules import Padding, Truncation, check_padded
 
 Lengths = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
 from tokkit.engines.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError
-from tokkit.segmentations import Segmentations
+from tokkit.sampling.segmentations import Segmentations
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
 
 MOST_NBEST = 512

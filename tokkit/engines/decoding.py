@@ -70,8 +70,8 @@ class Decoding:
             return vocab.blob, vocab.offsets, None
         import numpy as np
 
-        from tokkit.added_tokens import content
         from tokkit.decoders.byte_level import bytes_of
+        from tokkit.engines.added_tokens import content
 
         to_bytes = bytes_of if self._by_bytes and self._definition.decoder is not None else str.encode
         found = {token.id: to_bytes(content(token, normalizer)) for token in added if normalizes or symbols}
@@ -131,7 +131,7 @@ class Decoding:
     @functools.cached_property
     def special_ids(self) -> frozenset[int]:
         """The ids that decoding without special tokens leaves out: as tokenizers does, those decoded as one's text."""
-        from tokkit.added_tokens import content
+        from tokkit.engines.added_tokens import content
 
         special, normalizer = self._definition.special_tokens, self._definition.normalizer
         return frozenset(t.id for t in self._definition.added_tokens if content(t, normalizer) in special)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tokkit import pickled
 from tokkit._core.spans import ints, numbers, pairs
 from tokkit._core.text import to_utf8
-from tokkit.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
+from tokkit.encoding.alignment import Aligned, Ranges, character_spans, index_of
+from tokkit.encoding.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
+from tokkit.encoding.length_rules import check_padded, checked_direction
 from tokkit.errors import OptionError
-from tokkit.length_rules import check_padded, checked_direction
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]

@@ -1,0 +1,59 @@
+"""Modules that have moved: the old names import what stands at the new ones, with a DeprecationWarning.
+
+Pickles name modules too; those that name an old one load.
+"""
+
+import sys
+
+TYPE_CHECKING = False  # as in lazy.py: nothing that takes time is imported here
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+MOVED = {
+    "tokkit.added_tokens": "tokkit.engines.added_tokens",
+    "tokkit.alignment": "tokkit.encoding.alignment",
+    "tokkit.assembly": "tokkit.engines.assembly",
+    "tokkit.columns": "tokkit.encoding.columns",
+    "tokkit.continuing": "tokkit.streaming.continuing",
+    "tokkit.costs": "tokkit.cli.costs",
+    "tokkit.decoding": "tokkit.engines.decoding",
+    "tokkit.length_rules": "tokkit.encoding.length_rules",
+    "tokkit.segmentations": "tokkit.sampling.segmentations",
+    "tokkit.subwords": "tokkit.sampling.subwords",
+}
+"""Old name → new name."""
+
+
+class OldNames:
+    """Finds modules by their old names; import asks it when no file has the name."""
+
+    def find_spec(self, name: str, path: "object" = None, target: "object" = None) -> "ModuleSpec | None":
+        """Return how to load a module that has moved; None for any other."""
+        if name not in MOVED:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: "ModuleSpec") -> None:
+        """Let import make an empty module."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Make the module give what the moved one has, and warn."""
+        import importlib
+        import warnings
+
+        new = MOVED[module.__name__]
+        warnings.warn(f"{module.__name__} is {new} now", DeprecationWarning, stacklevel=2)
+        moved = importlib.import_module(new)
+
+        def get(name: str) -> "Any":
+            return getattr(moved, name)
+
+        module.__getattr__ = get  # type: ignore[method-assign]
+        module.__dir__ = lambda: dir(moved)  # type: ignore[method-assign]
+
+
+sys.meta_path.append(OldNames())
