@@ -70,7 +70,7 @@ def test_the_version_stands_in_one_place() -> None:
 def test_extras_name_what_the_code_asks_for() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     for path in (ROOT / "tokkit").rglob("*.py"):
-        for name in re.findall(r"pip install '?(?:tokkit|\.)\[(\w+)\]", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"pip install '?(?:pytokkit|\.)\[(\w+)\]", path.read_text(encoding="utf-8")):
             assert name in extras, f"{path}: {name}"
 
 

@@ -89,7 +89,7 @@ def test_the_version_is_that_of_the_project() -> None:
     assert not static or static[1] == tokkit.__version__
     assert f"## [{tokkit.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     try:
-        installed = importlib.metadata.version("tokkit")
+        installed = importlib.metadata.version("pytokkit")
     except importlib.metadata.PackageNotFoundError:
         return  # a tree compiled in place
     assert installed == tokkit.__version__

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chat.templates import CHATML, FORMS, LLAMA3, NAMES
 from tokkit.errors import ChatError, OptionError
 
-pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'tokkit[chat]'")
+pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'pytokkit[chat]'")
 
 from tokkit.chat import ChatTemplate
 
@@ -144,7 +144,7 @@ def test_without_jinja2_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     for name in [name for name in sys.modules if name.split(".")[0] == "jinja2" or name == "tokkit.chat.sandbox"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ChatError, match=r"pip install 'tokkit\[chat\]'"):
+    with pytest.raises(ChatError, match=r"pip install 'pytokkit\[chat\]'"):
         ChatTemplate("")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tokkit.errors import ChatError, FormatError
 
-pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'tokkit[chat]'")
+pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'pytokkit[chat]'")
 
 from tokkit.chat import load_chat_template
 

@@ -17,7 +17,7 @@ from tokkit.errors import ChatError
 if TYPE_CHECKING:
     import tokkit
 
-pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'tokkit[chat]'")
+pytest.importorskip("jinja2", reason="chat templates need jinja2: pip install 'pytokkit[chat]'")
 
 from tokkit.chat import ChatTemplate, encode_chat
 from tokkit.chat.rendered import matches, matches_of

@@ -149,7 +149,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(run, corpus, monkeypatch
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     out = run("compare", "--train", "word", "--vocab-sizes", "100", "--plot", "a.png", corpus)
     assert out.exit_code == 1
-    assert "pip install 'tokkit[plot]'" in out.stderr
+    assert "pip install 'pytokkit[plot]'" in out.stderr
     assert not Path("a.png").exists()
 
 

@@ -247,8 +247,8 @@ def test_extras_that_are_absent_are_named(run: Run, notes: list[str], monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "usearch", None)
     out = run("model", "similarity", "a", "b", "--model", "model-0", "--plot", "m.png")
-    assert "pip install 'tokkit[plot]'" in out.stderr
-    assert "pip install 'tokkit[ann]'" in run("model", "embed", "notes", "-o", "i", "--model", "x", "--ann").stderr
+    assert "pip install 'pytokkit[plot]'" in out.stderr
+    assert "pip install 'pytokkit[ann]'" in run("model", "embed", "notes", "-o", "i", "--model", "x", "--ann").stderr
     assert not notes, "said before a model is loaded"
 
 

@@ -91,7 +91,7 @@ def test_what_is_not_in_the_cache_is_an_error_that_says_how_to_get_it(tmp_path: 
 
 def test_without_the_package_the_error_names_the_extra(tmp_path: Path) -> None:
     said = in_process("import sys\nsys.modules['huggingface_hub'] = None\n" + FAIL.format(""), tmp_path)
-    assert "pip install 'tokkit[hub]'" in said
+    assert "pip install 'pytokkit[hub]'" in said
 
 
 def answers_for(folder: Path) -> Handler:

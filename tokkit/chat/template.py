@@ -56,7 +56,7 @@ class ChatTemplate:
         except ModuleNotFoundError as error:
             if error.name != "jinja2":
                 raise
-            raise ChatError("chat templates need jinja2: pip install 'tokkit[chat]'") from None
+            raise ChatError("chat templates need jinja2: pip install 'pytokkit[chat]'") from None
         self.source = source
         self.special_tokens = MappingProxyType(dict(special_tokens or {}))
         self._program = Program(source)

@@ -37,7 +37,7 @@ def attention(
     """Write the attention of a model's layers over TEXT: a page that loads nothing, or a picture.
 
     MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name on the hub. Pictures want
-    matplotlib: pip install 'tokkit[plot]'.
+    matplotlib: pip install 'pytokkit[plot]'.
     """
     import os
 

@@ -40,7 +40,7 @@ def library(name: str, kind: str) -> Any:
         import huggingface_hub
     except ImportError:
         raise DownloadError(
-            f"{name} is no {kind} here; to look for it on the hub, install huggingface_hub: pip install 'tokkit[hub]'"
+            f"{name} is no {kind} here; to look for it on the hub, install huggingface_hub: pip install 'pytokkit[hub]'"
         ) from None
     return huggingface_hub
 

@@ -24,7 +24,7 @@ def _figure(width: float, height: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise OptionError("pictures are drawn by matplotlib: pip install 'tokkit[plot]'") from None
+        raise OptionError("pictures are drawn by matplotlib: pip install 'pytokkit[plot]'") from None
     # Without pyplot: no global state, no window system.
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

@@ -23,7 +23,7 @@ def check() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise OptionError("plots need matplotlib: pip install 'tokkit[plot]'") from None
+        raise OptionError("plots need matplotlib: pip install 'pytokkit[plot]'") from None
 
 
 def sizes(rows: Iterable[Mapping[str, Any]], file: BinaryIO, *, title: str = "") -> None:

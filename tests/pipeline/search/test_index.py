@@ -357,5 +357,5 @@ def test_without_usearch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     from tokkit.pipeline.search import ann
 
     monkeypatch.setitem(sys.modules, "usearch", None)
-    with pytest.raises(OptionError, match=r"pip install 'tokkit\[ann\]'"):
+    with pytest.raises(OptionError, match=r"pip install 'pytokkit\[ann\]'"):
         ann.check()

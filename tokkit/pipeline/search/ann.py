@@ -28,7 +28,7 @@ def _usearch() -> Any:
     try:
         from usearch import index
     except ImportError:
-        raise OptionError("a graph to search needs usearch: pip install 'tokkit[ann]'") from None
+        raise OptionError("a graph to search needs usearch: pip install 'pytokkit[ann]'") from None
     return index
 
 
