@@ -4,4 +4,4 @@ Begin with encoding.py. alignment.py finds tokens by characters and words; lengt
 """
 
 from tokkit.encoding.encoding import Encoding as Encoding
-from tokkit.encoding.encoding import restored as restored  # by this name pickles of 0.1.0 ask for it
+from tokkit.encoding.encoding import restored as restored  # pickles of the first release ask for it here
