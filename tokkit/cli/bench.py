@@ -24,7 +24,14 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-@options.command("bench", short_help="Measure encoding beside other libraries.")
+@options.command(
+    "bench",
+    short_help="Measure encoding beside other libraries.",
+    examples=(
+        "tokkit bench cl100k_base corpus.txt",
+        "tokkit bench tok.json corpus.txt --threads 2 --json",
+    ),
+)
 @options.tokenizer
 @click.argument("file", required=False, type=options.FILE)
 @click.option(

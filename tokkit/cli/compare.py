@@ -8,13 +8,14 @@ import click
 from click.core import ParameterSource
 
 from tokkit.cli import options
+from tokkit.cli.help import Command
 
 OF_TRAINING = ("vocab_sizes", "held_out", "plot", "threads", "progress", "force")
 OF_FILES = ("sample", "pattern", "special")
 """Options of the two uses."""
 
 
-class TwoLists(click.Command):
+class TwoLists(Command):
     """TOKENIZERS, then `--` and FILES: what stands behind the dashes is as if given with --file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -29,7 +30,15 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     return None if value is None else list(dict.fromkeys(name.strip() for name in value.split(",")))
 
 
-@options.command("compare", cls=TwoLists, short_help="Compare tokenizers over the same files, or models and sizes.")
+@options.command(
+    "compare",
+    cls=TwoLists,
+    short_help="Compare tokenizers over the same files, or models and sizes.",
+    examples=(
+        "tokkit compare gpt2 cl100k_base tok.json -- corpus.txt",
+        "tokkit compare corpus.txt --train bbpe,unigram --vocab-sizes 4000,8000",
+    ),
+)
 @click.argument("inputs", nargs=-1, type=options.MODEL, metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
 @click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare over; repeat for more.")
 @click.option("--sample", metavar="TEXT", help="Show how each tokenizer cuts this text, side by side, instead.")

@@ -12,7 +12,12 @@ zsh    tokkit completion zsh > a directory of $fpath, as _tokkit
 fish   tokkit completion fish > ~/.config/fish/completions/tokkit.fish"""
 
 
-@options.command("completion", short_help="Print a script that completes commands in the shell.", epilog=WHERE)
+@options.command(
+    "completion",
+    short_help="Print a script that completes commands in the shell.",
+    epilog=WHERE,
+    examples=("tokkit completion bash >> ~/.bashrc",),
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of a shell."""

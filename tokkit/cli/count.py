@@ -19,7 +19,15 @@ A table of prices is a TOML file of your own, prices per million tokens:
     window = 128000    # optional: input and output together"""
 
 
-@options.command("count", short_help="Count tokens, as wc counts words.", epilog=PRICES)
+@options.command(
+    "count",
+    short_help="Count tokens, as wc counts words.",
+    epilog=PRICES,
+    examples=(
+        "tokkit count o200k_base notes.txt",
+        "git diff | tokkit count cl100k_base",
+    ),
+)
 @options.tokenizer
 @options.files
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if a file has more tokens than N.")

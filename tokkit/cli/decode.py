@@ -9,7 +9,14 @@ import click
 from tokkit.cli import options
 
 
-@options.command("decode", short_help="Turn ids into text.")
+@options.command(
+    "decode",
+    short_help="Turn ids into text.",
+    examples=(
+        "echo '9906 1917' | tokkit decode cl100k_base",
+        "tokkit decode tok.json ids.npy > text.txt",
+    ),
+)
 @options.tokenizer
 @click.argument("file", type=options.FILE, default="-")
 @click.option(

@@ -23,7 +23,15 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     raise click.BadParameter(f"{value!r} is none of longest, max-length and a number of tokens")
 
 
-@options.command("encode", short_help="Turn text into ids.", epilog=LOSSLESS)
+@options.command(
+    "encode",
+    short_help="Turn text into ids.",
+    epilog=LOSSLESS,
+    examples=(
+        "echo 'Hello, world!' | tokkit encode cl100k_base",
+        "tokkit encode tok.json corpus.txt -o ids.npy --threads 2",
+    ),
+)
 @options.tokenizer
 @options.files
 @click.option(

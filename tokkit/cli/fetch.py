@@ -19,7 +19,11 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
     return names
 
 
-@options.command("fetch", short_help="Download published encodings, or tokenizers from the hub.")
+@options.command(
+    "fetch",
+    short_help="Download published encodings, or tokenizers from the hub.",
+    examples=("tokkit fetch cl100k_base o200k_base",),
+)
 @click.argument("names", nargs=-1, metavar="NAME...", callback=_no_names)
 @click.option(
     "--folder", type=options.Writes(file_okay=False), show_default="the user's cache", help="Where to put files."

@@ -12,7 +12,11 @@ REQUIRED = ("numpy", "regex", "click")
 EXTRAS = ("huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
 
 
-@options.command("info", short_help="Show versions, the machine, and what is installed.")
+@options.command(
+    "info",
+    short_help="Show versions, the machine, and what is installed.",
+    examples=("tokkit info --json",),
+)
 @options.as_json
 def command(json: bool) -> None:
     """Show versions of what tokkit stands on, the CPUs, and which optional packages are installed."""

@@ -20,7 +20,14 @@ SPLIT_BY = {
 }
 
 
-@options.command("inspect", short_help="Show what a tokenizer is, and how it cuts a text.")
+@options.command(
+    "inspect",
+    short_help="Show what a tokenizer is, and how it cuts a text.",
+    examples=(
+        "tokkit inspect tok.json --sample 'Your own sentence.'",
+        "tokkit inspect tok.json --tokens",
+    ),
+)
 @options.tokenizer
 @click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
 @click.option("--sample", metavar="TEXT", help="Show the pieces, ids and offsets (in characters) of this text.")

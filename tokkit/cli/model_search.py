@@ -15,7 +15,13 @@ Of folders every file is read but hidden ones, .jsonl record by record (--field)
 Files that are binary, not UTF-8 or unreadable are listed on stderr and left out; the exit code is 1 then."""
 
 
-@options.command("embed", group="model", short_help="Make an index of files to search by meaning.", epilog=WHAT_IS_READ)
+@options.command(
+    "embed",
+    group="model",
+    short_help="Make an index of files to search by meaning.",
+    epilog=WHAT_IS_READ,
+    examples=("tokkit model embed notes/ -o notes.index --model all-MiniLM-L6-v2",),
+)
 @click.argument("paths", nargs=-1, required=True, type=options.FILE, metavar="PATH...")
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="INDEX", help="The index: a folder.")
 @click.option(
@@ -58,7 +64,12 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
         raise click.exceptions.Exit(1)
 
 
-@options.command("search", group="model", short_help="Find the passages nearest in meaning to a query.")
+@options.command(
+    "search",
+    group="model",
+    short_help="Find the passages nearest in meaning to a query.",
+    examples=("tokkit model search notes.index 'where do penguins live'",),
+)
 @click.argument("index", type=options.Reads())
 @click.argument("query", nargs=-1, required=True)
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="How many passages to show.")

@@ -12,7 +12,12 @@ from tokkit.cli.model_search import THE_MODEL, download
 WIDTH = 48
 
 
-@options.command("similarity", group="model", short_help="Compare texts with one another by meaning.")
+@options.command(
+    "similarity",
+    group="model",
+    short_help="Compare texts with one another by meaning.",
+    examples=("tokkit model similarity 'a cat' 'a kitten' 'a car' --model all-MiniLM-L6-v2",),
+)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", type=options.MODEL, required=True, metavar="FOLDER|NAME", help=THE_MODEL)
 @download

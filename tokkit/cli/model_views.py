@@ -17,7 +17,11 @@ PRECISION = click.option(
 )
 
 
-@options.command("attention", short_help="Show which tokens of a text look at which.")
+@options.command(
+    "attention",
+    short_help="Show which tokens of a text look at which.",
+    examples=("tokkit model attention bert-base-uncased 'the cat sat on the mat'",),
+)
 @MODEL
 @TEXT
 @click.option(
@@ -65,7 +69,11 @@ def attention(
     say(f"{output}: {counted(n_layers, 'layer')}, {counted(n_heads, 'head')}, {counted(len(tokens), 'token')}")
 
 
-@options.command("fill-mask", short_help="Guess the masked words of a text.")
+@options.command(
+    "fill-mask",
+    short_help="Guess the masked words of a text.",
+    examples=("tokkit model fill-mask bert-base-uncased 'Paris is the [MASK] of France.'",),
+)
 @MODEL
 @TEXT
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Guesses for each mask.")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tokkit.cli.help import Command
 from tokkit.visible import show
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -130,7 +131,7 @@ def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Calla
     """Return click's command decorator with the settings of the house and `--config`; `group` is what it belongs to."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        cls: type[click.Command] = attributes.pop("cls", click.Command)
+        cls: type[click.Command] = attributes.pop("cls", Command)
         made = click.command(name, cls=cls, context_settings=SETTINGS, **attributes)(config(function))
         for parameter in made.params:
             if isinstance(parameter, click.Option):

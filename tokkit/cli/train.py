@@ -35,6 +35,21 @@ BELONGS = {
 """Option → the models that it is for; those that stand in no line are for all."""
 
 
+GROUPS = {
+    "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
+    "Several models": ("min_frequency", "unk_token", "lowercase", "explain"),
+    "Byte-level BPE": ("max_token_length",),
+    "WordPiece": (
+        *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
+        "max_input_chars_per_word",
+    ),
+    "Classic BPE": ("word_end", "suffix", "dropout", "glossaries"),
+    "Characters, and words with a fallback": ("level", "fallback"),
+    "SentencePiece's models": tuple(sentencepiece_options.BELONGS),
+}
+"""The groups of options in the help, before those of all commands."""
+
+
 def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
     if model not in MODELS:
         raise click.BadParameter(f"{model!r} is not among the models that can be trained: {', '.join(MODELS)}")
@@ -68,7 +83,16 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-@options.command("train", short_help="Learn a vocabulary from text.")
+@options.command(
+    "train",
+    short_help="Learn a vocabulary from text.",
+    examples=(
+        "tokkit train corpus.txt -o tok.json --vocab-size 32000",
+        "tokkit train corpus.txt -o bert.json --model wordpiece --vocab-size 30522",
+        "tokkit train 'data/*.txt.gz' -o t5.model --model unigram --vocab-size 8000",
+    ),
+    groups=GROUPS,
+)
 @click.argument("inputs", nargs=-1, type=options.FILE, metavar="[INPUT]...")
 @click.option("-o", "--output", "output", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @click.option(

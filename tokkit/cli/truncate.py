@@ -9,7 +9,11 @@ import click
 from tokkit.cli import options
 
 
-@options.command("truncate", short_help="Cut a text to a number of tokens.")
+@options.command(
+    "truncate",
+    short_help="Cut a text to a number of tokens.",
+    examples=("tokkit truncate o200k_base prompt.txt --limit 4000",),
+)
 @options.tokenizer
 @click.argument("file", default="-", type=options.FILE, metavar="[FILE]")
 @click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="The most tokens to keep.")

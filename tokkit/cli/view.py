@@ -9,7 +9,11 @@ import click
 from tokkit.cli import options
 
 
-@options.command("view", short_help="Show the tokens of a text, in colours.")
+@options.command(
+    "view",
+    short_help="Show the tokens of a text, in colours.",
+    examples=("echo 'Hello, world!' | tokkit view cl100k_base",),
+)
 @options.tokenizer
 @options.files
 @click.option("--ids", is_flag=True, help="Show the id of each token behind it.")

@@ -1,0 +1,54 @@
+"""What `--help` of a command shows: its options in groups, the most used ones first, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+COMMON: dict[str, Sequence[str]] = {
+    "Input": ("unit", "field", "input_errors", "counts", "special"),
+    "Output": ("format", "lossy", "json", "force"),
+    "Running": ("threads", "progress", "config", "help"),
+}
+"""Groups that commands share: title → names of parameters."""
+FEW = 9
+"""So many options are one list."""
+
+
+class Command(click.Command):
+    """A command whose help has its options in groups, and examples at its end.
+
+    `groups` come before the common ones, title → names of parameters; what no group names is in "Options", before all.
+    """
+
+    def __init__(
+        self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, examples: Sequence[str] = (), **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.groups, self.examples = groups or {}, examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        shown = {
+            "help" if "--help" in param.opts else param.name: record
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None
+        }
+        titles = {**self.groups, **COMMON} if len(shown) > FEW or self.groups else {"": ("config", "help")}
+        in_groups = {title: [shown.pop(name) for name in names if name in shown] for title, names in titles.items()}
+        if last := in_groups.pop("", None):
+            shown |= {str(number): record for number, record in enumerate(last)}
+        for title, rows in {"Options": list(shown.values()), **in_groups}.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, and what else stands at the end."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+        super().format_epilog(ctx, formatter)
