@@ -66,6 +66,8 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run the whole suite in a process for each CPU, where pytest-xdist is installed and -n is not given."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one of these processes
+        return
     option = config.option
     whole = config.args == config.getini("testpaths") and not (option.collectonly or option.usepdb)
     if whole and config.pluginmanager.hasplugin("xdist") and option.numprocesses is None:
