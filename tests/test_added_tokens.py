@@ -99,6 +99,13 @@ def test_normalized_tokens_are_found_in_normalized_text(
         assert ours(text, tokens, lower=True) == theirs(text, tokens, lower=True)
 
 
+def test_white_space_that_a_token_has_taken_is_not_taken_again() -> None:
+    # tokenizers panics there; the place up to which text was taken must not go back.
+    tokens = [AddedToken("<x>", 5, rstrip=True), AddedToken(" ", 6, lstrip=True)]
+    assert ours("<x>   a", tokens) == [(5, (0, 6)), (None, (6, 7))]
+    assert ours("<x>   ", tokens) == [(5, (0, 6))]
+
+
 def test_of_two_that_normalize_alike_the_first_is_found_and_an_empty_one_never() -> None:
     tokens = [AddedToken("AB", 5), AddedToken("ab", 6)]
     assert ours("xAb", tokens, lower=True) == [(None, (0, 1)), (5, (1, 3))]

@@ -53,8 +53,9 @@ static size_t naive(const tokens *t, int chooses, const uint8_t *p, size_t n, tk
         }
         if (t->flags[k] & TK_ADDED_RSTRIP)
             while (end < n && is(TK_WHITE, p + end)) end += tk_utf8_length(p[end]);
+        if (start >= end) continue;
         taken = end;
-        if (start < end) matches[count++] = (tk_added_match){start, end, (uint32_t)k};
+        matches[count++] = (tk_added_match){start, end, (uint32_t)k};
     }
     return count;
 }

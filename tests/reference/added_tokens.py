@@ -45,10 +45,11 @@ def cut(
             start = max(BEFORE.search(text[:start]).start(), taken)  # type: ignore[union-attr]
         if rstrip:
             end += len(BEHIND.match(text[end:]).group())  # type: ignore[union-attr]
-        if taken < start < end:
+        if start >= end:  # all of it was taken as white space
+            continue
+        if taken < start:
             pieces.append((text[taken:start], None))
-        if start < end:
-            pieces.append((text[start:end], id_))
+        pieces.append((text[start:end], id_))
         taken = end
     if taken != len(text):
         pieces.append((text[taken:], None))
