@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tokkit
-from pickles import make
+from pickles import elsewhere, make
 from tokkit.errors import FormatError
 
 HERE = Path(__file__).parent
@@ -75,11 +74,6 @@ def test_what_a_later_release_pickles_is_refused_by_its_number(monkeypatch: pyte
             pickle.loads(data)
 
 
-def work(tok: tokkit.Tokenizer, text: str) -> tuple[list[int], tokkit.Encoding, list[list[int]]]:
-    ids, offsets = tok.encode_batch([text, text], threads=2)
-    return tok.encode(text), tok(text), [part.tolist() for part in np.split(ids, offsets[1:-1])]
-
-
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "fork"])
 def test_processes_hand_tokenizers_and_encodings_to_one_another(way: str) -> None:
     if way not in multiprocessing.get_all_start_methods():
@@ -90,7 +84,7 @@ def test_processes_hand_tokenizers_and_encodings_to_one_another(way: str) -> Non
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
         for tok in toks:
             for text in make.TEXTS[:2]:
-                ids, encoding, batch = pool.submit(work, tok, text).result(timeout=60)
+                ids, encoding, batch = pool.submit(elsewhere.work, tok, text).result(timeout=60)
                 assert (ids, encoding) == (tok.encode(text), tok(text))
                 assert batch == [ids, ids]
 
