@@ -5,6 +5,7 @@ Work is counted (work.py), not timed. A quadratic loop gives four; sorting and h
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -104,6 +105,11 @@ def decoded_by_steps(tok: tokkit.Tokenizer, text: str) -> None:
     stream.flush()
 
 
+def unstable(tok: tokkit.Tokenizer, text: str) -> None:
+    with contextlib.suppress(tokkit.OptionError):  # of byte-level BPE alone
+        tok.encode_with_unstable(text)
+
+
 def truncated(tok: tokkit.Tokenizer, text: str) -> None:
     tok.truncate(text, len(text) // 8)
     tok(text).truncate(100, stride=50)
@@ -125,6 +131,7 @@ CALLS: dict[str, Callable[[tokkit.Tokenizer, str, Path], object]] = {
     "encode_stream": lambda tok, text, _: by_characters(tok, text),
     "encode_stream, special tokens found": lambda tok, text, _: by_characters(tok, text, special="all"),
     "encode_file": from_file,
+    "encode_with_unstable": lambda tok, text, _: unstable(tok, text),
     "decode": lambda tok, text, _: tok.decode(tok.encode(text)),
     "decode_bytes": lambda tok, text, _: tok.decode_bytes(tok.encode(text)),
     "decode_batch": lambda tok, text, _: tok.decode_batch([tok.encode(text)]),

@@ -109,9 +109,14 @@ def check_grown(made: int, given: int, what: str) -> None:
         raise exceeded("grown_bytes", f"{what} makes {made:,} characters of {given:,}", CorpusError)
 
 
-def exceeded(name: str, what: str, kind: type[Raised]) -> Raised:
-    """Return the error of what goes beyond a limit: it names the limit, and says how to raise it."""
-    value = getattr(current(), name)
+def grown(error: object, most: int | None = None) -> CorpusError:
+    """Return the error of stages that made too much of a text: over `most` bytes, or the limit that holds here."""
+    return exceeded("grown_bytes", str(error), CorpusError, most)
+
+
+def exceeded(name: str, what: str, kind: type[Raised], value: float | None = None) -> Raised:
+    """Return the error of what goes beyond a limit: it names the limit, its `value`, and says how to raise it."""
+    value = getattr(current(), name) if value is None else value
     where = " in which the tokenizer is loaded" if name == "grown_bytes" else ""
     return kind(
         f"{what}: the limit {name} is {value:,}; tokkit.limits.using({name}=…) raises it for a block of code{where}, "

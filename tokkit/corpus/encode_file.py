@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Protocol, cast
 from tokkit import limits
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
-from tokkit.engines.engine import Engine, unusable
+from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, together
@@ -203,4 +203,4 @@ class FileEncoder:
                     f"{name} holds the special token {self._engine.special_name(id_)!r} at byte {offset + at}; "
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
                 )
-        return unusable(error) if isinstance(error, OverflowError) else error
+        return self._engine.unusable(error) if isinstance(error, OverflowError) else error

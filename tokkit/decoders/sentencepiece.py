@@ -16,7 +16,6 @@ from tokkit import limits
 from tokkit._core.detokenize import Detokenizer
 from tokkit._core.sp_normalize import Normalizer
 from tokkit._core.text import Grown
-from tokkit.errors import CorpusError
 from tokkit.sentencepiece_model import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 
 _EACH_BYTE = "tokkit-replace-each-byte"
@@ -113,7 +112,7 @@ class SentencePiece:
         try:
             return self._denormalizer.normalize(text).decode()
         except Grown as error:
-            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
+            raise limits.grown(error, self._denormalizer.most) from None
 
 
 def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:

@@ -16,7 +16,7 @@ from tokkit._core.plan import Encoder, Finder
 from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
-from tokkit.errors import CorpusError, SpecialTokenError, TokkitError
+from tokkit.errors import CorpusError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, together
 from tokkit.unicode_regex.bounds import PatternTime
 
@@ -81,6 +81,10 @@ class Engine:
             way = self._ways[key] = encoder, self._tokens.finder(allowed)
         return way
 
+    def unusable(self, error: OverflowError) -> CorpusError:
+        """Return the error of a text that is too large, or of which stages make too much."""
+        return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
+
     def _refuse(self, text: Text) -> None:
         """Raise SpecialTokenError where a text holds a special token."""
         for start, id_ in self.added_in(text):
@@ -121,7 +125,7 @@ class Engine:
             except LookupError:  # a character without a token: the interpreter says which
                 pass
             except OverflowError as error:
-                raise unusable(error) from None
+                raise self.unusable(error) from None
         ids: list[int] = self.encode_by_parts(text, special).tolist()
         return ids
 
@@ -138,7 +142,7 @@ class Engine:
             except LookupError:
                 pass
             except OverflowError as error:
-                raise unusable(error) from None
+                raise self.unusable(error) from None
         return self.encode_by_parts(text, special, threads)
 
     def count(self, text: Text, special: Special = "text") -> int:
@@ -150,7 +154,7 @@ class Engine:
             except LookupError:
                 pass
             except OverflowError as error:
-                raise unusable(error) from None
+                raise self.unusable(error) from None
         return len(self.encode_by_parts(text, special))
 
     def encode_batch(
@@ -175,7 +179,7 @@ class Engine:
             except LookupError:
                 pass
             except OverflowError as error:
-                raise unusable(error) from None
+                raise self.unusable(error) from None
         arrays = [self.encode_array(text, special) for text in texts]
         offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
@@ -226,7 +230,7 @@ class Engine:
         try:
             return encoder.encode_part(utf8, finder, continues, goes_on)
         except OverflowError as error:
-            raise unusable(error) from None
+            raise self.unusable(error) from None
 
     def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
         """Return what encodes the blocks of a file, one thread's: `encode(buffer, n, …)` and `close()`."""
@@ -263,7 +267,7 @@ class Engine:
             except LookupError:  # a character without a token: the interpreter says which
                 return None
             except OverflowError as error:
-                raise unusable(error) from None
+                raise self.unusable(error) from None
             if found is not None:
                 return utf8, *found
         return None
@@ -289,13 +293,6 @@ class Engine:
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
         return np.empty((0, 3), dtype=np.uint32)
-
-
-def unusable(error: OverflowError) -> TokkitError:
-    """Return the error of a text that is too large, or of which stages make too much."""
-    if isinstance(error, Grown):
-        return limits.exceeded("grown_bytes", str(error), CorpusError)
-    return CorpusError(str(error))
 
 
 class WholeEncoder:

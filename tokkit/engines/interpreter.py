@@ -63,14 +63,14 @@ class Interpreter:
         self._added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
-            with time, _named("normalizer", self._definition.normalizer):
+            with time, self._named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
             yield "normalizer", aligned
         self._added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
         if pretokenizer is not None and not isinstance(pretokenizer, Split):
-            with time, _named("pretokenizer", pretokenizer):
+            with time, self._named("pretokenizer", pretokenizer):
                 pretokenizer.pretokenize(aligned)
             yield "pretokenizer", aligned
 
@@ -83,12 +83,26 @@ class Interpreter:
         aligned.bound(self._grown_bytes)
         return aligned
 
+    @contextlib.contextmanager
+    def _named(self, stage: str, component: object) -> Iterator[None]:
+        """Add to an exception that a component raises which stage it came from."""
+        try:
+            yield
+        except Grown:
+            what = f"the {stage}, {type(component).__name__}, makes too much of the text"
+            raise limits.grown(what, self._grown_bytes) from None
+        except TokkitError:  # which says what is wrong
+            raise
+        except Exception as error:
+            error.add_note(f"raised by the {stage}, {type(component).__name__}")
+            raise
+
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
         aligned = self._aligned(text)
         self._added.cut(aligned, "all")
         if self._definition.normalizer is not None:
-            with PatternTime(len(text)), _named("normalizer", self._definition.normalizer):
+            with PatternTime(len(text)), self._named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
         self._added.cut_normalized(aligned, "all")
         starts = aligned.piece_spans()[:, 0].tolist()
@@ -113,7 +127,7 @@ class Interpreter:
 
     def _encoded(self, prepared: AlignedText, special: Special) -> Found:
         """Return what the model makes of a text behind all stages before it."""
-        with _named("model", self._definition.model):
+        with self._named("model", self._definition.model):
             found: Found = self._model_for(special).encode(prepared)
         return found
 
@@ -154,21 +168,6 @@ class Interpreter:
     def cache_info(self) -> dict[str, int]:
         """Return sizes and counts of the caches, which only byte-level BPE has here."""
         return {} if self._bytes is None else self._bytes.cache_info()
-
-
-@contextlib.contextmanager
-def _named(stage: str, component: object) -> Iterator[None]:
-    """Add to an exception that a component raises which stage it came from."""
-    try:
-        yield
-    except Grown:
-        what = f"the {stage}, {type(component).__name__}, makes too much of the text"
-        raise limits.exceeded("grown_bytes", what, CorpusError) from None
-    except TokkitError:  # which says what is wrong
-        raise
-    except Exception as error:
-        error.add_note(f"raised by the {stage}, {type(component).__name__}")
-        raise
 
 
 class Models:

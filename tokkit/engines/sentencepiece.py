@@ -18,7 +18,7 @@ from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import to_utf8
 from tokkit.atoms import N_ATOMS, Tables, atom
 from tokkit.definition import Definition
-from tokkit.engines.engine import Engine, unusable
+from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError, VocabError
 from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
@@ -173,4 +173,4 @@ class SentencePieceEngine(Engine):
         try:
             return self.core.segments(utf8)
         except OverflowError as error:
-            raise unusable(error) from None
+            raise self.unusable(error) from None

@@ -225,7 +225,7 @@ class SentencePieceTraining:
         try:
             words = normalized_words(counts, rules, normalizer, self.symbols())
         except Grown as error:
-            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
+            raise limits.grown(error) from None
         coverage = math.inf if self.use_all_vocab else self.character_coverage
         alphabet = alphabet_of(words, coverage, self.required_chars)
         for piece, _ in self.meta.values():

@@ -13,7 +13,7 @@ from tokkit._core.text import Grown
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters
-from tokkit.errors import CorpusError, TokkitError
+from tokkit.errors import TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.normalizers import sentencepiece_rules
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
@@ -59,7 +59,7 @@ class SentencePieceNormalizer:
         try:
             return normalized(self._core.normalize_aligned, input, with_offsets=bool(with_offsets))
         except Grown as error:
-            raise limits.exceeded("grown_bytes", str(error), CorpusError) from None
+            raise limits.grown(error, self._core.most) from None
 
     def decompile(self) -> list[tuple[str, str]]:
         """Return the rules: pairs of what is replaced and what it becomes."""
