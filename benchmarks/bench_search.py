@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from tokkit.pipeline.search.exact import largest_norm, top_k
+from tokkit.search.exact import largest_norm, top_k
 
 Floats = NDArray[np.float32]
 PAUSE_S = 0.2

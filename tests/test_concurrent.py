@@ -22,7 +22,7 @@ from at_once import at_once
 from strategies import documents
 from tokkit import limits
 from tokkit.errors import TokkitError
-from tokkit.pipeline.search.exact import top_k
+from tokkit.search.exact import top_k
 
 pytestmark = pytest.mark.threads
 

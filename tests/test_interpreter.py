@@ -13,7 +13,7 @@ from strategies import adversarial, documents
 from tokkit.definition import AddedToken, Definition
 from tokkit.encoding import Encoding
 from tokkit.engines.byte_level import ByteLevelEngine
-from tokkit.engines.engine import engine_of
+from tokkit.engines.compile import engine_of
 from tokkit.engines.interpreter import Interpreter
 from tokkit.formats import byte_symbols
 from tokkit.models.char_bpe import CharBPE
@@ -116,7 +116,7 @@ def test_bytes_behind_components_are_those_of_components_alone(make_tokenizer: M
 def test_an_interpreter_of_what_the_engine_runs_finds_the_same(make_tokenizer: Make) -> None:
     for kind in ("rank", "merges"):
         made = with_added(make_tokenizer(kind, "o200k").definition, ADDED)
-        compare(ByteLevelEngine(made), Interpreter(made))
+        compare(engine_of(made), Interpreter(made))
 
 
 def test_batches_are_the_texts_one_by_one(make_tokenizer: Make) -> None:

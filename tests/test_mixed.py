@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tokkit
 from strategies import adversarial
+from tokkit.encoding.aligned_encodings import AlignedEncodings
 from tokkit.errors import OptionError
-from tokkit.mixed import Mixed
 
 TEXT = "low lower lowest, naïve cafés: 東京 and 🦜!\n"
 
@@ -28,7 +28,7 @@ def levels(bundled: str) -> dict[str, tokkit.Tokenizer]:
     }
 
 
-def naive_pairs(mixed: Mixed, of: str, to: str) -> list[list[int]]:
+def naive_pairs(mixed: AlignedEncodings, of: str, to: str) -> list[list[int]]:
     return [
         [i, j]
         for i, (a, b) in enumerate(mixed[of].byte_offsets)
@@ -37,7 +37,7 @@ def naive_pairs(mixed: Mixed, of: str, to: str) -> list[list[int]]:
     ]
 
 
-def check(mixed: Mixed) -> None:
+def check(mixed: AlignedEncodings) -> None:
     for of in mixed:
         for to in mixed:
             pairs = naive_pairs(mixed, of, to)
@@ -49,7 +49,7 @@ def check(mixed: Mixed) -> None:
     check_blocks(mixed)
 
 
-def check_blocks(mixed: Mixed) -> None:
+def check_blocks(mixed: AlignedEncodings) -> None:
     blocks = mixed.blocks().tolist()
     spans = [span for name in mixed for span in mixed[name].byte_offsets if span[0] < span[1]]
     covered = {at for a, b in spans for at in range(a, b)}
@@ -82,7 +82,7 @@ def test_spans_in_any_order_are_paired_too(levels_: list[list[tuple[int, int]]])
         )
         for k, spans in enumerate(levels_)
     }
-    check(Mixed(b"x" * 12, encodings))
+    check(AlignedEncodings(b"x" * 12, encodings))
 
 
 def test_a_word_maps_to_its_characters_and_back(levels: dict[str, tokkit.Tokenizer]) -> None:
@@ -93,7 +93,7 @@ def test_a_word_maps_to_its_characters_and_back(levels: dict[str, tokkit.Tokeniz
     assert mixed.map("word", "byte").tolist() == [[0, 3], [4, 9]]
     assert mixed.map("char", "word").tolist() == [[0, 1]] * 3 + [[0, 0]] + [[1, 2]] * 4
     assert mixed.map("char", "byte").tolist()[-1] == [7, 9]
-    assert repr(mixed).startswith("<Mixed of 9 bytes: word 2, ")
+    assert repr(mixed).startswith("<AlignedEncodings of 9 bytes: word 2, ")
     assert mixed.text == "low café".encode()
 
 

@@ -5,6 +5,7 @@ from tokkit import moved as moved
 
 _MODULES = {
     "AddedToken": "tokkit.definition",
+    "AlignedEncodings": "tokkit.encoding.aligned_encodings",
     "BPE": "tokkit.definition",
     "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
@@ -12,7 +13,6 @@ _MODULES = {
     "DownloadError": "tokkit.errors",
     "Encoding": "tokkit.encoding",
     "FormatError": "tokkit.errors",
-    "Mixed": "tokkit.mixed",
     "OptionError": "tokkit.errors",
     "Padding": "tokkit.encoding.length_rules",
     "PatternError": "tokkit.errors",
@@ -25,7 +25,7 @@ _MODULES = {
     "Truncation": "tokkit.encoding.length_rules",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
-    "align": "tokkit.mixed",
+    "align": "tokkit.encoding.aligned_encodings",
     "encoding_for_model": "tokkit.registry",
     "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
@@ -34,5 +34,5 @@ _MODULES = {
 }
 _PARTS = ("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "view")
 __all__ = sorted(_MODULES)
-__getattr__ = lazy.names(__name__, _MODULES, _PARTS)
+__getattr__ = lazy.names(__name__, _MODULES, _PARTS, {"Mixed": "AlignedEncodings"})
 __dir__ = [*__all__, *_PARTS].copy

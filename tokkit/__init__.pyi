@@ -2,6 +2,7 @@
 
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
+from tokkit.encoding.aligned_encodings import AlignedEncodings, align
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import (
     ChatError,
@@ -15,7 +16,6 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
-from tokkit.mixed import Mixed, align
 from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer, load
 from tokkit.trainers import train
@@ -25,13 +25,13 @@ from tokkit.vocab import Vocab
 __all__ = [
     "BPE",
     "AddedToken",
+    "AlignedEncodings",
     "ChatError",
     "CorpusError",
     "Definition",
     "DownloadError",
     "Encoding",
     "FormatError",
-    "Mixed",
     "OptionError",
     "Padding",
     "PatternError",

@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def names(package: str, modules: "Mapping[str, str]", parts: "Sequence[str]" = ()) -> "Callable[[str], Any]":
+def names(
+    package: str, modules: "Mapping[str, str]", parts: "Sequence[str]" = (), renamed: "Mapping[str, str] | None" = None
+) -> "Callable[[str], Any]":
     """Return `__getattr__` for `package`: each name is imported from modules[name] once, when it is first used.
 
-    `parts` are modules of the package that are attributes of it without being imported by name.
+    `parts` are modules of the package that are attributes of it without being imported by name; `renamed` maps names
+    that were public once to those of today, which they give with a DeprecationWarning.
 
     `tokkit --help` and shell completion import the package and need nothing of it: numpy, half of the time,
     stays out (tests/cli/test_process.py).
@@ -21,6 +24,11 @@ def names(package: str, modules: "Mapping[str, str]", parts: "Sequence[str]" = (
     def get(name: str) -> "Any":
         import importlib
 
+        if renamed is not None and name in renamed:
+            import warnings
+
+            warnings.warn(f"{package}.{name} is {package}.{renamed[name]} now", DeprecationWarning, stacklevel=2)
+            return get(renamed[name])
         if name in parts:
             return importlib.import_module(f"{package}.{name}")  # which sets the attribute
         if name not in modules:

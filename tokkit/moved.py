@@ -15,11 +15,23 @@ MOVED = {
     "tokkit.added_tokens": "tokkit.engines.added_tokens",
     "tokkit.alignment": "tokkit.encoding.alignment",
     "tokkit.assembly": "tokkit.engines.assembly",
+    "tokkit.atoms": "tokkit.unicode_regex.atoms",
     "tokkit.columns": "tokkit.encoding.columns",
     "tokkit.continuing": "tokkit.streaming.continuing",
     "tokkit.costs": "tokkit.cli.costs",
     "tokkit.decoding": "tokkit.engines.decoding",
+    "tokkit.fingerprint": "tokkit.formats.fingerprint",
     "tokkit.length_rules": "tokkit.encoding.length_rules",
+    "tokkit.mixed": "tokkit.encoding.aligned_encodings",
+    "tokkit.pipeline.search": "tokkit.search",
+    "tokkit.pipeline.search.ann": "tokkit.search.ann",
+    "tokkit.pipeline.search.builder": "tokkit.search.builder",
+    "tokkit.pipeline.search.chunking": "tokkit.search.chunking",
+    "tokkit.pipeline.search.embedding": "tokkit.search.embedding",
+    "tokkit.pipeline.search.exact": "tokkit.search.exact",
+    "tokkit.pipeline.search.index": "tokkit.search.index",
+    "tokkit.pipeline.search.snippets": "tokkit.search.snippets",
+    "tokkit.pipeline.search.sources": "tokkit.search.sources",
     "tokkit.segmentations": "tokkit.sampling.segmentations",
     "tokkit.subwords": "tokkit.sampling.subwords",
 }
@@ -48,6 +60,9 @@ class OldNames:
         new = MOVED[module.__name__]
         warnings.warn(f"{module.__name__} is {new} now", DeprecationWarning, stacklevel=2)
         moved = importlib.import_module(new)
+
+        if hasattr(moved, "__path__"):
+            module.__path__ = []  # its modules are not found beside the new ones, but here, by their old names
 
         def get(name: str) -> "Any":
             return getattr(moved, name)

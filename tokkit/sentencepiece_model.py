@@ -24,6 +24,8 @@ KINDS: tuple[Kind, ...] = ("unigram", "bpe", "word", "char")
 """The kinds of models, in the order of the numbers, from 1 on, that model files have for them."""
 SPACE = "\u2581".encode()
 """What stands for a space in pieces."""
+SUFFIX = ".model"
+"""How the names of model files end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats
 from tokkit.definition import Definition
+from tokkit.engines.compile import engine_of
 from tokkit.engines.decoding import Stream, decoding_of
-from tokkit.engines.engine import engine_of
 from tokkit.engines.special_tokens import Special
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
@@ -356,7 +356,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _fingerprint(self) -> str:
-        from tokkit.fingerprint import fingerprint
+        from tokkit.formats.fingerprint import fingerprint
 
         return fingerprint(self._definition, self._engine)
 

@@ -13,7 +13,7 @@ import pytest
 
 from tokkit import pipeline
 from tokkit.cli import embedding
-from tokkit.pipeline.search.index import SearchIndex
+from tokkit.search.index import SearchIndex
 from word_encoder import WordEncoder
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def test_extras_that_are_absent_are_named(run: Run, notes: list[str], monkeypatc
 
 
 def test_paths_are_shown_from_here_and_escaped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tokkit.pipeline.search.index import Hit
+    from tokkit.search.index import Hit
 
     monkeypatch.chdir(tmp_path)
     hit = Hit(0.5, str(tmp_path / "a\x1b[2J.txt"), 0, 3, (0, 1), "text")

@@ -12,7 +12,6 @@ from conftest import LONG
 from strategies import adversarial
 from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import Stages
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.normalizers.byte_level import ByteLevel as ByteLevelNormalizer
 from tokkit.normalizers.lowercase import Lowercase
@@ -32,6 +31,7 @@ from tokkit.pretokenizers.punctuation import Punctuation
 from tokkit.pretokenizers.split import Split
 from tokkit.pretokenizers.whitespace import Whitespace
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
+from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
 from tokkit.unicode_regex.cuts import ATOM_RANGES
 
 CLIP = r"<\|startoftext\|>|'s|'t|'re|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from piece_stages import theirs, whole
-from tokkit.atoms import atom
 from tokkit.errors import VocabError
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.models.pieces import PieceModel
+from tokkit.unicode_regex.atoms import atom
 from tokkit.vocab import Vocab
 
 LETTERS = "ab<>0éж漢字語，ก한🦜▁"

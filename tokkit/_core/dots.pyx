@@ -1,5 +1,5 @@
 # Rows and queries of float32 in, their products out, without the GIL: csrc/dots.h.
-"""The scores of an exact search; messages are the business of `tokkit.pipeline.search`."""
+"""The scores of an exact search; messages are the business of `tokkit.search`."""
 
 from libc.stddef cimport ptrdiff_t, size_t
 

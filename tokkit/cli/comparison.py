@@ -75,7 +75,7 @@ def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
 
 def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any]]:
     """Return a text in the shortest stretches that no tokenizer has a token across, and the pieces of each in them."""
-    from tokkit.mixed import align
+    from tokkit.encoding.aligned_encodings import align
 
     return [
         {

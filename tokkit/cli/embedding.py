@@ -14,9 +14,9 @@ from tokkit.cli.progress import Progress
 from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
-    from tokkit.pipeline.search.builder import Encoder
-    from tokkit.pipeline.search.embedding import Outcome
-    from tokkit.pipeline.search.index import Hit, SearchIndex
+    from tokkit.search.builder import Encoder
+    from tokkit.search.embedding import Outcome
+    from tokkit.search.index import Hit, SearchIndex
 
 TOGETHER = 64
 """Queries from stdin that are encoded and searched at once."""
@@ -33,8 +33,8 @@ def load(model: str, *, download: bool = False) -> Encoder:
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
     """Write or extend the index in `folder`; tell whether every file could be read."""
     from tokkit.formats.files import refuse_inputs
-    from tokkit.pipeline.search import ann
-    from tokkit.pipeline.search.embedding import Embedding, Options
+    from tokkit.search import ann
+    from tokkit.search.embedding import Embedding, Options
 
     refuse_inputs([folder], inputs.given())
     if chosen["append"] and chosen["force"]:
@@ -80,9 +80,9 @@ def _report(done: Outcome) -> None:
 
 def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
     """Yield each query and the passages that are nearest to it."""
-    from tokkit.pipeline.search import builder
-    from tokkit.pipeline.search.embedding import find
-    from tokkit.pipeline.search.index import SearchIndex
+    from tokkit.search import builder
+    from tokkit.search.embedding import find
+    from tokkit.search.index import SearchIndex
 
     index = SearchIndex.open(folder)
     if not query.strip():
@@ -117,7 +117,7 @@ def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:
 
 def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed: bool) -> None:
     """Write what was found for one query: a paragraph for each passage, or one line of JSON."""
-    from tokkit.pipeline.search.snippets import printable, snippet
+    from tokkit.search.snippets import printable, snippet
 
     if as_json:
         output.say_json({"query": query, "hits": [hit._asdict() for hit in hits]})

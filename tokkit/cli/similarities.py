@@ -13,7 +13,7 @@ from tokkit.cli import output
 from tokkit.cli.inputs import Reading
 
 if TYPE_CHECKING:
-    from tokkit.pipeline.search.builder import Encoder
+    from tokkit.search.builder import Encoder
 
 MOST = 40
 """Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
@@ -39,7 +39,7 @@ def show(
     given: Sequence[str], made: NDArray[np.float64], plot: str | None, *, as_json: bool, width: int, force: bool
 ) -> None:
     """Write the matrix as a table, its columns the numbers of the rows, or as JSON; and the picture, if asked for."""
-    from tokkit.pipeline.search.snippets import snippet
+    from tokkit.search.snippets import snippet
 
     if plot is not None:
         from tokkit.view import similarity_plot

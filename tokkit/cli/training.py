@@ -19,7 +19,7 @@ from tokkit.cli import output
 from tokkit.cli.ending import note
 from tokkit.cli.inputs import STDIN, shown, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
-from tokkit.cli.train import BELONGS
+from tokkit.cli.train_options import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tokkit.cli.ending import note
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table, writing
 from tokkit.cli.pieces import shortened
-from tokkit.cli.train import BELONGS, MODELS
+from tokkit.cli.train_options import BELONGS, MODELS
 from tokkit.cli.usage import Usage
 from tokkit.errors import CorpusError, OptionError
 

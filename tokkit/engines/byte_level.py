@@ -20,7 +20,7 @@ from tokkit._core.spans import of_lengths as spans_of_lengths
 from tokkit._core.staged import Stages
 from tokkit._core.text import scan, to_utf8
 from tokkit.definition import Definition
-from tokkit.engines.engine import Aligned, Engine
+from tokkit.engines.engine import Aligned, Engine, InterpreterMaker
 from tokkit.engines.plan import component_of
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError
@@ -49,7 +49,9 @@ class ByteLevelEngine(Engine):
     encoder: BPEEncoder | None
     uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a piece certainly ends"
 
-    def __init__(self, definition: Definition, *, foreign: Collection[int] = ()) -> None:
+    def __init__(
+        self, definition: Definition, *, foreign: Collection[int] = (), interpreter: InterpreterMaker | None = None
+    ) -> None:
         """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
         if definition.over_bytes is None:
             raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
@@ -74,7 +76,7 @@ class ByteLevelEngine(Engine):
         )
         self._in_core = self._chosen.split is not None and normalizer is not None
         self._lengths: NDArray[np.int64] = np.diff(definition.vocab.offsets)
-        super().__init__(definition)
+        super().__init__(definition, interpreter)
         self.in_stages = not self._pure
         self.encoder = self._core if self._in_core else None
         """None where the `regex` package cuts text."""

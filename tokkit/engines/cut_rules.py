@@ -14,7 +14,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, WHITES, CutRule, Matrix, Tables, for_all, nowhere
+from tokkit.unicode_regex.atoms import (
+    BLANK,
+    HAN,
+    LEADS,
+    N_ATOMS,
+    OTHER,
+    WHITE,
+    WHITES,
+    CutRule,
+    Matrix,
+    Tables,
+    for_all,
+    nowhere,
+)
 
 MOST_SETS = 8
 """Kinds of characters that a rule may tell apart on the left: the bits of a byte."""

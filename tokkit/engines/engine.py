@@ -35,6 +35,9 @@ _LASTING = (str, bytes)  # what nobody changes while threads read it
 Way = tuple[Encoder | None, Finder | None]
 """How texts are encoded by one policy: an encoder of the core, if there is one, and what finds added tokens."""
 
+InterpreterMaker = Callable[[Definition, int], "Interpreter"]
+"""(definition, grown_bytes) → what runs the components one by one, made when it is first needed."""
+
 
 class Engine:
     """Runs one definition. Safe to share between threads.
@@ -51,8 +54,9 @@ class Engine:
     encoder: Encoder | None = None
     """What encodes in the core if no special token is allowed, for measuring it."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, interpreter: InterpreterMaker | None = None) -> None:
         self._definition = definition
+        self._make_interpreter = interpreter
         self._tokens = SpecialTokens(definition)
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
         self._grown_bytes = limits.current().grown_bytes
@@ -100,9 +104,9 @@ class Engine:
 
     @functools.cached_property
     def _interpreter(self) -> Interpreter:
-        from tokkit.engines.interpreter import Interpreter
-
-        return Interpreter(self._definition, grown_bytes=self._grown_bytes)
+        if self._make_interpreter is None:
+            raise TypeError(f"this {type(self).__name__} was made without an interpreter: engine_of gives it one")
+        return self._make_interpreter(self._definition, self._grown_bytes)
 
     def special_name(self, id_: int) -> str | None:
         """Return the text of a special token, None for another."""
@@ -312,20 +316,3 @@ class WholeEncoder:
 
     def close(self) -> None:
         """Do nothing: no thread's cache is held."""
-
-
-def engine_of(definition: Definition) -> Engine:
-    """Return the engine that runs a definition."""
-    if definition.over_bytes is not None:
-        from tokkit.engines.byte_level import ByteLevelEngine
-
-        return ByteLevelEngine(definition)
-    from tokkit.sentencepiece_model import SentencePieceModel  # most tokenizers do without what follows
-
-    if isinstance(definition.model, SentencePieceModel):
-        from tokkit.engines.sentencepiece import SentencePieceEngine
-
-        return SentencePieceEngine(definition)
-    from tokkit.engines.staged import StagedEngine
-
-    return StagedEngine(definition)

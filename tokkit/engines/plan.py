@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from tokkit._core.plan import Encoder
 from tokkit._core.staged import StagedEncoder, Stages
-from tokkit.atoms import nowhere
 from tokkit.definition import Definition
 from tokkit.engines import cut_rules
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers.base import Pretokenizer
+from tokkit.unicode_regex.atoms import nowhere
 
 CACHE_UNITS = 1 << 18
 """Units of up to 15 bytes that one thread's cache may hold; longer ones have a table of their own, of 3 MiB at most."""

@@ -16,12 +16,12 @@ from tokkit._core.aligned import AlignedText
 from tokkit._core.plan import Encoder
 from tokkit._core.sp_engine import SentencePieceEncoder
 from tokkit._core.text import to_utf8
-from tokkit.atoms import N_ATOMS, Tables, atom
 from tokkit.definition import Definition
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError, VocabError
 from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
+from tokkit.unicode_regex.atoms import N_ATOMS, Tables, atom
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:

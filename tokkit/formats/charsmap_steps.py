@@ -18,9 +18,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tokkit.formats.components import MARKER
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
-from tokkit.normalizers.longest_rules import LongestRules
+from tokkit.normalizers.longest_rules import MARKER, LongestRules
 from tokkit.normalizers.precompiled import Precompiled
 from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sentencepiece_rules import charsmap as named_charsmap

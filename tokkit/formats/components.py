@@ -19,8 +19,6 @@ NULL = type(None)
 MOST_NESTED = 100
 """Sequences in one another: each is some calls deep, in reading and in running, and Python allows a thousand."""
 _REQUIRED: Any = object()
-MARKER = "\ufdd0"
-"""What begins the markers of charsmap_steps.py: no character, in the sense of Unicode."""
 
 
 class Field(NamedTuple):
@@ -154,11 +152,15 @@ def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
 
 def _folded(component: Any) -> Any:
     """Return what `_spelt` has made several steps of; any other component as it is."""
-    if (steps := getattr(component, "normalizers", ())) and getattr(steps[0], "content", "").startswith(MARKER):
-        from tokkit.formats import charsmap_steps
+    if not (steps := getattr(component, "normalizers", ())):
+        return component
+    from tokkit.normalizers.longest_rules import MARKER
 
-        return charsmap_steps.rules_of(steps) or component
-    return component
+    if not getattr(steps[0], "content", "").startswith(MARKER):
+        return component
+    from tokkit.formats import charsmap_steps
+
+    return charsmap_steps.rules_of(steps) or component
 
 
 def _spelt(component: Any) -> Any:

@@ -23,13 +23,13 @@ from tokkit.sentencepiece_model import (
     CONTROL,
     KINDS,
     NORMAL,
+    SUFFIX,
     SentencePieceModel,
     SentencePieceNormalizer,
     definition_of,
 )
 from tokkit.vocab import MAX_ID, Vocab
 
-SUFFIX = ".model"
 PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
 """Numbers of the fields of a model file."""
 TRAINER_FIELDS = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import gguf_kinds, gguf_merges, sentencepiece, sentencepiece_rules
+from tokkit.formats import gguf_kinds, gguf_merges, sentencepiece_rules
 from tokkit.formats.differences import Rule
 from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
 from tokkit.formats.sentencepiece_rules import MARK, flat
@@ -27,6 +27,7 @@ from tokkit.sentencepiece_model import (
     BYTE,
     CONTROL,
     NORMAL,
+    SUFFIX,
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
@@ -169,17 +170,15 @@ def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
     texts = [text for word in words for text in (word, f" {word} ", f"a  {word}\r\n{word}", f"{word}\u0301\u0316")]
     if there.pretokenizer != definition.pretokenizer:
         shown = definition.pretokenizer or "none"
-        rules.append(
-            Rule(f"a {sentencepiece.SUFFIX} cuts no text before its model; the pretokenizer is {shown}", texts)
-        )
+        rules.append(Rule(f"a {SUFFIX} cuts no text before its model; the pretokenizer is {shown}", texts))
     if flat(there.normalizer) != flat(definition.normalizer):
         marks = ["\u0958", "e\u0301\u0316", "\ufb01\u0341", "\u1100\u1161", "\x85", "a\r\nb", "\u2581a\u2581"]
-        rules.append(Rule(f"a {sentencepiece.SUFFIX} normalizes text by other rules", [*marks, *texts]))
+        rules.append(Rule(f"a {SUFFIX} normalizes text by other rules", [*marks, *texts]))
     return made, rules
 
 
 def _refusal(reason: str) -> FormatError:
-    return FormatError(f"these components cannot be a {sentencepiece.SUFFIX}: {reason}")
+    return FormatError(f"these components cannot be a {SUFFIX}: {reason}")
 
 
 def _score_rules(definition: Definition, made: SentencePieceModel, there: Unigram) -> list[Rule]:
@@ -196,11 +195,7 @@ def _score_rules(definition: Definition, made: SentencePieceModel, there: Unigra
     higher = special[given.scores[special] > there.scores[special]]
     if len(higher):
         texts = [made.pieces[int(id_)].decode() for id_ in higher]
-        rules.append(
-            Rule(
-                f"the text of {texts[0]!r} is found in text as that token, which no {sentencepiece.SUFFIX} does", texts
-            )
-        )
+        rules.append(Rule(f"the text of {texts[0]!r} is found in text as that token, which no {SUFFIX} does", texts))
     return rules
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.models import PieceEncoder, find_merges
-from tokkit.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import pieces
+from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
 from tokkit.vocab import Vocab
 
 

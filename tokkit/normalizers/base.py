@@ -6,8 +6,8 @@ from typing import Any
 
 from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import Stages
-from tokkit.atoms import CutRule, never
 from tokkit.errors import OptionError
+from tokkit.unicode_regex.atoms import CutRule, never
 
 Specs = tuple[tuple[Any, ...], ...]
 """What the core runs for a component (`Stages`)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import HAN, LEADS, OTHER, WHITE, CutRule, by_character
 from tokkit.normalizers.base import Normalizer, Specs, check_flag
+from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, by_character
 
 
 @dataclass(frozen=True, slots=True)

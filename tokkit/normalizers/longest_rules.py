@@ -8,6 +8,9 @@ from tokkit._core.charsmap import Charsmap
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
 
+MARKER = "\ufdd0"
+"""What begins the markers of the steps that spell the rules out in a file: no character, in the sense of Unicode."""
+
 
 @dataclass(frozen=True, slots=True)
 class LongestRules(Normalizer):

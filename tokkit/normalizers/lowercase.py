@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import OTHER, CutRule, by_character
 from tokkit.normalizers.base import Normalizer, Specs
+from tokkit.unicode_regex.atoms import OTHER, CutRule, by_character
 
 
 @dataclass(frozen=True, slots=True)

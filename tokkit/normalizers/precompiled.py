@@ -7,9 +7,9 @@ import binascii
 from dataclasses import dataclass, field
 
 from tokkit._core.charsmap import Charsmap
-from tokkit.atoms import HAN, LEADS, OTHER, CutRule, by_character
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
+from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, by_character
 
 
 @dataclass(frozen=True, slots=True)

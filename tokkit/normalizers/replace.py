@@ -14,8 +14,8 @@ import numpy as np
 from tokkit._core import normalize
 from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import Stages
-from tokkit.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
 from tokkit.normalizers.base import Normalizer, Specs, check_text
+from tokkit.unicode_regex.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
 from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.cuts import chosen, pattern_cuts
 from tokkit.unicode_regex.matching import checked_pattern, matches

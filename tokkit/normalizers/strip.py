@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import AT_END, AT_START, WHITES, CutRule, everywhere, nowhere
 from tokkit.normalizers.base import Normalizer, Specs, check_flag
+from tokkit.unicode_regex.atoms import AT_END, AT_START, WHITES, CutRule, everywhere, nowhere
 
 
 @dataclass(frozen=True, slots=True)

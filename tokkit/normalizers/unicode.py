@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule, by_character
 from tokkit.normalizers.base import Normalizer, Specs
+from tokkit.unicode_regex.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule, by_character
 
 # ASCII and Chinese characters join nothing before them, and no other character becomes one that ends in white space.
 _beyond = [HAN, OTHER, BLANK, *range(33, 128)]

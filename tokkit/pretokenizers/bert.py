@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 
-from tokkit.atoms import WHITE, CutRule, atoms_where, everywhere
 from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, everywhere
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import AT_START, BLANK, HAN, LEADS, OTHER, WHITE, CutRule, everywhere, images, nowhere
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import ISOLATED
+from tokkit.unicode_regex.atoms import AT_START, BLANK, HAN, LEADS, OTHER, WHITE, CutRule, everywhere, images, nowhere
 from tokkit.unicode_regex.cuts import split_rule
 
 

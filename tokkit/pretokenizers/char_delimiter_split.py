@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import OTHER, CutRule, atoms_where, split_at
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import REMOVED
+from tokkit.unicode_regex.atoms import OTHER, CutRule, atoms_where, split_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import CutRule, never
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.unicode_regex.atoms import CutRule, never
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import (
+from tokkit.errors import OptionError
+from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.pretokenizers.behaviors import MERGED_WITH_NEXT
+from tokkit.unicode_regex.atoms import (
     AT_START,
     BLANK,
     HAN,
@@ -19,9 +22,6 @@ from tokkit.atoms import (
     nowhere,
     split_at,
 )
-from tokkit.errors import OptionError
-from tokkit.pretokenizers.base import Pretokenizer, Specs
-from tokkit.pretokenizers.behaviors import MERGED_WITH_NEXT
 
 SCHEMES = ("never", "always", "first")
 """By the numbers of csrc/pretokenize.h."""

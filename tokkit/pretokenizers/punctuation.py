@@ -5,9 +5,9 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 
-from tokkit.atoms import BLANK, LEADS, OTHER, CutRule, atoms_where, split_at
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
+from tokkit.unicode_regex.atoms import BLANK, LEADS, OTHER, CutRule, atoms_where, split_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokkit._core.aligned import AlignedText
-from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.unicode_regex.atoms import CutRule
 from tokkit.unicode_regex.bounds import PatternTime
 
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from tokkit._core import pretokenize
 from tokkit._core.aligned import AlignedText
 from tokkit._core.staged import Stages
-from tokkit.atoms import CutRule
 from tokkit.errors import OptionError
 from tokkit.pretokenizers import regex_split
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
+from tokkit.unicode_regex.atoms import CutRule
 from tokkit.unicode_regex.bounds import PatternTime
 from tokkit.unicode_regex.cuts import split_rule
 from tokkit.unicode_regex.matching import check_version

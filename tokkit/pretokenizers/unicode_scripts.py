@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import CutRule, never
 from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.unicode_regex.atoms import CutRule, never
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_where
 from tokkit.pretokenizers.base import Pretokenizer, Specs
+from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_where
 
 
 @dataclass(frozen=True, slots=True)

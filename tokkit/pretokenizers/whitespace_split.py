@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.atoms import WHITE, CutRule, atoms_where, split_at
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import REMOVED
+from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, split_at
 
 
 @dataclass(frozen=True, slots=True)

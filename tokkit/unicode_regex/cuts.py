@@ -15,7 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.pattern import SplitPattern
-from tokkit.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule, Matrix, for_all, never, nowhere
+from tokkit.unicode_regex.atoms import (
+    BLANK,
+    HAN,
+    LEADS,
+    N_ATOMS,
+    OTHER,
+    WHITE,
+    CutRule,
+    Matrix,
+    for_all,
+    never,
+    nowhere,
+)
 from tokkit.unicode_regex.automaton import Automaton, of_pattern
 from tokkit.unicode_regex.tables import sure_states
 from tokkit.unicode_regex.tree import NotRegular

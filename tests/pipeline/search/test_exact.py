@@ -11,7 +11,7 @@ from reference import search as twin
 from tokkit._core.dots import dots
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
-from tokkit.pipeline.search.exact import largest_norm, top_k
+from tokkit.search.exact import largest_norm, top_k
 
 pytestmark = pytest.mark.threads
 
@@ -115,7 +115,7 @@ def test_vectors_that_are_not_finite_come_last() -> None:
 
 
 def test_many_queries_are_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tokkit.pipeline.search import exact
+    from tokkit.search import exact
 
     vectors, queries = unit(draw(700, 16)), unit(draw(37, 16, seed=1))
     together = top_k(vectors, queries, 3)

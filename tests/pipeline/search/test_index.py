@@ -16,9 +16,9 @@ from reference import search as twin
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.formats import files
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.pipeline.search import builder, index
-from tokkit.pipeline.search.index import INDEX, SearchIndex
-from tokkit.pipeline.search.sources import Document
+from tokkit.search import builder, index
+from tokkit.search.index import INDEX, SearchIndex
+from tokkit.search.sources import Document
 from word_encoder import WordEncoder
 
 POEM = "The heron stands in the river.\nThe river runs on.\n\nA bank lends money at a rate.\nThen loans cost more.\n"
@@ -330,7 +330,7 @@ def test_progress_is_told_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_graph_finds_what_exact_search_finds(tmp_path: Path) -> None:
     pytest.importorskip("usearch.index", reason="usearch is not installed: pip install '.[ann]'")
-    from tokkit.pipeline.search import ann
+    from tokkit.search import ann
 
     made = make(tmp_path / "index", {f"{i}.txt": text for i, text in enumerate(strategies.documents(4, 60))})
     query = builder.encode_queries(WordEncoder(), ["a word", "another"])
@@ -354,7 +354,7 @@ def test_a_graph_finds_what_exact_search_finds(tmp_path: Path) -> None:
 def test_without_usearch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from tokkit.pipeline.search import ann
+    from tokkit.search import ann
 
     monkeypatch.setitem(sys.modules, "usearch", None)
     with pytest.raises(OptionError, match=r"pip install 'pytokkit\[ann\]'"):

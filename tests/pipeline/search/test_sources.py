@@ -15,9 +15,9 @@ import pytest
 
 from tokkit.corpus import readers
 from tokkit.errors import CorpusError
-from tokkit.pipeline.search import sources
-from tokkit.pipeline.search.snippets import printable, snippet
-from tokkit.pipeline.search.sources import Skipped, Source
+from tokkit.search import sources
+from tokkit.search.snippets import printable, snippet
+from tokkit.search.sources import Skipped, Source
 
 
 def found(*paths: object, **options: str) -> list[str | Skipped]:

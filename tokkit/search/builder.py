@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import OptionError, ShapeError
-from tokkit.pipeline.search import chunking
-from tokkit.pipeline.search.index import About, Rows, SearchIndex, empty_rows
-from tokkit.pipeline.search.sources import Document
+from tokkit.search import chunking
+from tokkit.search.index import About, Rows, SearchIndex, empty_rows
+from tokkit.search.sources import Document
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer

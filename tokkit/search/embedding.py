@@ -17,10 +17,10 @@ from pathlib import Path
 from tokkit.corpus.readers import InputErrors, shown
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.files import refuse_inputs
-from tokkit.pipeline.search import builder, sources
-from tokkit.pipeline.search.builder import Encoder
-from tokkit.pipeline.search.index import About, Hit, SearchIndex, check_place, create, files_in
-from tokkit.pipeline.search.sources import Skipped
+from tokkit.search import builder, sources
+from tokkit.search.builder import Encoder
+from tokkit.search.index import About, Hit, SearchIndex, check_place, create, files_in
+from tokkit.search.sources import Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def find(
     builder.check(encoder, "the encoder given", index)
     vectors = builder.encode_queries(encoder, queries, threads=threads)
     if ann:
-        from tokkit.pipeline.search import ann as graph
+        from tokkit.search import ann as graph
 
         nearest = graph.nearest(index, vectors, k)
     else:

@@ -1,4 +1,4 @@
-"""One text and several tokenizers in, `Mixed` out: the text at several levels, and which tokens of two share text."""
+"""One text encoded by several tokenizers, and which of their tokens share text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tokkit._core.text import to_utf8
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
-from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
+    from tokkit.tokenizer import Tokenizer
 
 
-def align(text: Text, levels: Mapping[str, Tokenizer]) -> Mixed:
+def align(text: Text, levels: Mapping[str, Tokenizer]) -> AlignedEncodings:
     """Encode a text with each of several tokenizers, without special tokens, and align what they make of it.
 
     `levels` maps the names of levels, which are yours to choose, to their tokenizers. OptionError where there is none.
@@ -35,13 +35,13 @@ def align(text: Text, levels: Mapping[str, Tokenizer]) -> Mixed:
     if not levels:
         raise OptionError("there is no level: name at least one tokenizer")
     for name, tok in levels.items():
-        if not isinstance(name, str) or not isinstance(tok, Tokenizer):
+        if not isinstance(name, str) or not callable(tok):
             raise TypeError(f"levels map names to tokenizers, not {name!r} to a {type(tok).__name__}")
     encodings = {name: tok(text, add_special=False, truncation=None, padding=None) for name, tok in levels.items()}
-    return Mixed(to_utf8(text), encodings)
+    return AlignedEncodings(to_utf8(text), encodings)
 
 
-class Mixed:
+class AlignedEncodings:
     """One text at several levels: `mixed[name]` is the `Encoding` of one, and iterating gives their names. Immutable.
 
     Tokens are aligned by the bytes of the text that they cover, so that levels may differ in all they do: a token
@@ -155,4 +155,4 @@ class Mixed:
 
     def __repr__(self) -> str:
         levels = ", ".join(f"{name} {len(encoding)}" for name, encoding in self._levels.items())
-        return f"<Mixed of {len(self._text)} bytes: {levels} tokens>"
+        return f"<AlignedEncodings of {len(self._text)} bytes: {levels} tokens>"

@@ -24,7 +24,7 @@ from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
 from tokkit.formats.strict_json import Section, brief, loads
-from tokkit.pipeline.search.exact import Nearest, largest_norm, top_k
+from tokkit.search.exact import Nearest, largest_norm, top_k
 
 INDEX = "index.json"
 KIND, VERSION = "tokkit search index", 1

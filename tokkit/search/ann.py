@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files, unfinished
-from tokkit.pipeline.search.exact import Nearest, best_of
-from tokkit.pipeline.search.index import SearchIndex
+from tokkit.search.exact import Nearest, best_of
+from tokkit.search.index import SearchIndex
 
 SUFFIX = ".usearch"
 MORE = 4

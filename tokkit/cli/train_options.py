@@ -1,0 +1,41 @@
+"""Which options of `tokkit train` are for which models, and the groups in which its help shows them."""
+
+from tokkit.cli import sentencepiece_options
+
+MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
+BELONGS = {
+    "pattern": ("bbpe", "bpe", "word", "hybrid"),
+    "max_token_length": ("bbpe",),
+    "score": ("wordpiece",),
+    "limit_alphabet": ("wordpiece", "hybrid"),
+    "initial_alphabet": ("wordpiece",),
+    "prefix": ("wordpiece", "hybrid"),
+    "lowercase": ("bpe", "wordpiece", "word", "hybrid"),
+    "strip_accents": ("wordpiece",),
+    "handle_chinese_chars": ("wordpiece",),
+    "max_input_chars_per_word": ("wordpiece",),
+    "explain": ("bbpe", "bpe", "wordpiece", "unigram"),
+    "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
+    "word_end": ("bpe",),
+    "glossaries": ("bpe",),
+    "suffix": ("bpe",),
+    "dropout": ("bpe",),
+    "level": ("char",),
+    "fallback": ("hybrid",),
+    **sentencepiece_options.BELONGS,
+}
+"""Option → the models that it is for; those that stand in no line are for all."""
+
+GROUPS = {
+    "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
+    "Several models": ("min_frequency", "unk_token", "lowercase", "explain"),
+    "Byte-level BPE": ("max_token_length",),
+    "WordPiece": (
+        *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
+        "max_input_chars_per_word",
+    ),
+    "Classic BPE": ("word_end", "suffix", "dropout", "glossaries"),
+    "Characters, and words with a fallback": ("level", "fallback"),
+    "SentencePiece's models": tuple(sentencepiece_options.BELONGS),
+}
+"""The groups of options in the help, before those of all commands."""

@@ -1,0 +1,35 @@
+"""Which engine runs a definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tokkit.definition import Definition
+from tokkit.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from tokkit.engines.interpreter import Interpreter
+
+
+def engine_of(definition: Definition) -> Engine:
+    """Return the engine that runs a definition."""
+    # What only some tokenizers need is imported for them alone.
+    if definition.over_bytes is not None:
+        from tokkit.engines.byte_level import ByteLevelEngine
+
+        return ByteLevelEngine(definition, interpreter=_interpreter)
+    from tokkit.sentencepiece_model import SentencePieceModel
+
+    if isinstance(definition.model, SentencePieceModel):
+        from tokkit.engines.sentencepiece import SentencePieceEngine
+
+        return SentencePieceEngine(definition)
+    from tokkit.engines.staged import StagedEngine
+
+    return StagedEngine(definition)
+
+
+def _interpreter(definition: Definition, grown_bytes: int) -> Interpreter:
+    from tokkit.engines.interpreter import Interpreter
+
+    return Interpreter(definition, grown_bytes=grown_bytes)

@@ -1,0 +1,18 @@
+"""Files in, the passages nearest in meaning to a query out: chunks, their vectors, an index on disk, exact search."""
+
+from tokkit import lazy
+
+_MODULES = {
+    "Builder": "tokkit.search.builder",
+    "Encoder": "tokkit.search.builder",
+    "Embedding": "tokkit.search.embedding",
+    "Hit": "tokkit.search.index",
+    "Options": "tokkit.search.embedding",
+    "SearchIndex": "tokkit.search.index",
+    "chunks": "tokkit.search.chunking",
+    "find": "tokkit.search.embedding",
+    "top_k": "tokkit.search.exact",
+}
+__all__ = sorted(_MODULES)
+__getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy
