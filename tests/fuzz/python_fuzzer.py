@@ -30,7 +30,8 @@ from types import ModuleType
 from typing import Any
 
 # The targets, and what the tests share: PYTHONSAFEPATH, as the tests set it, leaves out even our own folder.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import tokkit

@@ -3,7 +3,7 @@
     python tests/fuzz/run.py --seconds 60 [--until-quiet 600] [--target NAME …] [--corpus FOLDER] [--figures FILE]
 
 Targets in C (fuzz_*.c) run under libFuzzer, those in Python (target_*.py) under python_fuzzer.py. An input that
-a target fails on is kept in regressions/<target>/, from where tests/test_fuzz_replay.py runs it.
+a target fails on is kept in regressions/<target>/, from where tests/project/test_fuzz_replay.py runs it.
 """
 
 from __future__ import annotations

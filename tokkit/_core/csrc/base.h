@@ -34,7 +34,7 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3, TK_GR
 #endif
 
 /* How far loops have gone in this thread that could go further than a text is long: bytes read, merges tried, nodes
-   of lattices. It is counted always, once a loop; tests/test_scaling.py sees it grow. */
+   of lattices. It is counted always, once a loop; tests/project/test_scaling.py sees it grow. */
 extern _Thread_local uint64_t tk_work;
 
 /* count * size bytes, or NULL where the product does not fit or memory is short. */

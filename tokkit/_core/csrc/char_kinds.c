@@ -1,5 +1,5 @@
 /* The kinds of all code points: those of the general category, and what the tables of tokenizers' parts, each of a
-   Unicode of its own, have otherwise. tests/test_char_kinds.py asks tokenizers about every code point. */
+   Unicode of its own, have otherwise. tests/normalizers/test_components.py asks tokenizers about every code point. */
 #include "char_kinds.h"
 
 #define W TK_WORD

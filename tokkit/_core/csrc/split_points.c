@@ -17,7 +17,7 @@
    that its splits do not match, for a letter or a mark: p is no such character in case 2, and q in case 1 is as little
    a letter as the end of the text is. Thus the text up to c, matched alone, has the pieces that it has in the whole,
    the last one ending at c; and from c on a match knows nothing of what came before. Both sides may be encoded apart:
-   tests/test_split_points.py compares the rule with its naive twin and with the patterns. */
+   tests/core/test_split_points.py compares the rule with its naive twin and with the patterns. */
 #include "split_points.h"
 
 #include "scan.h"

@@ -1,7 +1,7 @@
 """Texts that end where the memory ends in, the answers of ordinary memory out: no stage reads beyond a text.
 
-tests/csrc/guard_stages.c, compiled here, puts each text, with the slack that a text in stages has, before and behind
-pages that cannot be read, and runs the normalizers, the pretokenizers and the matcher of added tokens on it.
+tests/core/csrc/guard_stages.c, compiled here, puts each text, with the slack that a text in stages has, before and
+behind pages that cannot be read, and runs the normalizers, the pretokenizers and the matcher of added tokens on it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not CSRC.is_dir():
         pytest.skip(f"the C sources are not at {CSRC}")
     made = tmp_path_factory.mktemp("guard") / "guard_stages"
-    files = [str(ROOT / "tests" / "csrc" / "guard_stages.c")]
+    files = [str(ROOT / "tests" / "core" / "csrc" / "guard_stages.c")]
     files += [str(CSRC / f"{name}.c") for name in (*STAGES_OF, *BESIDE, "scan_neon")]
     flags = ["-std=c11", "-O0", "-g", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
     done = subprocess.run([compiler, *flags, *files, "-o", str(made)], capture_output=True, text=True)

@@ -1,6 +1,6 @@
 """Texts that end where the memory ends in, the answers of ordinary memory out: no byte is read beyond a text.
 
-tests/csrc/guard.c, compiled here, puts each text before and behind pages that cannot be read, and runs validation,
+tests/core/csrc/guard.c, compiled here, puts each text before and behind pages that cannot be read, and runs validation,
 conversion, the scanners of every instruction set, an automaton and the encoder on it.
 """
 
@@ -61,7 +61,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not CSRC.is_dir():
         pytest.skip(f"the C sources are not at {CSRC}")
     made = tmp_path_factory.mktemp("guard") / "guard"
-    files = [str(ROOT / "tests" / "csrc" / "guard.c"), *(str(CSRC / f"{name}.c") for name in SOURCES)]
+    files = [str(ROOT / "tests" / "core" / "csrc" / "guard.c"), *(str(CSRC / f"{name}.c") for name in SOURCES)]
     flags = ["-std=c11", "-O1", "-g", "-fno-strict-aliasing", f"-I{CSRC}"]
     done = subprocess.run([compiler, *flags, *files, "-o", str(made)], capture_output=True, text=True)
     assert not done.returncode, done.stderr

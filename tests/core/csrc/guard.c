@@ -1,6 +1,6 @@
 /* A vocabulary, an automaton and texts in by stdin, what the core makes of them out by stdout: every text ends where
    its page ends, or begins where it begins, and the pages beside are not there. To read or write one byte too many
-   is to die of it. tests/test_guard_page.py writes the input, in numbers of 8 bytes and items padded to 8. */
+   is to die of it. tests/core/test_guard_page.py writes the input, in numbers of 8 bytes and items padded to 8. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>

@@ -27,7 +27,7 @@ N = 4000 if LONG else 1500
 MOST = 2.6  # some places wait for thousands of bytes before they begin to cut
 MOST_OF_TRAINING = 2.8  # of random text: the longer it is, the longer are the parts that occur again
 FEW = 3000  # of a call, whatever the text: the twice of nothing is nothing
-CORPUS = sorted(Path(__file__).parent.parent.glob("data/corpus/[e-j]*.txt"))
+CORPUS = sorted(Path(__file__).parents[2].glob("data/corpus/[e-j]*.txt"))
 TEXTS = KINDS | {
     "lines": lambda n: "The quick brown fox.\n" * (n // 21),
     "special tokens": lambda n: "<s>" * (n // 3),

@@ -11,7 +11,7 @@ def _ranges(path: Path) -> frozenset[int]:
     return frozenset(c for first, _, last in bounds for c in range(int(first, 16), int(last or first, 16) + 1))
 
 
-NEWER = _ranges(Path(__file__).parent / "normalizers" / "newer_than_unicode_9.txt")
+NEWER = _ranges(Path(__file__).parent.parent / "normalizers" / "newer_than_unicode_9.txt")
 """What a form or the order of marks treats otherwise than tokenizers, whose tables of forms are of Unicode 9.0."""
 
 

@@ -14,7 +14,7 @@ from strategies import adversarial
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
 KINDS = ("unigram", "bpe", "word", "char")
 SYMBOLS = ["ab", "abab", "New York", "th", "▁▁", "ing"]
 VARIANTS: dict[str, dict[str, Any]] = {

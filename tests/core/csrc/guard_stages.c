@@ -1,7 +1,7 @@
 /* Texts in by stdin, what the stages of tokenizer.json make of them out by stdout: every text, with the bytes behind
    it that may be read, ends where its page ends, or begins where it begins, and the pages beside are not there.
-   tests/test_guard_stages.py writes the input, in numbers of 8 bytes and items padded to 8, and compiles the stages
-   so that they free by guard_free. */
+   tests/core/test_guard_stages.py writes the input, in numbers of 8 bytes and items padded to 8, and compiles the
+   stages so that they free by guard_free. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>
