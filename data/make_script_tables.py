@@ -1,4 +1,4 @@
-"""The scripts of tokenizers' UnicodeScripts in, tokkit/_core/csrc/script_tables.h out: runs of code points.
+"""The scripts of tokenizers' UnicodeScripts in, tokkit/_core/csrc/text/script_tables.h out: runs of code points.
 
 Its table is of Unicode 8 or 9, with Hiragana, Katakana and U+30FC as Han, and nothing tells which script it takes a
 character for but where it cuts. So the package itself is asked about all code points: which belong to the same
@@ -13,7 +13,7 @@ import itertools
 import sys
 from pathlib import Path
 
-HEADER = Path(__file__).resolve().parent.parent / "tokkit" / "_core" / "csrc" / "script_tables.h"
+HEADER = Path(__file__).resolve().parent.parent / "tokkit" / "_core" / "csrc" / "text" / "script_tables.h"
 ANY = 0
 CODE_POINTS = [cp for cp in range(0x110000) if not 0xD800 <= cp < 0xE000]
 

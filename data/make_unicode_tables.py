@@ -1,4 +1,4 @@
-"""Unicode 16.0.0 in, tokkit/_core/csrc/unicode_tables.h out: one byte, category and Han, for each code point.
+"""Unicode 16.0.0 in, tokkit/_core/csrc/text/unicode_tables.h out: one byte, category and Han, for each code point.
 
 Run it with `pip install unicodedata2==16.0.0` (a build of the Unicode Character Database; the standard
 library's `unicodedata` follows the interpreter's version, which differs from the rivals').
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 UNICODE_VERSION = "16.0.0"
-HEADER = Path(__file__).resolve().parent.parent / "tokkit" / "_core" / "csrc" / "unicode_tables.h"
+HEADER = Path(__file__).resolve().parent.parent / "tokkit" / "_core" / "csrc" / "text" / "unicode_tables.h"
 BLOCK_BITS = 7
 
 # The 30 general categories in their usual order, then two that split Cc: a class of characters is then

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "isa.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Added tokens and a text in, nothing out if they are found where trying each place in turn finds them, by every
    instruction set, and cut an aligned text there. */
-#include "added.h"
-#include "char_kinds.h"
+#include "split/added.h"
+#include "text/char_kinds.h"
 #include "fuzz.h"
 
 enum { TOKENS = 24, MOST_TOKEN = 400, SYMBOLS = 14 };

@@ -1,6 +1,6 @@
 /* A vocabulary and bytes in, nothing out if the heap and the longest match that is proved merge them as the definition
    does, and a pair is valid where merging its bytes gives it. */
-#include "bpe_backtrack.h"
+#include "encode/bpe_backtrack.h"
 #include "fuzz_bpe.h"
 
 enum { MOST = 700, ROUNDS = 12, PAIRS = 16 };

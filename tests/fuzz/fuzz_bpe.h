@@ -1,7 +1,7 @@
 /* Bytes of an input in, a byte-level BPE model and its naive twin out: what targets share that merge bytes. */
 #ifndef FUZZ_BPE_H
 #define FUZZ_BPE_H
-#include "bpe_model.h"
+#include "encode/bpe_model.h"
 #include "fuzz.h"
 
 /* Letters, a space, and the bytes of characters: tokens may hold a character in part. */

@@ -1,7 +1,7 @@
 /* Bytes in, nothing out if what they say is a charsmap is one that can be used without harm; and if a map built of
    rules finds what a look at each rule finds. */
 #include "fuzz_charsmap.h"
-#include "sp_normalize.h"
+#include "sentencepiece/sp_normalize.h"
 
 enum { MOST = 1500, SYMBOLS = 15 };
 static const char *const ALPHABET[SYMBOLS] = {"a", "b", " ", "\xc3\xa9", "\xe6\x9d\xb1", "\xe6\x9d\xb2", "\xe2\x96\x81",

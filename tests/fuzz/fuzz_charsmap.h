@@ -1,7 +1,7 @@
 /* Bytes of an input in, rules and the charsmap that they make out: what targets share that normalize by one. */
 #ifndef FUZZ_CHARSMAP_H
 #define FUZZ_CHARSMAP_H
-#include "charsmap.h"
+#include "text/charsmap.h"
 #include "fuzz.h"
 
 enum { FZ_RULES = 24, FZ_MOST_RULE = 24, FZ_UNITS = 1 << 14 };

@@ -2,7 +2,7 @@
    split point of the rule is one of these places. */
 #include "fuzz.h"
 #include "split/cut_rule.h"
-#include "split_points.h"
+#include "split/split_points.h"
 
 static unsigned length_at(const uint8_t *p) { return tk_utf8_length(*p); }
 

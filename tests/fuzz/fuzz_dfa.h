@@ -5,7 +5,7 @@
    made of it as unicode_regex/tables.py does. */
 #ifndef FUZZ_DFA_H
 #define FUZZ_DFA_H
-#include "dfa.h"
+#include "split/dfa.h"
 #include "fuzz.h"
 
 enum { FZ_STATES = 8, FZ_CLASSES = 6 };

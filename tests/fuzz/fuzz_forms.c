@@ -1,7 +1,7 @@
 /* A text in, nothing out if the four normal forms of Unicode hold what the standard says of them: each of its own form
    is itself, and forms of forms are the last one's. */
 #include "fuzz.h"
-#include "normalize.h"
+#include "text/normalize.h"
 
 enum { MOST = 700 };
 

@@ -1,6 +1,6 @@
 /* Any bytes in, nothing out if the tables found in them are whole, and, written down and read again, the same. */
 #include "fuzz.h"
-#include "json_tables.h"
+#include "files/json_tables.h"
 
 typedef struct {
     uint8_t *p;

@@ -2,7 +2,7 @@
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
 #include "fuzz.h"
-#include "model.h"
+#include "encode/model.h"
 
 #define FZ_N_MODEL_ALPHABET 12
 static const char *const FZ_MODEL_ALPHABET[FZ_N_MODEL_ALPHABET] = {

@@ -2,7 +2,7 @@
 #ifndef FUZZ_SP_H
 #define FUZZ_SP_H
 #include "fuzz_charsmap.h"
-#include "sp_engine.h"
+#include "sentencepiece/sp_engine.h"
 
 #define FZ_N_SP_ALPHABET 15
 static const char *const FZ_SP_ALPHABET[FZ_N_SP_ALPHABET] = {

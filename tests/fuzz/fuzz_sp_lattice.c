@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "fuzz_sp.h"
-#include "sp_lattice.h"
+#include "sentencepiece/sp_lattice.h"
 
 enum { MOST = 14, MOST_WAYS = 4000, WANTED = 40 };
 

@@ -1,8 +1,8 @@
 /* Special tokens and a text in, nothing out if they are found where trying each place in turn finds them, and a text
    may be split where none stands across, or beside, whatever units it is given in. */
 #include "fuzz.h"
-#include "scan.h"
-#include "split_points.h"
+#include "split/scan.h"
+#include "split/split_points.h"
 
 enum { TOKENS = 12, MOST_TOKEN = 64, MOST = 300, SYMBOLS = 12 };
 static const char *const ALPHABET[SYMBOLS] = {"a", " ", "<", "|", ">", "\n", "1", "'", "\xc3\xa9", "\xe6\x9d\xb1",

@@ -3,7 +3,7 @@
 #include "encode/plan.h"
 #include "fuzz_model.h"
 #include "fuzz_stages.h"
-#include "split_points.h"
+#include "split/split_points.h"
 
 enum { MOST = 300, TEXTS = 4, CASES = 4 };
 

@@ -1,7 +1,7 @@
 /* Bytes of an input in, components that change and cut a text out: what targets share that run them. */
 #ifndef FUZZ_STAGES_H
 #define FUZZ_STAGES_H
-#include "char_kinds.h"
+#include "text/char_kinds.h"
 #include "encode/stages.h"
 #include "fuzz_charsmap.h"
 #include "fuzz_dfa.h"

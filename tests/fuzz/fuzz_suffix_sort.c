@@ -1,6 +1,6 @@
 /* Texts over a small alphabet in, nothing out if their suffixes are in order, all of them, up to the depth. */
 #include "fuzz.h"
-#include "suffix_sort.h"
+#include "train/suffix_sort.h"
 
 enum { MOST = 1500 };
 

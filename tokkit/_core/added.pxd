@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from tokkit._core.aligned cimport tk_aligned
 
 
-cdef extern from "added.h" nogil:
+cdef extern from "split/added.h" nogil:
     int TK_ADDED_SINGLE_WORD, TK_ADDED_LSTRIP, TK_ADDED_RSTRIP
     ctypedef struct tk_added:
         size_t n_tokens, longest

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 
-cdef extern from "aligned.h" nogil:
+cdef extern from "text/aligned.h" nogil:
     int TK_NO_TOKEN
     ctypedef struct tk_piece:
         size_t start, end

@@ -1,4 +1,4 @@
-# Arrays of queries, keys and values in, attention into a given array out, without the GIL: csrc/attend.h.
+# Arrays of queries, keys and values in, attention into a given array out, without the GIL: csrc/nn/attend.h.
 """Softmax attention over float32 arrays; conversions, defaults and messages are the business of `tokkit.nn`."""
 
 from libc.stddef cimport ptrdiff_t, size_t
@@ -9,7 +9,7 @@ from tokkit._core.text cimport chosen_isa, isa_number
 cdef extern from "isa.h" nogil:
     int tk_isa_of_floats(int isa)
 
-cdef extern from "attend.h" nogil:
+cdef extern from "nn/attend.h" nogil:
     ctypedef struct tk_steps:
         ptrdiff_t batch
         ptrdiff_t head

@@ -15,7 +15,7 @@ import threading
 
 import numpy as np
 
-cdef extern from "parts.h" nogil:
+cdef extern from "split/parts.h" nogil:
     int TK_FINISH
     int TK_LEAVE
     ctypedef struct tk_part:
@@ -70,7 +70,7 @@ cdef class Batch:
     """Texts to one array of ids: threads call `run` till it returns, then one calls `result`, and at last `close`.
 
     The result does not depend on the number of threads. Where the encoder and the tokens that are looked for allow
-    it, long texts are cut at split points (csrc/split_points.h), and become the work of several threads.
+    it, long texts are cut at split points (csrc/split/split_points.h), and become the work of several threads.
     """
 
     cdef Encoder encoder
@@ -333,7 +333,7 @@ cdef class Batch:
 def split_points(text, Encoder encoder=None, Finder finder=None):
     """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
 
-    Without an encoder, those of the patterns that csrc/split_points.c has its proof for.
+    Without an encoder, those of the patterns that csrc/split/split_points.c has its proof for.
     """
     cdef TextView view
     cdef tk_document document

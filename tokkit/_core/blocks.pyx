@@ -17,7 +17,7 @@ cdef enum:
 def block_end(
     const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None, size_t searched=0
 ) -> int:
-    """Return the last split point (csrc/split_points.h) of text[:n], of which more follows; 0 for none.
+    """Return the last split point (csrc/split/split_points.h) of text[:n], of which more follows; 0 for none.
 
     text[:searched] is known to have none: a call said so.
     """

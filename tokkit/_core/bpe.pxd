@@ -3,7 +3,7 @@ from tokkit._core.plan cimport Encoder, Worker, tk_bpe, tk_plan, tk_worker
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 
-cdef extern from "bpe_model.h" nogil:
+cdef extern from "encode/bpe_model.h" nogil:
     ctypedef struct tk_vocabulary:
         const uint8_t *blob
         const int64_t *offsets

@@ -3,7 +3,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "word_cells.h" nogil:
+cdef extern from "train/word_cells.h" nogil:
     int TK_OK, TK_TOO_LARGE, TK_CODE_POINTS
     ctypedef struct tk_counted_word:
         uint64_t offset

@@ -16,10 +16,10 @@ from tokkit._core.training cimport Training, check
 
 from tokkit._core.spelling import check_tokens
 
-cdef extern from "utf8.h" nogil:
+cdef extern from "text/utf8.h" nogil:
     uint32_t tk_utf8_decode(const uint8_t *, unsigned *)
 
-cdef extern from "word_counts.h" nogil:
+cdef extern from "train/word_counts.h" nogil:
     ctypedef struct tk_documents:
         const uint8_t *text
         size_t n
@@ -32,7 +32,7 @@ cdef extern from "word_counts.h" nogil:
     int tk_word_counts_text(tk_word_counts *, tk_documents *, const tk_split *split, size_t budget)
     int tk_word_counts_merge(tk_word_counts *, const tk_word_counts *)
 
-cdef extern from "bpe_train.h" nogil:
+cdef extern from "train/bpe_train.h" nogil:
     ctypedef struct tk_trained_merge:
         pass
     ctypedef struct tk_bpe_trainer:

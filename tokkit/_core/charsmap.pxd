@@ -2,7 +2,7 @@
 from libc.stdint cimport uint8_t
 
 
-cdef extern from "charsmap.h" nogil:
+cdef extern from "text/charsmap.h" nogil:
     ctypedef struct tk_charsmap:
         size_t n_units
         uint8_t plain[128]

@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 cdef extern from "base.h":
     int TK_NO_MEMORY, TK_BAD_INPUT
 
-cdef extern from "graphemes.h" nogil:
+cdef extern from "text/graphemes.h" nogil:
     size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end)
 
 cdef class Charsmap:

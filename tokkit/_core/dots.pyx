@@ -1,4 +1,4 @@
-# Rows and queries of float32 in, their products out, without the GIL: csrc/dots.h.
+# Rows and queries of float32 in, their products out, without the GIL: csrc/nn/dots.h.
 """The scores of an exact search; messages are the business of `tokkit.search`."""
 
 from libc.stddef cimport ptrdiff_t, size_t
@@ -8,7 +8,7 @@ from tokkit._core.text cimport chosen_isa, isa_number
 cdef extern from "isa.h" nogil:
     int tk_isa_of_floats(int isa)
 
-cdef extern from "dots.h" nogil:
+cdef extern from "nn/dots.h" nogil:
     ctypedef struct tk_dot_work:
         const float *x
         ptrdiff_t x_step

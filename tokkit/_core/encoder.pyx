@@ -1,4 +1,4 @@
-# Packed token vectors in, those behind an encoder's layers out, without the GIL: csrc/encoder.h.
+# Packed token vectors in, those behind an encoder's layers out, without the GIL: csrc/nn/encoder.h.
 """The layers of a post-norm encoder in one call; names, shapes and messages are the business of `tokkit.nn`."""
 
 from libc.stddef cimport ptrdiff_t, size_t
@@ -9,7 +9,7 @@ from tokkit._core.linear cimport PackedLinear, tk_isa_of_floats, tk_linear
 from tokkit._core.linear import ACTIVATIONS, FUSED
 from tokkit._core.text cimport chosen_isa, isa_number
 
-cdef extern from "encoder.h" nogil:
+cdef extern from "nn/encoder.h" nogil:
     ctypedef struct tk_encoder_layer:
         const tk_linear *qkv
         const tk_linear *o

@@ -8,10 +8,10 @@ import numpy as np
 cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
 
-cdef extern from "utf8.h" nogil:
+cdef extern from "text/utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
 
-cdef extern from "json_tables.h" nogil:
+cdef extern from "files/json_tables.h" nogil:
     int TK_NO_TABLE, TK_IDS, TK_SCORES, TK_SPACED, TK_PAIRS
     ctypedef struct tk_json_table:
         int kind

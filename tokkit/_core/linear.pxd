@@ -6,7 +6,7 @@ cdef extern from "isa.h" nogil:
     int TK_ISA_AVX512
     int tk_isa_of_floats(int isa)
 
-cdef extern from "linear.h" nogil:
+cdef extern from "nn/linear.h" nogil:
     ctypedef struct tk_linear:
         size_t n
         size_t k

@@ -1,4 +1,4 @@
-# A weight matrix packed once, then rows of x in and rows of y out, without the GIL: csrc/linear.h.
+# A weight matrix packed once, then rows of x in and rows of y out, without the GIL: csrc/nn/linear.h.
 """Packed linear layers over float32 arrays; conversions and messages are the business of `tokkit.nn`."""
 
 from libc.stddef cimport size_t
@@ -6,8 +6,8 @@ from libc.stddef cimport size_t
 from tokkit._core.text cimport chosen_isa, isa_number
 
 cdef int ISA = tk_isa_of_floats(chosen_isa())
-KINDS = ("float32", "bfloat16", "int8")  # by the numbers of csrc/linear.h
-ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/lanes_math.h
+KINDS = ("float32", "bfloat16", "int8")  # by the numbers of csrc/nn/linear.h
+ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/nn/lanes_math.h
 FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 
 

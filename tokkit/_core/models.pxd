@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "model.h" nogil:
+cdef extern from "encode/model.h" nogil:
     ctypedef struct tk_model_worker:
         uint32_t *ids
         int64_t *spans

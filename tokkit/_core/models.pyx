@@ -13,7 +13,7 @@ import numpy as np
 cdef extern from "base.h":
     int TK_OK, TK_BAD_INPUT, TK_TOO_LARGE, TK_NO_MEMORY
 
-cdef extern from "model.h" nogil:
+cdef extern from "encode/model.h" nogil:
     int TK_UNKNOWN
     uint32_t TK_NO_ID
     ctypedef struct tk_model_options:

@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t
 
 from tokkit._core.aligned cimport TK_NO_TOKEN, AlignedText, check_stage, tk_aligned
 
-cdef extern from "normalize.h" nogil:
+cdef extern from "text/normalize.h" nogil:
     int tk_normalize_replace_spans(
         tk_aligned *a, const size_t *spans, size_t n_spans, const uint8_t *content, size_t n
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 
 cdef class SplitPattern:
-    """The automaton of one split pattern (csrc/dfa.h says what its tables hold). Immutable: threads may share it.
+    """The automaton of one split pattern (csrc/split/dfa.h says what its tables hold). Immutable: threads may share it.
 
     `next` (uint32) and `action` (uint8) are of shape (rows, classes), `index` (uint16, 17,408) and `blocks` (uint8,
     (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text is

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from tokkit._core.bpe_train cimport tk_word_counts
 
 
-cdef extern from "piece_rules.h" nogil:
+cdef extern from "train/piece_rules.h" nogil:
     ctypedef struct tk_piece_rules:
         uint32_t max_length
         uint8_t split_scripts, split_numbers, split_digits, split_spaces, space_last, pieces_of_spaces

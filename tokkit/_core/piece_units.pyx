@@ -9,7 +9,7 @@ from tokkit._core.bpe_train cimport TK_OK, WordCounts
 from tokkit._core.sp_normalize cimport Normalizer, check_normalized, tk_sp_normalize, tk_sp_text, tk_sp_text_free
 from tokkit._core.training cimport check
 
-cdef extern from "piece_rules.h" nogil:
+cdef extern from "train/piece_rules.h" nogil:
     int tk_piece_kinds_init(tk_piece_kinds *, tk_piece_rules)
     void tk_piece_kinds_free(tk_piece_kinds *)
     int tk_piece_is_valid(const tk_piece_kinds *, const uint32_t *, size_t)

@@ -12,7 +12,7 @@ from tokkit._core.split_points cimport tk_cut_rule, tk_document
 from tokkit._core.text cimport TextView, tk_cuts, tk_dfa_memo, tk_split
 
 
-cdef extern from "bpe_model.h" nogil:
+cdef extern from "encode/bpe_model.h" nogil:
     ctypedef struct tk_bpe:
         uint32_t n
         uint32_t unreachable
@@ -21,7 +21,7 @@ cdef extern from "bpe_model.h" nogil:
         uint32_t *right
         tk_cuts cuts
 
-cdef extern from "word_cache.h" nogil:
+cdef extern from "encode/word_cache.h" nogil:
     ctypedef struct tk_cache:
         size_t n_words
         size_t n_long
@@ -31,7 +31,7 @@ cdef extern from "word_cache.h" nogil:
     ctypedef struct tk_key:
         pass
 
-cdef extern from "model.h" nogil:
+cdef extern from "encode/model.h" nogil:
     int TK_UNKNOWN
 
 cdef extern from "encode/stages.h" nogil:
@@ -47,7 +47,7 @@ cdef extern from "encode/stages.h" nogil:
         tk_split split
     int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a)
 
-cdef extern from "sp_engine.h" nogil:
+cdef extern from "sentencepiece/sp_engine.h" nogil:
     ctypedef struct tk_sp:
         int escape
         uint64_t steps

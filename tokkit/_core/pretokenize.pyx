@@ -6,7 +6,7 @@ from tokkit._core.staged cimport checked_behavior
 
 import numpy as np
 
-cdef extern from "pretokenize.h" nogil:
+cdef extern from "split/pretokenize.h" nogil:
     int tk_split_by_matches(
         tk_aligned *a, const int64_t *matches, const int64_t *counts, int behavior, int invert
     )

@@ -1,4 +1,4 @@
-# Rows of float32 in, rows out, without the GIL: csrc/rows.h.
+# Rows of float32 in, rows out, without the GIL: csrc/nn/rows.h.
 """Softmax, norms, activations, rotations and look-ups over float32 arrays; messages are the business of `tokkit.nn`."""
 
 from libc.stddef cimport ptrdiff_t, size_t
@@ -10,7 +10,7 @@ from tokkit._core.text cimport chosen_isa, isa_number
 cdef extern from "isa.h" nogil:
     int tk_isa_of_floats(int isa)
 
-cdef extern from "rows.h" nogil:
+cdef extern from "nn/rows.h" nogil:
     int TK_SOFTMAX
     int TK_LOG_SOFTMAX
     int TK_LAYER_NORM
@@ -52,7 +52,7 @@ cdef extern from "rows.h" nogil:
 
 cdef int ISA = tk_isa_of_floats(chosen_isa())
 cdef Py_ssize_t SIZE = sizeof(float)
-ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/lanes_math.h
+ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/nn/lanes_math.h
 
 ctypedef const float[:, :] Rows
 ctypedef const float[::1] Columns

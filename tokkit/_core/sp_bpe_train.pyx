@@ -10,7 +10,7 @@ from tokkit._core.piece_units cimport PieceRules, tk_piece_kinds
 from tokkit._core.spelling cimport Spelling, tk_spelling
 from tokkit._core.training cimport Training, check
 
-cdef extern from "sp_bpe_train.h" nogil:
+cdef extern from "train/sp_bpe_train.h" nogil:
     ctypedef struct tk_sp_bpe_trainer:
         pass
     tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces)

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from tokkit._core.plan cimport TK_OK, TK_TOO_LARGE, TK_BAD_INPUT, Encoder, tk_sp, tk_sp_cache, tk_sp_scratch
 from tokkit._core.split_points cimport tk_cut_rule
 
-cdef extern from "sp_engine.h" nogil:
+cdef extern from "sentencepiece/sp_engine.h" nogil:
     int TK_SP_UNIGRAM, TK_SP_BPE, TK_SP_WORD, TK_SP_CHAR
     ctypedef struct tk_sp_source:
         const uint8_t *blob

@@ -7,7 +7,7 @@ from tokkit._core.sp_engine cimport SentencePieceEncoder
 
 import numpy as np
 
-cdef extern from "sp_lattice.h" nogil:
+cdef extern from "sentencepiece/sp_lattice.h" nogil:
     ctypedef struct tk_sp_token:
         uint32_t id
         uint32_t start

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 
-cdef extern from "sp_normalize.h" nogil:
+cdef extern from "sentencepiece/sp_normalize.h" nogil:
     ctypedef struct tk_own_tokens:
         const uint8_t *blob
         const int64_t *offsets

@@ -25,7 +25,7 @@ cdef object check_normalized(int status):
 
 
 cdef class Normalizer:
-    """Changes texts as a SentencePiece model says (csrc/sp_normalize.h). Immutable; ValueError for what is no charsmap.
+    """Changes texts as a SentencePiece model says. Immutable; ValueError for what is no charsmap.
 
     `symbols` are the user-defined pieces, which stay as they are. With `one_byte_space` spaces are escaped as b" ".
     Grown is raised where it makes over `most` bytes of a text, and over 32 times as many as it has.

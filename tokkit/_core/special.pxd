@@ -2,7 +2,7 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 
-cdef extern from "special.h" nogil:
+cdef extern from "split/special.h" nogil:
     ctypedef struct tk_special:
         size_t longest
     int tk_special_init(tk_special *special)

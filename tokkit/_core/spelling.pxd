@@ -3,7 +3,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint32_t
 
 
-cdef extern from "word_cells.h" nogil:
+cdef extern from "train/word_cells.h" nogil:
     int TK_CODE_POINTS
     ctypedef uint32_t tk_token
     ctypedef struct tk_spelling:

@@ -14,7 +14,7 @@ cdef extern from "split/cut_rule.h" nogil:
         int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )
 
-cdef extern from "split_points.h" nogil:
+cdef extern from "split/split_points.h" nogil:
     ctypedef struct tk_document:
         const void *units
         size_t n

@@ -14,13 +14,13 @@ import numpy as np
 
 from tokkit._core.text import to_utf8
 
-cdef extern from "normalize.h" nogil:
+cdef extern from "text/normalize.h" nogil:
     int TK_QUICK_NFC, TK_QUICK_NFD, TK_QUICK_NFKC, TK_QUICK_NFKD
 
-cdef extern from "pretokenize.h" nogil:
+cdef extern from "split/pretokenize.h" nogil:
     int TK_BEHAVIORS, TK_PREPEND_FIRST
 
-cdef extern from "char_kinds.h" nogil:
+cdef extern from "text/char_kinds.h" nogil:
     int TK_WORD, TK_WHITE, TK_PUNCTUATION, TK_NUMBER
     unsigned tk_kinds_at(const unsigned char *p, unsigned *length)
 

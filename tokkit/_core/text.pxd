@@ -2,12 +2,12 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 
-cdef extern from "utf8.h" nogil:
+cdef extern from "text/utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
     size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 
-cdef extern from "dfa.h" nogil:
+cdef extern from "split/dfa.h" nogil:
     ctypedef struct tk_dfa:
         const uint32_t *next
         const uint8_t *action
@@ -27,7 +27,7 @@ cdef extern from "dfa.h" nogil:
         const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
     )
 
-cdef extern from "scan.h" nogil:
+cdef extern from "split/scan.h" nogil:
     int TK_SCAN_FAMILIES
     size_t TK_DROPPED
     ctypedef struct tk_cuts:
@@ -62,7 +62,7 @@ cdef extern from *:
 
 
 # Text as it lies in memory: `width` 0 is UTF-8 already, else code units of that many bytes.
-cdef extern from "utf8.h" nogil:
+cdef extern from "text/utf8.h" nogil:
     ctypedef struct TextView "tk_text_view":
         const void *data
         size_t length

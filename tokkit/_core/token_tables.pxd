@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef extern from "base.h" nogil:
     int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
 
-cdef extern from "token_index.h" nogil:
+cdef extern from "encode/token_index.h" nogil:
     ctypedef struct tk_own_tokens:
         const uint8_t *blob
         const int64_t *offsets
@@ -16,7 +16,7 @@ cdef extern from "token_index.h" nogil:
     void tk_token_index_free(tk_token_index *index)
     uint32_t tk_token_index_find(const tk_token_index *index, const uint8_t *bytes, size_t n)
 
-cdef extern from "merge_list.h" nogil:
+cdef extern from "encode/merge_list.h" nogil:
     int tk_find_merges(
         const tk_token_index *index, const uint8_t *text, size_t n, uint8_t between, size_t n_prefix, uint32_t *merges,
         size_t n_merges, size_t *number

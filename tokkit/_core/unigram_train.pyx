@@ -11,7 +11,7 @@ from tokkit._core.bpe_train cimport WordCounts, tk_word_counts
 from tokkit._core.piece_units cimport PieceRules, tk_piece_kinds
 from tokkit._core.training cimport check
 
-cdef extern from "unigram_train.h" nogil:
+cdef extern from "train/unigram_train.h" nogil:
     int TK_LONGEST_PIECE
     ctypedef struct tk_symbol_text:
         const uint32_t *symbols

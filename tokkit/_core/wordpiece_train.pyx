@@ -11,7 +11,7 @@ from tokkit._core.training cimport Training, check
 
 from tokkit._core.spelling import check_tokens
 
-cdef extern from "wordpiece_train.h" nogil:
+cdef extern from "train/wordpiece_train.h" nogil:
     ctypedef struct tk_scored_merge:
         pass
     ctypedef struct tk_wordpiece_trainer:

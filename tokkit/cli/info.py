@@ -7,7 +7,7 @@ from typing import Any
 from tokkit.cli import options
 
 UNICODE_TABLES = "16.0.0"
-"""The Unicode version of `_core/csrc/unicode_tables.h`; a test compares the two."""
+"""The Unicode version of `_core/csrc/text/unicode_tables.h`; a test compares the two."""
 REQUIRED = ("numpy", "regex", "click")
 EXTRAS = ("huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
 

@@ -64,7 +64,7 @@ class ByteLevelEngine(Engine):
         self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
         normalizer = component_of(definition.normalizer, Normalizer)
         before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
-        # NFC keeps what the proof of split points needs (csrc/split_points.c): no mark comes up where there was none.
+        # NFC keeps what the proof of split points needs (split_points.c): no mark comes up where there was none.
         keeps = normalizer is not None and all(spec == ("form", "NFC") for spec in normalizer.specs)
         self._core = bpe.encoder(
             definition.vocab,

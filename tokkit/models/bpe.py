@@ -39,7 +39,7 @@ def encoder(
     """Build the encoder; a vocabulary that BPE cannot work with raises VocabError.
 
     `split` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`), or is a compiled pattern;
-    `before` runs on the text first; `splittable` says that texts may be cut at split points (csrc/split_points.h).
+    `before` runs on the text first; `splittable` says that texts may be cut at split points (split_points.h).
     """
     made = _model(vocab, model, special_ids, split, cache_words, before, splittable)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tokkit.errors import OptionError
 
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
-"""As tokenizer.json writes them, by the numbers of csrc/pretokenize.h."""
+"""As tokenizer.json writes them, by the numbers of csrc/split/pretokenize.h."""
 REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS = range(5)
 
 

@@ -1,6 +1,6 @@
 """Names in, split patterns out: what the published encodings cut text with, and which scanner runs it.
 
-The numbers are those of `csrc/scan.h`. Several texts may mean one scanner: tokenizers' ByteLevel writes the
+The numbers are those of `csrc/split/scan.h`. Several texts may mean one scanner: tokenizers' ByteLevel writes the
 GPT-2 pattern without possessive operators, which changes no match.
 """
 
@@ -79,7 +79,7 @@ SCANNERS: dict[str | None, int] = {
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one piece."""
 
 CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2, DEEPSEEK_V3))
-"""Patterns that cut text at every split point: proved in csrc/split_points.c, which a new one needs too."""
+"""Patterns that cut text at every split point: proved in csrc/split/split_points.c, which a new one needs too."""
 
 NAMES = {
     "gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2,

@@ -1,6 +1,6 @@
 """Vectors and queries in, for each query the k rows of the greatest products out: exactly, whatever computes them.
 
-Products in float32 (csrc/dots.h) tell which rows may be among the first k: those that the rounding of float32 can have
+Products in float32 (dots.h) tell which rows may be among the first k: those that the rounding of float32 can have
 moved by no more than its bound. They are computed again in float64, which decides. So the result depends neither on
 the instruction set nor on threads, and equal rows come in their order. benchmarks/bench_search.py times it.
 """

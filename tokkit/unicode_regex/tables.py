@@ -1,4 +1,4 @@
-"""A deterministic automaton in, the tables of the core's run loop out: see csrc/dfa.h.
+"""A deterministic automaton in, the tables of the core's run loop out: see csrc/split/dfa.h.
 
 The loop takes each character once: where a match is over, the row of the next one is entered at once, and where none
 can begin, the row `gap`. A state is sure if a match ends now or later whatever the text: then nothing need be written
@@ -15,7 +15,7 @@ from tokkit.unicode_regex.automaton import Automaton, Classes
 from tokkit.unicode_regex.code_points import LIMIT
 
 END, DROP, MARK, BACK, TRY = 1, 2, 4, 8, 16
-"""What a row does on a class besides going on, by the numbers of csrc/dfa.h."""
+"""What a row does on a class besides going on, by the numbers of csrc/split/dfa.h."""
 START, GAP = 0, 1
 
 

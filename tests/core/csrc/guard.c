@@ -8,7 +8,7 @@
 
 #include "encode/plan.h"
 #include "isa.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 enum { PAGES = 24, TEXT = 0, ANY_BYTES = 8, LIMIT = 256, BESIDE = 256 };
 

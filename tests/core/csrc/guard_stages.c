@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "added.h"
+#include "split/added.h"
 #include "isa.h"
-#include "normalize.h"
-#include "pretokenize.h"
+#include "text/normalize.h"
+#include "split/pretokenize.h"
 #undef free
 
 enum { PAGES = 16, STAGES = 22 };

@@ -2,7 +2,7 @@
 #include "encode/char_merge.h"
 
 #include "large_memory.h"
-#include "merge_heap.h"
+#include "encode/merge_heap.h"
 
 int tk_char_pairs_init(tk_char_pairs *pairs, size_t n) {
     size_t slots = 64;

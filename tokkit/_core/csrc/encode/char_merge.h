@@ -5,7 +5,7 @@
    nothing. */
 #ifndef TK_CHAR_MERGE_H
 #define TK_CHAR_MERGE_H
-#include "token_trie.h"
+#include "encode/token_trie.h"
 
 enum { TK_FEW_SYMBOLS = 48, TK_FEW_SPARE = 4, TK_PAIR_FILTER_BITS = 19 };
 #define TK_NO_RANK UINT32_MAX

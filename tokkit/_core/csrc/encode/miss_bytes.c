@@ -2,10 +2,10 @@
 
    The piece is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only what is
    still unknown is merged. */
-#include "bpe_backtrack.h"
-#include "bpe_merge.h"
+#include "encode/bpe_backtrack.h"
+#include "encode/bpe_merge.h"
 #include "encode/plan.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 enum {
     FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */

@@ -1,7 +1,7 @@
 /* How far a pattern's last piece is known to reach, and where inside it two merged parts meet: see open_piece.h. */
 #include "encode/open_piece.h"
 
-#include "utf8.h"
+#include "text/utf8.h"
 
 enum {
     LONGEST_TOKEN = 512, /* of vocabularies with longer ones no piece is divided: it would take L² steps */

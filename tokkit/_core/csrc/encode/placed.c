@@ -2,7 +2,7 @@
 
    What the cache keeps for a unit is two numbers a token: its id; and its first byte, the byte behind it, and its word,
    counted from the start of the unit. */
-#include "bpe_keys.h"
+#include "encode/bpe_keys.h"
 #include "encode/plan.h"
 
 enum { SPAN_BITS = 12, MOST_SPAN = (1 << SPAN_BITS) - 1, MOST_WORD = 255 };

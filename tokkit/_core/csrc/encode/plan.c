@@ -4,8 +4,8 @@
    looks them up and writes ids; what misses goes the plan's own way. */
 #include "encode/plan.h"
 
-#include "bpe_keys.h"
-#include "utf8.h"
+#include "encode/bpe_keys.h"
+#include "text/utf8.h"
 
 int tk_worker_init(tk_worker *w, const tk_plan *plan, size_t max_words) {
     memset(w, 0, sizeof *w);

@@ -4,15 +4,15 @@
    A plan is immutable, so threads share one; a worker is one thread's at a time. */
 #ifndef TK_PLAN_H
 #define TK_PLAN_H
-#include "added.h"
-#include "bpe_merge.h"
-#include "bpe_model.h"
-#include "dfa.h"
+#include "split/added.h"
+#include "encode/bpe_merge.h"
+#include "encode/bpe_model.h"
+#include "split/dfa.h"
 #include "encode/stages.h"
-#include "model.h"
-#include "sp_engine.h"
+#include "encode/model.h"
+#include "sentencepiece/sp_engine.h"
 #include "split/cut_rule.h"
-#include "word_cache.h"
+#include "encode/word_cache.h"
 
 typedef struct tk_plan tk_plan;
 typedef struct tk_staged tk_staged;

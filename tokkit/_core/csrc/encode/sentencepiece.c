@@ -1,7 +1,7 @@
 /* Sections of a text in, the ids of a sentencepiece model out, which normalizes, cuts and remembers by rules of its
    own: see sp_engine.h. Each section is a document. */
 #include "encode/plan.h"
-#include "sp_engine.h"
+#include "sentencepiece/sp_engine.h"
 
 int tk_sp_worker_init(tk_worker *w, size_t cache_units) {
     w->sp = tk_calloc(1, sizeof *w->sp);

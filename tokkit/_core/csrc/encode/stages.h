@@ -1,9 +1,9 @@
 /* The components of a tokenizer as a list that C runs from end to end: what changes a text, then what cuts it. */
 #ifndef TK_COMPONENTS_H
 #define TK_COMPONENTS_H
-#include "charsmap.h"
-#include "normalize.h"
-#include "pretokenize.h"
+#include "text/charsmap.h"
+#include "text/normalize.h"
+#include "split/pretokenize.h"
 
 typedef struct tk_stage tk_stage;
 

@@ -5,7 +5,7 @@
    components state, and says why that is exact. */
 #ifndef TK_CUT_RULE_H
 #define TK_CUT_RULE_H
-#include "utf8.h"
+#include "text/utf8.h"
 
 enum {
     TK_ATOM_OTHER = 128, /* what is none of those below */

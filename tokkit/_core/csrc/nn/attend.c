@@ -1,0 +1,88 @@
+/* Sequences, heads and queries in, parts of them handed to threads out: see attend.h. */
+#include "nn/attend.h"
+#include "crew.h"
+
+/* So many queries are a part of the work at most: few enough for threads to share, many enough that keys stay warm. */
+enum { PART = 512, WIDEST = 32, MOST_LANES = 16 };
+
+void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view) {
+    ptrdiff_t s = (ptrdiff_t)sequence, n = (ptrdiff_t)head, kv = (ptrdiff_t)(head / a->group), b = s, q0 = 0, k0 = 0;
+    view->n_queries = a->n_queries;
+    view->n_keys = a->n_keys;
+    if (a->q_starts) {
+        b = 0, q0 = (ptrdiff_t)a->q_starts[s], k0 = (ptrdiff_t)a->k_starts[s];
+        view->n_queries = (size_t)(a->q_starts[s + 1] - q0);
+        view->n_keys = (size_t)(a->k_starts[s + 1] - k0);
+    }
+    view->q = a->q + b * a->q_by.batch + n * a->q_by.head + q0 * a->q_by.row;
+    view->out = a->out + b * a->out_by.batch + n * a->out_by.head + q0 * a->out_by.row;
+    view->k = a->k + b * a->k_by.batch + kv * a->k_by.head + k0 * a->k_by.row;
+    view->v = a->v + b * a->v_by.batch + kv * a->v_by.head + k0 * a->v_by.row;
+    view->allow = a->allow ? a->allow + b * a->allow_by.batch + n * a->allow_by.head : NULL;
+    view->add = a->add ? a->add + b * a->add_by.batch + n * a->add_by.head : NULL;
+    view->blocks = a->blocks ? a->blocks + b * a->blocks_by.batch + n * a->blocks_by.head : NULL;
+    view->by_distance = a->by_distance ? a->by_distance + n * a->distance_by : NULL;
+    view->ignored = a->ignored ? a->ignored + b * a->ignored_by : NULL;
+    if (!view->ignored) return;
+    size_t ignored = 0;
+    while (view->n_keys && view->ignored[view->n_keys - 1]) view->n_keys--;
+    for (size_t j = 0; j < view->n_keys && !ignored; j++) ignored = view->ignored[j];
+    if (!ignored) view->ignored = NULL; /* nothing but an end that is left out */
+}
+
+size_t tk_attention_room(const tk_attention *a) {
+    size_t tiles = (a->d + a->dv + 2 * TK_KEY_BLOCK) * WIDEST;
+    size_t few = TK_DECODE_ROWS * (TK_DECODE_BLOCK + a->d + a->dv + 2 * MOST_LANES);
+    return (tiles > few ? tiles : few) + 2 * MOST_LANES;
+}
+
+typedef struct {
+    const tk_attention *a;
+    const tk_attenders *by;
+    size_t kv_heads, parts, next;
+    float *room;
+    size_t room_each;
+} tk_attention_job;
+
+static void work(void *job, int worker) {
+    tk_attention_job *w = job;
+    const tk_attention *a = w->a;
+    float *room = w->room + w->room_each * (size_t)worker;
+    room += (64 - (uintptr_t)room % 64) % 64 / sizeof(float);
+    size_t all = a->batch * w->kv_heads * w->parts;
+    for (size_t i; (i = tk_crew_next(&w->next)) < all;) {
+        /* The last queries first: under a causal mask theirs is most of the work. */
+        size_t part = w->parts - 1 - i % w->parts, kv = i / w->parts % w->kv_heads;
+        size_t sequence = i / w->parts / w->kv_heads;
+        size_t n = a->q_starts ? (size_t)(a->q_starts[sequence + 1] - a->q_starts[sequence]) : a->n_queries;
+        size_t from = part * PART, to = from + PART < n ? from + PART : n;
+        if (from >= n) continue;
+        int few = n <= 4 && n * a->group <= TK_DECODE_ROWS;
+        (few ? w->by->few : w->by->tiles)(a, sequence, kv, from, to, room);
+    }
+}
+
+int tk_attention_run(const tk_attention *a, int isa, int threads) {
+    tk_attention_job job = {.a = a, .by = &tk_attenders_scalar, .kv_heads = a->heads / a->group};
+#if TK_X86
+    if (isa == TK_ISA_AVX2) job.by = &tk_attenders_avx2;
+    if (isa == TK_ISA_AVX512) job.by = &tk_attenders_avx512;
+#else
+    (void)isa;
+#endif
+    job.parts = (a->n_queries + PART - 1) / PART; /* of the longest sequence */
+    size_t all = a->batch * job.kv_heads * job.parts;
+    if (!all) return TK_OK;
+    if ((size_t)threads > all) threads = (int)all;
+    /* A thread costs some 20 µs, which is 2 million products of one core; in packed batches rows count once. */
+    double rows = (double)(a->q_starts ? (size_t)a->q_starts[a->batch] : a->batch * a->n_queries);
+    double worth = 1 + rows * (double)a->heads * (double)a->n_keys * (double)(a->d + a->dv) / 2e6;
+    if (threads > worth) threads = (int)worth;
+    if (threads > TK_CREW_MOST) threads = TK_CREW_MOST;
+    job.room_each = tk_attention_room(a);
+    job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
+    if (!job.room) return TK_NO_MEMORY;
+    tk_crew_run(work, &job, threads);
+    free(job.room);
+    return TK_OK;
+}

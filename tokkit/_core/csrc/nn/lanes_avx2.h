@@ -1,0 +1,118 @@
+/* 8 floats at once, by AVX2 and FMA: the words of lanes.h. */
+#ifndef TK_LANES_AVX2_H
+#define TK_LANES_AVX2_H
+#include <immintrin.h>
+#include "base.h"
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,bmi2"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma,bmi2")
+#endif
+
+#define VL_ROWS 6 /* rows of a matrix product whose sums fit into the registers */
+enum { VL = 8, ROWS_1 = 12, ROWS_2 = 6, DIMS_1 = 8, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
+typedef __m256 vf;
+typedef __m256 vm;
+typedef __m256i vi;
+
+/* Keeps a value in its register: gcc 12 would load it again from memory for every product. */
+#define PIN(v) __asm__("" : "+x"(v))
+#define LEAST_POWER -127.0f
+
+TK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+TK_INLINE void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+TK_INLINE __m256i v_numbers(void) { return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0); }
+TK_INLINE __m256i v_first(size_t n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), v_numbers()); }
+TK_INLINE __m256i v_from(size_t n) { return _mm256_cmpgt_epi32(v_numbers(), _mm256_set1_epi32((int)n - 1)); }
+TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, v_first(n)); }
+TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, v_first(n), v); }
+/* The lanes from `skip` on; what is not loaded is 0. */
+TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm256_maskload_ps(p, v_from(skip)); }
+TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm256_maskstore_ps(p, v_from(skip), v); }
+enum { V_STREAMS = 1 };
+/* Stores past the caches, to p on 32 bytes: a whole vector, or the fours of its lanes from `from` up to `to`;
+   v_streamed ends some of them. */
+TK_INLINE void v_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
+TK_INLINE void v_stream_fours(float *p, vf v, size_t from, size_t to) {
+    if (!from) _mm_stream_ps(p, _mm256_castps256_ps128(v));
+    if (to > 4) _mm_stream_ps(p + 4, _mm256_extractf128_ps(v, 1));
+}
+TK_INLINE void v_streamed(void) { _mm_sfence(); }
+TK_INLINE vf v_set1(float x) { return _mm256_set1_ps(x); }
+TK_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+TK_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+TK_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+TK_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+TK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+TK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+TK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+TK_INLINE vm v_le(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
+TK_INLINE vm v_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+TK_INLINE vm v_both(vm a, vm b) { return _mm256_and_ps(a, b); }
+TK_INLINE vf v_select(vm m, vf yes, vf no) { return _mm256_blendv_ps(no, yes, m); }
+TK_INLINE vf v_iota(void) { return _mm256_cvtepi32_ps(v_numbers()); }
+TK_INLINE vf v_rotate(vf v, size_t by) { /* lane i is lane i + by of v */
+    return _mm256_permutevar8x32_ps(v, _mm256_add_epi32(v_numbers(), _mm256_set1_epi32((int)by)));
+}
+TK_INLINE float v_sum(vf v) {
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+TK_INLINE float v_top(vf v) {
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+TK_INLINE vf v_round(vf x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TK_INLINE vf v_ldexp(vf x, vf n) { /* whole n from LEAST_POWER, which gives 0, to 127; at NaN, what x is */
+    __m256i power = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(power));
+}
+TK_INLINE vf v_load_pairs(const uint16_t *p, const int odd) {
+    __m256i pairs = _mm256_loadu_si256((const __m256i *)p);
+    return _mm256_castsi256_ps(odd ? _mm256_and_si256(pairs, _mm256_set1_epi32((int)0xFFFF0000u))
+                                   : _mm256_slli_epi32(pairs, 16));
+}
+
+TK_INLINE vf v_swap_pairs(vf x) { return _mm256_permute_ps(x, 0xB1); }
+TK_INLINE vf v_double_low(const float *p) {
+    const __m256i twice = _mm256_set_epi32(3, 3, 2, 2, 1, 1, 0, 0);
+    return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), twice);
+}
+TK_INLINE vf v_even_negated(vf x) {
+    return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_set1_epi64x(0x80000000LL)));
+}
+
+TK_INLINE vi vi_zero(void) { return _mm256_setzero_si256(); }
+TK_INLINE vi vi_dot4(vi sum, int32_t four, const int8_t *w) {
+    /* By 16-bit halves: maddubs would saturate. */
+    __m256i bytes = _mm256_loadu_si256((const __m256i *)w), x = _mm256_set1_epi32(four);
+    __m256i even = _mm256_and_si256(x, _mm256_set1_epi16(255)), odd = _mm256_srli_epi16(x, 8);
+    __m256i low = _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), even);
+    return _mm256_add_epi32(sum, _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_srai_epi16(bytes, 8), odd)));
+}
+TK_INLINE vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+TK_INLINE vi vi_times(const int32_t *p, int32_t by) {
+    return _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)p), _mm256_set1_epi32(by));
+}
+TK_INLINE vf v_from_vi(vi v) { return _mm256_cvtepi32_ps(v); }
+TK_INLINE void v_store_bytes(uint8_t *p, vf v) {
+    __m256i n = _mm256_cvtps_epi32(v);
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+}
+
+TK_INLINE vf v_sums(vf *a) {
+    for (int i = 0; i < 4; i++)
+        a[i] = _mm256_add_ps(_mm256_unpacklo_ps(a[2 * i], a[2 * i + 1]), _mm256_unpackhi_ps(a[2 * i], a[2 * i + 1]));
+    for (int i = 0; i < 2; i++) {
+        __m256d x = _mm256_castps_pd(a[2 * i]), y = _mm256_castps_pd(a[2 * i + 1]);
+        a[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)), _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
+    }
+    return _mm256_add_ps(_mm256_permute2f128_ps(a[0], a[1], 0x20), _mm256_permute2f128_ps(a[0], a[1], 0x31));
+}
+
+#include "nn/lanes_four.h"
+#endif

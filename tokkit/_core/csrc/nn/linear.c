@@ -1,0 +1,120 @@
+/* Weights packed once, and products cut into parts for threads: see linear.h. */
+#include <math.h>
+#include "crew.h"
+#include "nn/linear.h"
+
+static uint16_t bf16_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7FFFFFFF) > 0x7F800000) return (uint16_t)(bits >> 16 | 0x40); /* NaN stays NaN */
+    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+static void pack_column_bf16(tk_linear *l, const float *w, size_t column) {
+    uint16_t *panel = (uint16_t *)l->weights + column / TK_PANEL * ((l->k + 1) / 2) * 2 * TK_PANEL;
+    for (size_t i = 0; i < l->k; i++) panel[(i / 2 * TK_PANEL + column % TK_PANEL) * 2 + i % 2] = bf16_of(w[i]);
+}
+
+static void pack_column_int8(tk_linear *l, const float *w, size_t column) {
+    int8_t *panel = (int8_t *)l->weights + column / TK_PANEL * ((l->k + 3) / 4) * 4 * TK_PANEL;
+    float most = 0;
+    for (size_t i = 0; i < l->k; i++) most = fmaxf(most, fabsf(w[i]));
+    l->scale[column] = most / 127;
+    for (size_t i = 0; i < l->k; i++) {
+        int q = most > 0 ? (int)nearbyintf(w[i] / l->scale[column]) : 0;
+        panel[(i / 4 * TK_PANEL + column % TK_PANEL) * 4 + i % 4] = (int8_t)q;
+        l->totals[column] += q;
+    }
+}
+
+tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind) {
+    static const size_t sizes[] = {sizeof(float), sizeof(uint16_t), 1};
+    tk_linear *l = tk_calloc(1, sizeof *l);
+    if (!l) return NULL;
+    size_t panels = n / TK_PANEL + (n % TK_PANEL != 0), columns = panels * TK_PANEL;
+    size_t deep = kind == TK_INT8 ? (k + 3) / 4 * 4 : kind == TK_BF16 ? (k + 1) / 2 * 2 : k;
+    /* Three numbers a column beside its weights, and what lines them up. */
+    if (columns && deep > (size_t)PTRDIFF_MAX / sizes[kind] / columns - 64) return tk_linear_free(l), NULL;
+    l->memory = tk_calloc(columns * (deep * sizes[kind] + 12) + 64, 1);
+    if (!l->memory) return tk_linear_free(l), NULL;
+    l->n = n, l->k = k, l->panels = panels, l->kind = kind;
+    l->weights = (uint8_t *)l->memory + (64 - (uintptr_t)l->memory % 64) % 64;
+    l->bias = (float *)((uint8_t *)l->weights + columns * deep * sizes[kind]);
+    l->scale = l->bias + columns;
+    l->totals = (int32_t *)(l->scale + columns);
+    for (size_t column = 0; column < n; column++, w += step) {
+        if (bias) l->bias[column] = bias[column];
+        size_t at = column / TK_PANEL * k * TK_PANEL + column % TK_PANEL;
+        if (kind == TK_INT8) pack_column_int8(l, w, column);
+        if (kind == TK_BF16) pack_column_bf16(l, w, column);
+        for (size_t i = 0; i < k && kind == TK_F32; i++) ((float *)l->weights)[at + i * TK_PANEL] = w[i];
+    }
+    return l;
+}
+
+void tk_linear_free(tk_linear *l) {
+    if (l) free(l->memory);
+    free(l);
+}
+
+/* A block of rows whose x stays in the second cache while all panels pass by. */
+enum { BLOCK_BYTES = 400 << 10, BLOCK_MOST = 128, ROWS_STEP = 24 };
+
+typedef struct {
+    const tk_product *p;
+    const tk_multipliers *by;
+    size_t rows, panels, row_parts, panel_parts, next;
+} tk_linear_job;
+
+static void work(void *job, int worker) {
+    tk_linear_job *w = job;
+    (void)worker;
+    for (size_t i; (i = tk_crew_next(&w->next)) < w->row_parts * w->panel_parts;) {
+        size_t from = i / w->panel_parts * w->rows, first = i % w->panel_parts * w->panels;
+        size_t to = from + w->rows < w->p->m ? from + w->rows : w->p->m;
+        size_t last = first + w->panels < w->p->l->panels ? first + w->panels : w->p->l->panels;
+        if (first < last) w->by->part(w->p, from, to, first, last);
+    }
+}
+
+int tk_linear_run(tk_product *p, int isa, int threads) {
+    const tk_linear *l = p->l;
+    tk_linear_job job = {.p = p, .by = &tk_multipliers_scalar};
+    void *quantised = NULL;
+    int rounded = 0;
+#if TK_X86
+    if (isa == TK_ISA_AVX2) job.by = &tk_multipliers_avx2;
+    if (isa == TK_ISA_AVX512) job.by = &tk_multipliers_avx512;
+    rounded = isa == TK_ISA_AVX512 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
+    if (rounded) job.by = &tk_multipliers_bf16;
+#else
+    (void)isa;
+#endif
+    if (!p->m || !l->n) return TK_OK;
+    if (l->kind == TK_INT8 || rounded) {
+        p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 4) + 64; /* writers of whole vectors run over */
+        quantised = tk_alloc(p->m, p->x8_step + 8);
+        if (!quantised) return TK_NO_MEMORY;
+        p->x_scale = quantised;
+        p->x_zero = (int32_t *)quantised + p->m;
+        p->x8 = (uint8_t *)quantised + 8 * p->m;
+        for (size_t i = 0; i < p->m; i++)
+            job.by->quantise(p->x + (ptrdiff_t)i * p->x_step, l->k, (uint8_t *)p->x8 + i * p->x8_step, p->x8_step,
+                             (float *)p->x_scale + i, (int32_t *)p->x_zero + i);
+    }
+    size_t rows = BLOCK_BYTES / sizeof(float) / (l->k + 1) / ROWS_STEP * ROWS_STEP;
+    rows = rows < ROWS_STEP ? ROWS_STEP : rows > BLOCK_MOST ? BLOCK_MOST : rows;
+    job.row_parts = (p->m + rows - 1) / rows;
+    job.rows = (p->m + job.row_parts - 1) / job.row_parts;
+    job.panel_parts = 1;
+    if (threads > 1 && job.row_parts < 2 * (size_t)threads) job.panel_parts = 4 * (size_t)threads;
+    if (job.panel_parts > l->panels) job.panel_parts = l->panels;
+    job.panels = (l->panels + job.panel_parts - 1) / job.panel_parts;
+    /* A thread costs some 20 µs, which is 2 million products of one core. */
+    size_t worth = 1 + (size_t)((double)p->m * (double)l->n * (double)l->k / 2e6);
+    if ((size_t)threads > worth) threads = (int)worth;
+    if ((size_t)threads > job.row_parts * job.panel_parts) threads = (int)(job.row_parts * job.panel_parts);
+    tk_crew_run(work, &job, threads);
+    free(quantised);
+    return TK_OK;
+}

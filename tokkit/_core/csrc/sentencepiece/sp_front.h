@@ -1,0 +1,176 @@
+/* Text in, the buffer filled and cut out: the loops, for whichever instruction set includes this.
+
+   Before it, a file defines read_text and read_cuts (the masks of 64 bytes; read_text stores the bytes too, white space
+   as spaces), squeeze (stores those of 64 bytes that a mask says, and returns their number; 0 where it cannot),
+   write_bits (appends the places of a mask's bits to `out`), and joined_together (which of the characters that begin in
+   64 bytes may stand in a piece with the one before them; 0 where it does not say). See sp_engine.h for the rules. */
+#ifndef TK_SP_FRONT_H
+#define TK_SP_FRONT_H
+#include "sentencepiece/sp_engine.h"
+
+enum { BLOCK = 64 };
+
+TK_INLINE uint64_t below(size_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0); }
+TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : 64; }
+
+TK_INLINE void trace(tk_sp_scratch *w, const uint8_t *p, size_t count, size_t from) {
+    for (size_t i = 0, start = 0; i < count; i++) {
+        start = (p[i] & 0xC0) == 0x80 ? start : i;
+        w->from[w->n + i] = (uint32_t)(from + start);
+    }
+}
+
+/* Up to 64 bytes that need no look; returns how many they were. */
+TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
+    uint8_t last[BLOCK + 1];
+    const uint8_t *p = text + w->at;
+    size_t left = n - w->at;
+    if (TK_UNLIKELY(left <= BLOCK)) {
+        memset(last, 0, sizeof last);
+        memcpy(last, p, left);
+        p = last;
+    }
+    tk_sp_text_masks masks = read_text(m, p, w->text + w->n);
+    if (m->verbatim) masks.keep |= m->escape ? masks.high & ~masks.symbol : masks.high;
+    uint64_t stop = ~(masks.keep | masks.white);
+    if (m->composes) stop |= masks.high >> 1 | (uint64_t)(p[BLOCK] >= 0x80) << 63;
+    size_t count = lowest(stop);
+    while (count && (p[count] & 0xC0) == 0x80) count--; /* the buffer holds whole characters */
+    if (!count) return 0;
+    if (!m->remove_extra) {
+        if (aligned) trace(w, p, count, w->at);
+        w->n += count;
+        return count;
+    }
+    uint64_t drop = masks.white & (masks.white << 1 | (uint64_t)w->previous) & below(count);
+    if (TK_UNLIKELY(drop)) {
+        size_t kept = aligned ? 0 : squeeze(w->text + w->n, below(count) & ~drop);
+        if (!kept) {
+            size_t first = lowest(drop);
+            if (!first) return lowest(~drop) < count ? lowest(~drop) : count; /* spaces behind a space */
+            count = first;
+            kept = count;
+        }
+        if (aligned) trace(w, p, count, w->at);
+        w->n += kept;
+    } else {
+        if (aligned) trace(w, p, count, w->at);
+        w->n += count;
+    }
+    w->previous = (int)(masks.white >> (count - 1) & 1);
+    return count;
+}
+
+/* Whether a character, of fewer than four bytes, becomes what it is, whatever follows. */
+TK_INLINE int stays(const tk_sp *m, const uint8_t *text, size_t n, size_t next, uint32_t c) {
+    uint8_t what = m->firsts[c];
+    if (TK_LIKELY(!(what & (TK_SP_ALONE | TK_SP_BEGINS)))) return 1;
+    if (what & TK_SP_ALONE) return 0;
+    if (next >= n) return 1;
+    if (text[next] >= 0xF0) return 0;
+    unsigned length;
+    return !(m->firsts[tk_utf8_decode(text + next, &length)] & TK_SP_SECOND);
+}
+
+/* One character, or what is replaced as one; 0 where there is no room. */
+TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t limit,
+                                int aligned) {
+    const uint8_t *p = text + w->at, *put;
+    unsigned length = tk_utf8_length(*p), other;
+    size_t n_put;
+    if (TK_LIKELY(length < 4) && stays(m, text, n, w->at + length, tk_utf8_decode(p, &other))) {
+        for (unsigned i = 0; i < length; i++) w->text[w->n + i] = p[i];
+        if (aligned)
+            for (unsigned i = 0; i < length; i++) w->from[w->n + i] = (uint32_t)w->at;
+        w->n += length;
+        w->previous = 0;
+        return length;
+    }
+    if (*p == ' ' && m->ascii[' '] == TK_SP_WHITE && (w->at + 1 >= n || !(m->firsts[' '] & TK_SP_BEGINS))) {
+        if (!w->previous) tk_sp_put(m, w, p, 1);
+        return 1;
+    }
+    size_t taken = tk_sp_replaced(m, text, n, w->at, &put, &n_put);
+    if (w->n + n_put + BLOCK > limit + TK_SP_SPARE) return 0;
+    tk_sp_put(m, w, put, n_put);
+    return taken;
+}
+
+TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
+    size_t limit = w->room - TK_SP_SPARE, taken;
+    while (w->at < n && w->n < limit) {
+        if (TK_LIKELY(text[w->at] < 0x80 || m->verbatim) && (taken = fill_block(m, w, text, n, aligned)) > 0) {
+            w->at += taken;
+            continue;
+        }
+        do {
+            taken = fill_character(m, w, text, n, limit, aligned);
+            if (!taken) return;
+            w->at += taken;
+        } while (w->at < n && w->n < limit && text[w->at] >= 0x80 && !m->verbatim);
+    }
+}
+
+/* The bytes of a character by the highest four bits of its first, and what is not of it in the four that are read. */
+static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
+static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
+
+/* Half of the hash of the character before p. */
+TK_INLINE uint32_t left_of(const tk_sp_scratch *w, const uint8_t *p) {
+    unsigned back = 1;
+    while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
+    return tk_sp_bigram_left(tk_sp_packed(p - back, back));
+}
+
+/* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
+   right is the next one's left, and half of the hash is known. Behind the end of the buffer there are zeros. */
+TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
+    uint64_t cuts = 0;
+    const uint8_t *text = w->text + w->scanned, *bigrams = m->bigrams;
+    ptrdiff_t end = -64; /* of the last right character */
+    uint32_t left = 0, bytes;
+    for (; test; test &= test - 1) {
+        ptrdiff_t at = tk_lowest_bit(test);
+        const uint8_t *p = text + at;
+        if (TK_UNLIKELY(at != end)) left = left_of(w, p);
+        unsigned length = LENGTHS[*p >> 4];
+        memcpy(&bytes, p, sizeof bytes);
+        bytes &= PACKED[length];
+        cuts |= (uint64_t)!tk_has_bit(bigrams, tk_sp_bigram_place(left, tk_sp_bigram_right(bytes))) << at;
+        left = tk_sp_bigram_left(bytes);
+        end = at + length;
+    }
+    return cuts;
+}
+
+TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
+    memset(w->text + w->n, 0, sizeof(uint32_t));
+    for (; w->scanned < w->n; w->scanned += BLOCK) {
+        size_t count = w->n - w->scanned;
+        const uint8_t *p = w->text + w->scanned;
+        tk_sp_cut_masks masks = read_cuts(m, p);
+        uint8_t before = w->scanned ? p[-1] : ' ';
+        uint64_t mask = below(count), open = masks.space << 1 | (uint64_t)(before == ' ');
+        uint64_t cuts = m->plain ? masks.space & ~open : 0;
+        cuts |= masks.apart | masks.apart << 1 | (uint64_t)tk_sp_in(&m->apart, before);
+        uint64_t test = 0;
+        if (masks.high || before >= 0x80) test = ~masks.rest & (masks.high | masks.high << 1 | (uint64_t)(before >> 7));
+        if (!m->plain) test |= (masks.space | open) & ~masks.rest;
+        test &= ~cuts & ~(masks.space & open) & mask;
+        if (!w->scanned) test &= ~UINT64_C(1), cuts &= ~UINT64_C(1);
+        uint64_t joined, starts = ~masks.rest & mask;
+        if (test && joined_together(m, w, test, starts, &joined)) cuts |= test & ~joined;
+        else if (test) cuts |= safe(m, w, test);
+        w->n_starts += write_bits(cuts & mask, (uint32_t)w->scanned, w->starts + w->n_starts);
+    }
+    w->scanned = w->n;
+}
+
+#define TK_SP_FRONT(isa)                                                                           \
+    void tk_sp_fill_##isa(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {        \
+        if (w->aligned) fill(m, w, text, n, 1);                                                    \
+        else fill(m, w, text, n, 0);                                                               \
+    }                                                                                              \
+    void tk_sp_cut_##isa(const tk_sp *m, tk_sp_scratch *w) { cut(m, w); }
+
+#endif

@@ -1,0 +1,88 @@
+/* The contents of added tokens in, where they stand in a text out: leftmost, then longest, none across another, as
+   tokenizers finds them.
+
+   A filter looks at the first three bytes of 64 places at once, a trie at what it lets through. Where the trie would
+   read the same text again and again (tokens aaa…b in a text aaa…), an automaton that reads backwards finds the
+   longest token at each of the next places instead, so that a text of n bytes is searched in O(n) whatever it is. */
+#ifndef TK_ADDED_H
+#define TK_ADDED_H
+#include "text/aligned.h"
+
+enum {
+    TK_ADDED_SINGLE_WORD = 1, /* no word character stands beside it */
+    TK_ADDED_LSTRIP = 2,      /* it takes the white space before it, */
+    TK_ADDED_RSTRIP = 4       /* and behind it */
+};
+
+enum { TK_ADDED_LOOK = 3, TK_ADDED_BUCKETS = 8, TK_ADDED_WINDOW = 2048 };
+
+/* A token may begin at p if a bit stands in nibbles of all of its first bytes: low[k][p[k] & 15] & high[k][p[k] >> 4].
+   Each bit is that of some tokens that begin alike. */
+typedef struct {
+    uint8_t low[TK_ADDED_LOOK][16], high[TK_ADDED_LOOK][16];
+} tk_added_filter;
+
+/* The candidates of a block of 64 places, from the first that has any: *at is its start. A block is looked at while
+   66 bytes are left; 0 once fewer are, and *at is then the first place not looked at. */
+typedef uint64_t (*tk_added_skip)(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
+uint64_t tk_added_skip_scalar(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
+uint64_t tk_added_skip_avx2(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
+uint64_t tk_added_skip_avx512(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
+
+typedef struct {
+    uint64_t *slots; /* open addressing: (node << 8 | byte) << 28 | child; 0 is free */
+    uint32_t *token; /* [n_nodes] number + 1 of the token that ends there, 0 for none */
+    uint32_t *only;  /* [n_nodes] number + 1 of the token, where all ways lead to one alone; else UINT32_MAX */
+    size_t mask, n_nodes;
+} tk_added_trie;
+
+typedef struct {
+    tk_added_trie forward, backward; /* backward has the tokens from their ends, and exists if `fail` does */
+    uint32_t *fail;                  /* [backward.n_nodes] the longest proper suffix that is a node */
+    uint8_t *contents;               /* the bytes of all tokens, */
+    uint32_t *starts, *lengths;      /* [n_tokens] and where each one's lie */
+    uint8_t *flags;                  /* [n_tokens] */
+    size_t n_tokens, longest;
+    uint32_t root[256];              /* children of the root */
+    int n_first, only;               /* bytes that tokens begin with: how many, and the last of them */
+    uint8_t is_short[256];           /* bytes that a token of less than four begins with */
+    uint8_t *begins;                 /* bits: hashes of the first four, six or eight bytes of the others; */
+    unsigned begins_shift;           /* 64 - log2 of how many bits */
+    tk_added_filter filter;
+    tk_added_skip skip;
+} tk_added;
+
+/* Where a search has come to; all zero at the start of a text. The window need not be set. */
+typedef struct {
+    size_t from, taken;              /* where to look on; the end of the last token with its white space */
+    size_t block, block_end;         /* places that have been filtered, */
+    uint64_t candidates;             /* and what was found there */
+    size_t wasted, since;            /* bytes that the trie has read in vain from there on */
+    size_t white_start, white_end;   /* white space that has been read */
+    size_t window_start, window_end; /* places whose longest token (number + 1) is known: */
+    uint32_t window[TK_ADDED_WINDOW];
+} tk_added_cursor;
+
+typedef struct {
+    size_t start, end; /* with the white space that it takes */
+    uint32_t number;
+} tk_added_match;
+
+/* Token k has the bytes from ends[k - 1] (0 for the first) to ends[k]; one without bytes is never found, and of two
+   alike the first is. 0, TK_NO_MEMORY or TK_TOO_LARGE. `isa` must be one that the machine supports. */
+int tk_added_init(tk_added *set, const uint8_t *bytes, const int64_t *ends, const uint8_t *flags, size_t n_tokens,
+                  int isa);
+void tk_added_free(tk_added *set);
+
+TK_INLINE void tk_added_start(tk_added_cursor *cursor) { memset(cursor, 0, offsetof(tk_added_cursor, window)); }
+
+/* The next token of a text of valid UTF-8: 1 with the match, or 0. A token for which allowed[number] is 0 stays text,
+   and no other is found within it; NULL allows all. As in tokenizers, a token that begins with white space is also
+   found in white space that the one before has taken: its start then lies before the end of that. */
+int tk_added_next(const tk_added *set, const uint8_t *text, size_t n, const uint8_t *allowed, tk_added_cursor *cursor,
+                  tk_added_match *match);
+
+/* Make the tokens in the pieces of a text pieces of their own, with their ids; 0 or a status. */
+int tk_added_cut(const tk_added *set, const int64_t *ids, const uint8_t *allowed, tk_aligned *a);
+
+#endif

@@ -1,0 +1,57 @@
+/* Valid UTF-8 in, ends of pieces out: the split patterns of the field as hand-written scanners. */
+#ifndef TK_SCAN_H
+#define TK_SCAN_H
+#include "split/safe_cuts.h"
+
+/* The patterns that have a scanner; pretokenizers/patterns.py holds their text and the same numbers. */
+enum {
+    TK_SCAN_WHOLE = 0,
+    TK_SCAN_R50K = 1,
+    TK_SCAN_CL100K = 2,
+    TK_SCAN_O200K = 3,
+    TK_SCAN_LLAMA3 = 4,
+    TK_SCAN_QWEN2 = 5,
+    TK_SCAN_QWEN3_5 = 6,
+    TK_SCAN_TEKKEN = 7,
+    TK_SCAN_KIMI_K2 = 8,
+    TK_SCAN_DEEPSEEK_V3 = 9,
+    TK_SCAN_FAMILIES = 10
+};
+
+struct tk_dfa;
+struct tk_dfa_memo;
+
+/* How text is cut: by the scanner of a family, or where dfa is not NULL by the automaton of a compiled pattern.
+   With `cuts` (else NULL), a scanner may also end a piece at a safe cut inside a run of letters, so that its parts
+   are looked up and merged on their own; the ids are the same. */
+typedef struct {
+    int family;
+    const tk_cuts *cuts;
+    const struct tk_dfa *dfa;
+    struct tk_dfa_memo *memo; /* of the one text that is being scanned; NULL does too (dfa.h) */
+} tk_split;
+
+/* Ends that a caller should have room for: with fewer, the scalar scanners run. */
+enum { TK_SCAN_LIMIT = 64 };
+
+/* Set in an end: the stretch that ends there is no piece. No match covers it, and the tokenizer drops such text. */
+#define TK_DROPPED ((size_t)1 << (8 * sizeof(size_t) - 1))
+
+/* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
+   Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
+   pattern sees ($ and look-ahead end there). A text is scanned from 0 on.
+   No piece is empty; pieces and dropped stretches cover the text.
+   Scanners of families drop nothing. */
+size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
+
+/* The same by the scanners of one ISA, which the machine must support: so that tests can compare them. */
+size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                  size_t limit);
+
+/* The category number of a code point (unicode_tables.h), for tests of the tables. */
+unsigned tk_category(uint32_t code_point);
+
+/* Is its script Han? */
+int tk_is_han(uint32_t code_point);
+
+#endif

@@ -1,0 +1,96 @@
+/* Validation and conversion of text: see utf8.h. */
+#include "text/utf8.h"
+
+#include "isa.h"
+
+static const uint64_t HIGH_BITS = UINT64_C(0x8080808080808080);
+
+size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
+    size_t i = 0;
+    while (i < n) {
+        while (i + 8 <= n && !(tk_load64(text + i) & HIGH_BITS)) i += 8;
+        if (i == n) break;
+        uint8_t c = text[i], low = 0x80, high = 0xBF;
+        size_t length;
+        if (c < 0x80) {
+            i++;
+            continue;
+        }
+        if (c >= 0xC2 && c <= 0xDF) length = 2;
+        else if (c >= 0xE0 && c <= 0xEF) length = 3, low = c == 0xE0 ? 0xA0 : 0x80, high = c == 0xED ? 0x9F : 0xBF;
+        else if (c >= 0xF0 && c <= 0xF4) length = 4, low = c == 0xF0 ? 0x90 : 0x80, high = c == 0xF4 ? 0x8F : 0xBF;
+        else return i;
+        if (n - i < length || text[i + 1] < low || text[i + 1] > high) return i;
+        for (size_t k = 2; k < length; k++)
+            if (!tk_is_continuation(text[i + k])) return i;
+        i += length;
+    }
+    return n;
+}
+
+static size_t from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
+    uint8_t *o = out;
+    size_t i = 0;
+    while (i < n) {
+        uint64_t eight;
+        if (i + 8 <= n && !((eight = tk_load64(units + i)) & HIGH_BITS)) {
+            memcpy(o, &eight, 8);
+            i += 8, o += 8;
+        } else {
+            o = tk_utf8_put(o, units[i++]);
+        }
+    }
+    return (size_t)(o - out);
+}
+
+static size_t from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surrogates) {
+    uint8_t *o = out;
+    size_t i = 0;
+    while (i < n) {
+        if (i + 16 <= n) {
+            uint16_t any = 0; /* both loops are 16 wide so that compilers turn them into vector code */
+            for (int k = 0; k < 16; k++) any |= units[i + k];
+            if (any < 0x80) {
+                for (int k = 0; k < 16; k++) o[k] = (uint8_t)units[i + k];
+                i += 16, o += 16;
+                continue;
+            }
+        }
+        size_t stop = n - i < 16 ? n : i + 16;
+        while (i < stop) o = tk_utf8_put_units(o, units, &i, n, surrogates);
+    }
+    return (size_t)(o - out);
+}
+
+static size_t from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *surrogates) {
+    uint8_t *o = out;
+    for (size_t i = 0; i < n;) o = tk_utf8_put_wide_units(o, units, &i, n, surrogates);
+    return (size_t)(o - out);
+}
+
+size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+    static const tk_utf8_converter scalar = {from_ucs1, from_ucs2, from_ucs4};
+    const tk_utf8_converter *by = &scalar;
+#if TK_X86
+    if (isa == TK_ISA_AVX2) by = &tk_utf8_avx2;
+    if (isa == TK_ISA_AVX512) by = &tk_utf8_avx512;
+#endif
+    (void)isa;
+    *surrogates = 0;
+    if (width == 1) return by->from_ucs1(units, n, out);
+    if (width == 2) return by->from_ucs2(units, n, out, surrogates);
+    return by->from_ucs4(units, n, out, surrogates);
+}
+
+size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+    return tk_utf8_from_units_by(tk_isa, units, n, width, out, surrogates);
+}
+
+int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n) {
+    int surrogates, status;
+    if (view->width == 0) return *p = view->data, *n = view->length, TK_OK;
+    status = tk_reserve(buffer, capacity, tk_utf8_bound(view->length, view->width), 1);
+    if (status != TK_OK) return status;
+    *n = tk_utf8_from_units(view->data, view->length, view->width, *buffer, &surrogates);
+    return *p = *buffer, TK_OK;
+}

@@ -1,0 +1,33 @@
+/* Counted units in, pieces in the order of their merges out: BPE as sentencepiece trains it.
+
+   The pair that occurs most merges next, of pairs as frequent the one with fewer characters, then the lesser text. A
+   pair that spells a piece which is there already never merges, nor one that the rules forbid. Every place where a pair
+   stands counts, two of "aaa" too, though they overlap. */
+#ifndef TK_SP_BPE_TRAIN_H
+#define TK_SP_BPE_TRAIN_H
+#include "train/piece_rules.h"
+#include "train/word_cells.h"
+
+typedef struct tk_sp_bpe_trainer tk_sp_bpe_trainer;
+
+tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces); /* merge so many times at most */
+void tk_sp_bpe_trainer_free(tk_sp_bpe_trainer *t);
+
+/* Give the next id to a character; all come before the units. */
+int tk_sp_bpe_trainer_character(tk_sp_bpe_trainer *t, uint32_t character);
+
+/* Lay the units out and count their pairs; what is given is read here only, but for `kinds`, which must live as long
+   as the training. TK_TOO_LARGE beyond 2^31 characters. */
+int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, const tk_spelling *spelling,
+                            const tk_piece_kinds *kinds);
+
+/* Merge until about `budget` occurrences were visited; *done is set where training has ended. */
+int tk_sp_bpe_trainer_run(tk_sp_bpe_trainer *t, size_t budget, int *done);
+
+/* Merges so far; *counts gets how often each one's pair occurred. */
+size_t tk_sp_bpe_trainer_merges(const tk_sp_bpe_trainer *t, const int64_t **counts);
+
+/* Token i is bytes[ends[i - 1] .. ends[i]], from 0 for i = 0: the characters, then what merged. */
+const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *t, const uint64_t **ends, size_t *n);
+
+#endif

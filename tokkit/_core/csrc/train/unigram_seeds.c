@@ -1,0 +1,223 @@
+/* Units in, the text over symbols, its substrings and their edges out: what unigram_train.c runs over. */
+#include "train/unigram_train.h"
+
+#include "text/utf8.h"
+
+enum { N_CODE_POINTS = 0x110000, SCALE_BITS = 62, MOST_SCALE = 40, LOG_BITS = 7 };
+
+void tk_unigram_trainer_free(tk_unigram_trainer *t) {
+    void *blocks[] = {t->codes,  (void *)t->text.symbols, t->starts, t->counts,      t->first,         t->edges,
+                      t->lengths, t->at,                  t->widths, t->occurrences, t->probabilities, t->logs};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
+    memset(t, 0, sizeof *t);
+}
+
+/* Number the characters of the units by code point; `numbers` has N_CODE_POINTS zeros. */
+static int number_symbols(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t *numbers) {
+    size_t total = 0;
+    unsigned length;
+    for (size_t k = 0; k < units->n_bytes; k += length, total++) numbers[tk_utf8_decode(units->bytes + k, &length)] = 1;
+    if (total + units->n_words >= UINT32_MAX) return TK_TOO_LARGE;
+    t->text.n = total + units->n_words;
+    for (uint32_t c = 0; c < N_CODE_POINTS; c++) t->n_codes += numbers[c];
+    t->codes = tk_alloc(t->n_codes, sizeof *t->codes);
+    if (!t->codes) return TK_NO_MEMORY;
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < N_CODE_POINTS; c++)
+        if (numbers[c]) t->codes[n++] = c, numbers[c] = n;
+    for (t->text.bits = 1; t->n_codes >> t->text.bits; t->text.bits++) {}
+    return TK_OK;
+}
+
+int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth) {
+    uint32_t *numbers = tk_calloc(N_CODE_POINTS, sizeof *numbers);
+    int status = numbers ? number_symbols(t, units, numbers) : TK_NO_MEMORY;
+    uint32_t *symbols = status ? NULL : tk_alloc(t->text.n, sizeof *symbols);
+    t->text.symbols = symbols;
+    t->text.depth = depth;
+    t->n_units = units->n_words;
+    t->starts = tk_alloc(t->n_units + 1, sizeof *t->starts);
+    t->counts = tk_alloc(t->n_units, sizeof *t->counts);
+    if (!status && (!symbols || !t->starts || !t->counts)) status = TK_NO_MEMORY;
+    double characters = 0;
+    size_t at = 0;
+    for (size_t u = 0; u < t->n_units && !status; u++) {
+        const uint8_t *p = units->bytes + units->words[u].offset, *end = p + units->words[u].length;
+        unsigned length;
+        t->starts[u] = (uint32_t)at;
+        t->counts[u] = units->words[u].count;
+        for (; p < end; p += length) symbols[at++] = numbers[tk_utf8_decode(p, &length)];
+        size_t n = at - t->starts[u];
+        if (n > t->longest) t->longest = n;
+        characters += (double)n * (double)t->counts[u];
+        symbols[at++] = 0;
+    }
+    if (!status) t->starts[t->n_units] = (uint32_t)at;
+    for (t->scale = MOST_SCALE; t->scale > 0 && characters * (double)(INT64_C(1) << t->scale) > 0x1p62; t->scale--) {}
+    t->log_scale = t->scale > LOG_BITS ? t->scale - LOG_BITS : 0; /* a character costs less than 2^7 nats */
+    free(numbers);
+    return status;
+}
+
+/* ---- substrings: the intervals of suffixes that share them ---- */
+
+typedef struct {
+    uint32_t from, behind; /* in the order of suffixes */
+    uint32_t depth;
+    int64_t count;
+} interval;
+
+typedef struct {
+    interval *found;
+    size_t n, capacity;
+} intervals;
+
+typedef struct {
+    uint32_t *order; /* suffixes */
+    int64_t *before; /* how often all suffixes before one occur */
+    size_t n;
+} sorted_suffixes;
+
+/* Note an interval whose substring may be a piece. */
+static int note(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const sorted_suffixes *s, interval v,
+                intervals *out) {
+    uint32_t characters[TK_LONGEST_PIECE];
+    v.count = s->before[v.behind] - s->before[v.from];
+    if (v.depth < 2 || v.count < 2) return TK_OK;
+    for (uint32_t k = 0; k < v.depth; k++) characters[k] = t->codes[t->text.symbols[s->order[v.from] + k] - 1];
+    if (!tk_piece_is_valid(kinds, characters, v.depth)) return TK_OK;
+    if (tk_reserve(&out->found, &out->capacity, out->n + 1, sizeof *out->found)) return TK_NO_MEMORY;
+    out->found[out->n++] = v;
+    return TK_OK;
+}
+
+/* Find the substrings that end where suffixes part or a unit ends. */
+static int find(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const sorted_suffixes *s, intervals *out) {
+    interval *open = tk_alloc((size_t)t->text.depth + 2, sizeof *open); /* of rising depth */
+    size_t n_open = 1;
+    int status = open ? TK_OK : TK_NO_MEMORY;
+    if (open) open[0] = (interval){0, 0, 0, 0};
+    for (size_t i = 0; i <= s->n && !status; i++) {
+        uint32_t shared = i && i < s->n ? tk_common_prefix(&t->text, s->order[i - 1], s->order[i]) : 0;
+        uint32_t whole = 0, from = (uint32_t)i;
+        while (open[n_open - 1].depth > shared && !status) {
+            interval v = open[--n_open];
+            v.behind = (uint32_t)i;
+            from = v.from;
+            status = note(t, kinds, s, v, out);
+        }
+        if (i == s->n) break;
+        if (open[n_open - 1].depth < shared) open[n_open++] = (interval){from, 0, shared, 0};
+        while (whole < t->text.depth && t->text.symbols[s->order[i] + whole]) whole++;
+        if (open[n_open - 1].depth < whole) open[n_open++] = (interval){(uint32_t)i, 0, whole, 0};
+    }
+    free(open);
+    return status;
+}
+
+/* The greater count · symbols first, of equals the shorter, then the one that comes first. */
+static int better(const void *a, const void *b) {
+    const interval *x = a, *y = b;
+    double p = (double)x->count * x->depth, q = (double)y->count * y->depth;
+    if (p != q) return p < q ? 1 : -1;
+    if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static int shorter(const void *a, const void *b) {
+    const interval *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* ---- pieces and edges ---- */
+
+/* Add the intervals of the symbols themselves; `out` is sorted by depth then. */
+static int with_symbols(const tk_unigram_trainer *t, const sorted_suffixes *s, intervals *out) {
+    if (tk_reserve(&out->found, &out->capacity, out->n + t->n_codes, sizeof *out->found)) return TK_NO_MEMORY;
+    for (size_t i = 0, end; i < s->n; i = end) {
+        uint32_t symbol = t->text.symbols[s->order[i]];
+        for (end = i + 1; end < s->n && t->text.symbols[s->order[end]] == symbol; end++) {}
+        interval v = {(uint32_t)i, (uint32_t)end, 1, s->before[end] - s->before[i]};
+        out->found[out->n++] = v;
+    }
+    qsort(out->found, out->n, sizeof *out->found, shorter);
+    return TK_OK;
+}
+
+/* Make a piece of each interval. */
+static int make_pieces(tk_unigram_trainer *t, const sorted_suffixes *s, const intervals *v) {
+    t->at = tk_alloc(v->n, sizeof *t->at);
+    t->widths = tk_alloc(v->n, sizeof *t->widths);
+    t->occurrences = tk_alloc(v->n, sizeof *t->occurrences);
+    t->probabilities = tk_calloc(v->n, sizeof *t->probabilities);
+    t->logs = tk_calloc(v->n, sizeof *t->logs);
+    if (!t->at || !t->widths || !t->occurrences || !t->probabilities || !t->logs) return TK_NO_MEMORY;
+    if (v->n >= UINT32_MAX) return TK_TOO_LARGE;
+    t->n_pieces = v->n;
+    for (size_t i = 0; i < v->n; i++) {
+        t->at[i] = s->order[v->found[i].from];
+        t->widths[i] = (uint16_t)v->found[i].depth;
+        t->occurrences[i] = v->found[i].count;
+    }
+    return TK_OK;
+}
+
+/* List the edges by their starts: a suffix is in the interval of each piece that it begins with. */
+static int make_edges(tk_unigram_trainer *t, const sorted_suffixes *s, const intervals *v) {
+    t->first = tk_calloc(t->text.n + 1, sizeof *t->first);
+    if (!t->first) return TK_NO_MEMORY;
+    for (size_t i = 0; i < v->n; i++) t->n_edges += v->found[i].behind - v->found[i].from;
+    if (t->n_edges >= UINT32_MAX) return TK_TOO_LARGE;
+    t->edges = tk_alloc(t->n_edges, sizeof *t->edges);
+    t->lengths = tk_alloc(t->n_edges, sizeof *t->lengths);
+    if (!t->edges || !t->lengths) return TK_NO_MEMORY;
+    for (size_t i = 0; i < v->n; i++)
+        for (size_t k = v->found[i].from; k < v->found[i].behind; k++) t->first[s->order[k] + 1]++;
+    for (size_t i = 0; i < t->text.n; i++) t->first[i + 1] += t->first[i];
+    for (size_t i = 0; i < v->n; i++) {
+        for (size_t k = v->found[i].from; k < v->found[i].behind; k++) {
+            uint32_t edge = t->first[s->order[k]]++;
+            t->edges[edge] = (uint32_t)i;
+            t->lengths[edge] = (uint16_t)v->found[i].depth;
+        }
+    }
+    memmove(t->first + 1, t->first, t->text.n * sizeof *t->first); /* starts have become ends */
+    t->first[0] = 0;
+    return TK_OK;
+}
+
+/* Sort the suffixes, and sum up how often they occur. */
+static int sort(const tk_unigram_trainer *t, sorted_suffixes *s) {
+    int status = tk_suffix_sort(&t->text, &s->order, &s->n);
+    if (status) return status;
+    int64_t *counts = tk_alloc(t->text.n, sizeof *counts);
+    s->before = tk_alloc(s->n + 1, sizeof *s->before);
+    if (counts && s->before) {
+        for (size_t u = 0; u < t->n_units; u++)
+            for (size_t i = t->starts[u]; i < t->starts[u + 1]; i++) counts[i] = t->counts[u];
+        s->before[0] = 0;
+        for (size_t i = 0; i < s->n; i++) s->before[i + 1] = s->before[i] + counts[s->order[i]];
+    }
+    free(counts);
+    return s->before && counts ? TK_OK : TK_NO_MEMORY;
+}
+
+int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds, size_t most) {
+    sorted_suffixes s = {0};
+    intervals v = {0};
+    int status = sort(t, &s);
+    if (!status) status = find(t, kinds, &s, &v);
+    if (!status && v.n > most) {
+        qsort(v.found, v.n, sizeof *v.found, better);
+        v.n = most;
+    }
+    if (!status) status = with_symbols(t, &s, &v);
+    if (!status) status = make_pieces(t, &s, &v);
+    free(s.before);
+    s.before = NULL;
+    if (!status) status = make_edges(t, &s, &v);
+    free(s.order);
+    free(v.found);
+    return status;
+}

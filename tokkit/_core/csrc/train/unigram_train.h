@@ -1,0 +1,66 @@
+/* Counted units in, pieces and what is expected of them out: the training of a Unigram model.
+
+   The first pieces are all substrings that occur at least twice, may be pieces, and could not be longer without
+   occurring less often. The lattices of all units are then kept as lists of edges, which rounds of expectation
+   maximisation run over. Expected counts are summed up as integers, so that the sum is the same for any order of the
+   units and any number of threads. Source: Kudo, Subword Regularization (2018), section 3.2. */
+#ifndef TK_UNIGRAM_TRAIN_H
+#define TK_UNIGRAM_TRAIN_H
+#include "train/piece_rules.h"
+#include "train/suffix_sort.h"
+
+enum { TK_LONGEST_PIECE = 1024 }; /* in characters */
+
+/* All zero is empty. Symbols are the characters of the units, numbered from 1 in the order of their code points. */
+typedef struct {
+    uint32_t *codes; /* code point of symbol i + 1 */
+    size_t n_codes;
+    tk_symbol_text text; /* the units, each closed by a 0; owned */
+    uint32_t *starts;    /* of the units in the text, and the text's end */
+    int64_t *counts;     /* of the units */
+    size_t n_units, longest;
+    uint32_t *first;   /* edges that start at a symbol: from first[i] to first[i + 1], the shorter first */
+    uint32_t *edges;   /* the piece of each edge */
+    uint16_t *lengths; /* and its symbols */
+    size_t n_edges;
+    uint32_t *at;     /* of each piece: a place where it stands in the text */
+    uint16_t *widths; /* its symbols; pieces of one symbol come first, in the symbols' order */
+    int64_t *occurrences;
+    double *probabilities, *logs;
+    size_t n_pieces;
+    int scale, log_scale; /* sums are in units of 2^-scale */
+} tk_unigram_trainer;
+
+/* What units gave, in units of 2^-log_scale; those that no segmentation has are not in it. */
+typedef struct {
+    int64_t log_likelihood;
+    int64_t n_failed;
+} tk_unigram_sums;
+
+void tk_unigram_trainer_free(tk_unigram_trainer *t);
+
+/* Lay out the units (UTF-8); pieces have at most `depth` symbols, TK_LONGEST_PIECE or less. TK_TOO_LARGE beyond 2^32
+   symbols. */
+int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth);
+
+/* Make pieces of all symbols, and of substrings by their count · symbols: the best `most`, of equals the shorter, then
+   the lesser. Probabilities are to be set. TK_TOO_LARGE beyond 2^32 edges. */
+int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds, size_t most);
+
+/* Set a probability for each piece. */
+void tk_unigram_trainer_set(tk_unigram_trainer *t, const double *probabilities);
+
+/* Leave out the pieces that `kept` has a 0 of, with their edges; the others are numbered anew, in their order. */
+int tk_unigram_trainer_keep(tk_unigram_trainer *t, const uint8_t *kept);
+
+/* Add what the units from `from` to `behind` expect of each piece; many threads may do so at once. */
+int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *expected,
+                              tk_unigram_sums *sums);
+
+/* How much log-likelihood is lost, about, where a piece is left out, for the pieces from `from` to `behind`: each time
+   it is expected, the best other segmentation of it stands there instead, and each token more costs `token_cost`.
+   Infinity where there is none. `total` is the sum of `expected`. */
+int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t behind, const double *expected,
+                              double total, double token_cost, double *losses);
+
+#endif

@@ -1,0 +1,46 @@
+/* Counted words in, rows of cells with their counts out: what trainers merge in.
+
+   Each word is a row of cells, one a symbol (a byte, or a character), closed by a BORDER cell. A token of n symbols
+   covers n cells: the first and the last hold its id, so that both neighbours of a token are one step away without
+   links, and a merge costs the same in a word of ten symbols and of a gigabyte. Cells where a token once began or
+   ended are VOID, so an old position that no longer starts the token of its pair is told from one that does by its
+   cell alone. */
+#ifndef TK_WORD_CELLS_H
+#define TK_WORD_CELLS_H
+#include "train/word_counts.h"
+
+enum { TK_CELL_BLOCK_BITS = 7, TK_CODE_POINTS = 0x110000 };
+#define TK_BORDER UINT32_MAX
+#define TK_VOID (UINT32_MAX - 1)
+
+/* How words are spelt: in bytes, whose ids `bytes` has; or, where that is NULL, in characters: `first` has id + 1 of
+   each that begins a word, and `rest` of each that does not. A character with 0 is left out. */
+typedef struct {
+    const tk_token *bytes;
+    const tk_token *first, *rest; /* TK_CODE_POINTS of each */
+} tk_spelling;
+
+typedef struct {
+    uint32_t *cells;
+    size_t n_cells;
+    uint32_t *run_of_block; /* cell >> TK_CELL_BLOCK_BITS → the first run that has a cell there */
+    uint32_t *run_ends;     /* words lie in the order of their counts; words of one count are a run */
+    int64_t *run_counts;
+    size_t n_runs;
+} tk_word_cells;
+
+void tk_word_cells_free(tk_word_cells *c);
+
+/* Lay the words out; those of less than `least` bytes are left out. TK_TOO_LARGE beyond `most` cells, 2^32 - 2 or
+   less. Words in characters must be valid UTF-8. */
+int tk_word_cells_lay_out(tk_word_cells *c, const tk_word_counts *words, const tk_spelling *spelling, uint32_t least,
+                          size_t most);
+
+/* The run of the word that a cell belongs to: run_counts has how often that word occurs. */
+TK_INLINE size_t tk_word_cells_run(const tk_word_cells *c, uint32_t position) {
+    size_t run = c->run_of_block[position >> TK_CELL_BLOCK_BITS];
+    while (c->run_ends[run] <= position) run++;
+    return run;
+}
+
+#endif
