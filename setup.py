@@ -2,9 +2,11 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
@@ -50,7 +52,7 @@ def library() -> tuple[str, dict[str, object]]:
 
 
 def extensions() -> list[Extension]:
-    """Return one extension for each .pyx of the core."""
+    """Return one extension for each .pyx of the core; its parts are the .pxi of the folder of its name."""
     compile_, link = flags()
     shared = Extension("tokkit._core._cyutility", ["tokkit/_core/_cyutility.c"], extra_compile_args=compile_)
     names = [file[:-4] for file in sorted(os.listdir("tokkit/_core")) if file.endswith(".pyx")]
@@ -62,10 +64,24 @@ def extensions() -> list[Extension]:
             depends=headers(C, ".c", ".h"),
             extra_compile_args=compile_,
             extra_link_args=link,
-            define_macros=[("TK_FLAGS", " ".join(compile_))] if name == "build" else [],
+            define_macros=[("TK_FLAGS", " ".join(compile_))] if name == "text" else [],
         )
         for name in names
     ]
+
+
+class _BuildClib(build_clib):
+    """Compiles the files of the core side by side."""
+
+    def build_libraries(self, libraries: list[tuple[str, dict[str, object]]]) -> None:
+        compile_ = self.compiler.compile
+
+        def each(sources: list[str], **options: object) -> None:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(lambda source: compile_([source], **options), sources))
+
+        self.compiler.compile = each
+        super().build_libraries(libraries)
 
 
 class _BuildExt(build_ext):
@@ -83,13 +99,13 @@ class _BuildExt(build_ext):
 
 if __name__ == "__main__":
     setup(
-        cmdclass={"build_ext": _BuildExt},
+        cmdclass={"build_clib": _BuildClib, "build_ext": _BuildExt},
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
             "tokkit": ["py.typed", "*.pyi"],
-            "tokkit._core": ["*.pyi", "*.pxd"],
+            "tokkit._core": ["*.pyi", "*.pxd", "*/*.pxi"],
             "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit.bundled": ["*.txt"],
         },

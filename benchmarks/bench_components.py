@@ -13,8 +13,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks import corpora, harness
-from tokkit._core.added import AddedMatcher
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
+from tokkit._core.split import AddedMatcher
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.byte_level import ByteLevel

@@ -20,9 +20,8 @@ import numpy as np
 
 from benchmarks import corpora, harness
 from benchmarks.sentencepiece_job import TRAINERS
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Normalizer
+from tokkit._core.train import PieceRules, WordCounts
 from tokkit.formats import sentencepiece
 from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
 

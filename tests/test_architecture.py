@@ -44,7 +44,7 @@ def part(module: str) -> str | None:
 
 
 def absolute(module: str | None, level: int, package: str) -> str:
-    """A relative import's target: ("bpe", 1, "tokkit._core") → "tokkit._core.bpe"."""
+    """A relative import's target: ("bpe", 1, "tokkit._core") → "tokkit._core.encode"."""
     if not level:
         return module or ""
     above = package.split(".")[: len(package.split(".")) - level + 1]
@@ -109,7 +109,7 @@ def complaints(path: str, source: str) -> list[str]:
     module = ".".join(Path(path).with_suffix("").parts)
     package = module if module.endswith("__init__") else module.rpartition(".")[0]
     package = package.removesuffix(".__init__")
-    read = imports_of_cython if path.endswith((".pyx", ".pxd")) else imports_of_python
+    read = imports_of_cython if path.endswith((".pyx", ".pxi", ".pxd")) else imports_of_python
     found = (complaint(module.removesuffix(".__init__"), name) for name in read(source, package))
     return [text for text in found if text]
 
@@ -132,16 +132,20 @@ def sources(*suffixes: str) -> list[Path]:
         ("tokkit/tokenizer.py", "from tokkit.formats import read", False),
         ("tokkit/models/bpe.py", "from tokkit.decoders import byte_level", True),
         ("tokkit/models/bpe.py", "from tokkit.models import unigram", False),
-        ("tokkit/models/bpe.py", "from tokkit._core.bpe import BPEEncoder", False),
+        ("tokkit/models/bpe.py", "from tokkit._core.encode import BPEEncoder", False),
         ("tokkit/models/bpe.py", "from ..decoders import byte_level", True),
         ("tokkit/cli/train.py", "from tokkit import train", False),
         ("tokkit/helpers.py", "from tokkit.vocab import Vocab", True),
-        ("tokkit/_core/bpe.pyx", "from tokkit.vocab cimport Vocab", True),
-        ("tokkit/_core/bpe.pyx", "    from tokkit.errors import VocabError", True),
-        ("tokkit/_core/bpe.pyx", "from tokkit._core.text cimport a\nfrom libc.stdint cimport (\n uint8_t,\n)", False),
-        ("tokkit/_core/bpe.pyx", "from .text cimport scan\nimport numpy as np", False),
-        ("tokkit/_core/bpe.pyx", "from ..vocab import Vocab", True),
-        ("tokkit/_core/bpe.pxd", "cimport tokkit.vocab", True),
+        ("tokkit/_core/encode.pyx", "from tokkit.vocab cimport Vocab", True),
+        ("tokkit/_core/encode.pyx", "    from tokkit.errors import VocabError", True),
+        (
+            "tokkit/_core/encode.pyx",
+            "from tokkit._core.text cimport a\nfrom libc.stdint cimport (\n uint8_t,\n)",
+            False,
+        ),
+        ("tokkit/_core/encode.pyx", "from .text cimport scan\nimport numpy as np", False),
+        ("tokkit/_core/encode.pyx", "from ..vocab import Vocab", True),
+        ("tokkit/_core/encode.pxd", "cimport tokkit.vocab", True),
         ("tokkit/__init__.py", "from tokkit.trainers import train", False),
     ],
 )
@@ -151,7 +155,7 @@ def test_a_wrong_arrow_is_caught_and_a_right_one_is_not(path: str, source: str, 
 
 def test_every_import_points_to_a_lower_level() -> None:
     wrong = []
-    for path in sources(".py", ".pyi", ".pyx", ".pxd"):
+    for path in sources(".py", ".pyi", ".pyx", ".pxi", ".pxd"):
         wrong += complaints(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     assert not wrong, "\n".join(wrong)
 
@@ -203,7 +207,7 @@ def test_every_module_has_a_level() -> None:
 
 
 def test_the_core_uses_no_numpy_headers_and_no_openmp() -> None:
-    for path in sources(".pyx", ".pxd"):
+    for path in sources(".pyx", ".pxi", ".pxd"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"cimport\s+numpy|from\s+numpy\S*\s+cimport|import_array|prange|openmp", text), path
     for path in sources(".c", ".h"):

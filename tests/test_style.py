@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 400
 LONGEST_LINE = 120
 GENERATED = {"script_tables.h", "unicode_tables.h", "normalization_tables.h", "grapheme_tables.h"}
-SUFFIXES = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h"}
+SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h"}
 # Spelt in halves, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
 UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
@@ -91,6 +91,7 @@ def test_every_file_begins_by_saying_what_it_does() -> None:
         ".c": ("/* ", "// "),
         ".h": ("/* ", "// "),
         ".pxd": ('"""', "# "),
+        ".pxi": ('"""', "# "),
         ".pyx": ('"""', "# "),
         ".pyi": ('"""', "# "),
     }
@@ -126,7 +127,7 @@ def test_the_library_neither_prints_nor_asserts_nor_swallows_errors() -> None:
         swallows = isinstance(node, ast.ExceptHandler) and node.type is None
         if (is_print(node) and not in_cli) or isinstance(node, ast.Assert) or swallows:
             wrong.append(where(path, node.lineno, ast.unparse(node).split("\n")[0]))
-    cython = [path for path in TOKKIT if path.suffix in (".pyx", ".pxd")]
+    cython = [path for path in TOKKIT if path.suffix in (".pyx", ".pxi", ".pxd")]
     report(wrong + broken(cython, re.compile(r"^\s*(?:print\(|assert\b|except\s*:)").search))
 
 
@@ -173,7 +174,7 @@ def open_functions(source: str) -> list[tuple[int, str]]:
 def test_every_c_function_says_how_it_fails() -> None:
     wrong = []
     for path in TOKKIT:
-        if path.suffix == ".pyx":
+        if path.suffix in (".pyx", ".pxi"):
             wrong += [where(path, n, header) for n, header in open_functions(path.read_text(encoding="utf-8"))]
     report(wrong)
 

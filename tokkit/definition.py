@@ -17,7 +17,7 @@ from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
     from tokkit.encoding.length_rules import Padding, Truncation
     from tokkit.sentencepiece_model import SentencePieceModel
 

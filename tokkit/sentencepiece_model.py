@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.token_tables import TokenIndex
+from tokkit._core.text import TokenIndex
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
@@ -32,7 +32,7 @@ SUFFIX = ".model"
 class SentencePieceNormalizer:
     """How a text is changed before it is cut, or a decoded one afterwards.
 
-    `charsmap` is a map in the form of `tokkit._core.charsmap`, empty for none; `name` is what a file calls it, and
+    `charsmap` is a map in the form of `tokkit._core.text`, empty for none; `name` is what a file calls it, and
     decides nothing. `spec` is the message as it was read, without the map: what is written again.
     """
 

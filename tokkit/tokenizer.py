@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
     from tokkit._core.text import Text
     from tokkit.corpus.encode_file import FileEncoder
     from tokkit.corpus.id_writers import Written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 
 
 def test_a_new_text_is_one_piece_of_itself() -> None:

@@ -20,8 +20,8 @@ import pytest
 
 from conftest import LONG, ROOT
 from strategies import adversarial
-from tokkit._core.bpe import BPEEncoder
-from tokkit._core.pattern import SplitPattern
+from tokkit._core.encode import BPEEncoder
+from tokkit._core.split import SplitPattern
 from tokkit._core.text import isas, scan, to_utf8
 from tokkit.definition import BPE
 from tokkit.models import bpe

@@ -19,9 +19,9 @@ import pytest
 
 from conftest import LONG, ROOT
 from strategies import adversarial
-from tokkit._core.added import AddedMatcher
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import FORMS, Stages
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import FORMS, Stages
+from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"

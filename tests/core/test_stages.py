@@ -7,7 +7,7 @@ import pytest
 
 import tokkit
 from strategies import adversarial
-from tokkit._core.stages import STAGES, StageTimer, clock_hertz, scan_seconds
+from tokkit._core.encode import STAGES, StageTimer, clock_hertz, scan_seconds
 from tokkit._core.text import isa, isas, scan
 from tokkit.cli import stages
 from tokkit.engines.byte_level import ByteLevelEngine

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from conftest import LONG
 from reference.added_tokens import cut as naive
 from strategies import adversarial
-from tokkit._core.added import AddedMatcher
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import kinds_of
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import kinds_of
+from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 from tokkit.definition import AddedToken
 from tokkit.engines.added_tokens import AddedTokens

@@ -14,7 +14,7 @@ import pytest
 
 import tokkit
 from strategies import adversarial
-from tokkit._core import plan
+from tokkit._core import encode
 from tokkit._core.text import isas
 from tokkit.definition import AddedToken, Definition
 from tokkit.engines.engine import Engine
@@ -103,9 +103,9 @@ def made(given: Definition) -> tuple[Engine, Interpreter]:
 
 @pytest.fixture(params=[name for name in isas() if name != "neon"])
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    plan.use_isa(request.param)
+    encode.use_isa(request.param)
     yield request.param
-    plan.use_isa(None)
+    encode.use_isa(None)
 
 
 def test_every_instruction_set_gives_the_tokens_of_the_components(isa: str) -> None:

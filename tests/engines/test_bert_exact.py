@@ -20,7 +20,7 @@ from conftest import LONG, slice_of
 from newer_characters import NEWER, known
 from pipelines import Json, padding, truncation
 from strategies import CONTEXTS, adversarial, documents
-from tokkit._core import plan
+from tokkit._core import encode
 from tokkit._core.text import isas
 
 pytest.importorskip("tokenizers")
@@ -74,14 +74,14 @@ def test_seeded_texts_give_the_encodings_of_tokenizers(both: Both) -> None:
 
 @pytest.mark.parametrize("isa", [name for name in isas() if name != "neon"])
 def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str, Path], isa: str) -> None:
-    plan.use_isa(isa)
+    encode.use_isa(isa)
     try:
         for path in corpora.values():
             text = slice_of(path, 30_000)[: 1_000_000 if isa == isas()[-1] else 100_000]
             for start in range(0, len(text), 2000):
                 both.encodings(known(text[start : start + 2000]))
     finally:
-        plan.use_isa(None)
+        encode.use_isa(None)
 
 
 def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Both) -> None:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import tokkit
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.models.wordlevel import WordLevel
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import LONG
 from strategies import adversarial
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import Stages
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import Stages
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.normalizers.byte_level import ByteLevel as ByteLevelNormalizer
 from tokkit.normalizers.lowercase import Lowercase

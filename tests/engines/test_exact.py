@@ -157,7 +157,7 @@ def test_every_code_point_in_context_is_cut_alike_by_regex_every_isa_and_automat
             assert np.array_equal(automaton.scan(text)[0], wanted), (context, i)
 
 
-def choose_compiled(pattern: str) -> tokkit._core.pattern.SplitPattern:
+def choose_compiled(pattern: str) -> tokkit._core.split.SplitPattern:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOKKIT_SPLIT", "compiled")
         return choose(pattern, keep_unmatched=False).split

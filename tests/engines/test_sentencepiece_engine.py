@@ -17,8 +17,8 @@ import tokkit
 from conftest import LONG, slice_of
 from reference import sentencepiece_viterbi
 from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trained
-from tokkit._core import plan
-from tokkit._core.sp_engine import SentencePieceEncoder
+from tokkit._core import encode
+from tokkit._core.encode import SentencePieceEncoder
 from tokkit._core.text import isas
 from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import VocabError
@@ -40,9 +40,9 @@ CORPORA = ("english-prose", "english-technical", "de", "fr", "ja", "zh", "ko", "
 @pytest.fixture(params=isas())
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """One instruction set after the other, for texts whose normalizing and cutting they decide."""
-    plan.use_isa(request.param)
+    encode.use_isa(request.param)
     yield request.param
-    plan.use_isa(None)
+    encode.use_isa(None)
 
 
 def processor(blob: bytes) -> Any:

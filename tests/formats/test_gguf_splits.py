@@ -14,7 +14,7 @@ from conftest import LONG
 from gguf_files import gguf, strings
 from reference.split import split
 from strategies import CONTEXTS, documents
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import FormatError
 from tokkit.formats import byte_symbols, gguf_splits
 from tokkit.pretokenizers import patterns, regex_split

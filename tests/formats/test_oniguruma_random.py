@@ -8,7 +8,7 @@ import pytest
 
 from both_pipelines import FAILED, theirs_or_failed
 from conftest import LONG
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import FormatError, PatternError
 from tokkit.formats import oniguruma
 from tokkit.normalizers.replace import Replace

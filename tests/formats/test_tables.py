@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokkit._core import json_tables
-from tokkit._core.token_tables import TokenIndex, gather, translate
+from tokkit._core import files
+from tokkit._core.text import TokenIndex, gather, translate
 from tokkit.errors import FormatError
 from tokkit.formats import byte_symbols, decimals, strict_json, tables, tokenizer_json
 from tokkit.formats.tables import Merges, Table
@@ -181,7 +181,7 @@ def test_bytes_that_are_no_utf_8_are_no_token() -> None:
 def test_every_prefix_of_a_file_is_refused_without_reading_past_it() -> None:
     data = json.dumps(SMALL, indent=1).encode()
     for n in range(len(data)):
-        assert json_tables.find(data[:n]) is None
+        assert files.find_tables(data[:n]) is None
 
 
 @settings(max_examples=300, deadline=None)

@@ -13,7 +13,7 @@ from conftest import byte_of_letter
 if TYPE_CHECKING:
     import tokenizers
 
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
     from tokkit.models.pieces import PieceModel
 
 Tokens = tuple[list[int], list[tuple[int, int]], list[int]]
@@ -23,7 +23,7 @@ LETTER_OF_BYTE = {byte: letter for letter, byte in byte_of_letter().items()}
 
 
 def whole(text: str) -> AlignedText:
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
 
     return AlignedText(text)
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import VocabError
 from tokkit.models.wordlevel import WordLevel
 from tokkit.vocab import Vocab

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reference.attention import attention, band
-from tokkit._core.attend import BLOCK, FAR, attend
+from tokkit._core.nn import BLOCK, FAR, attend
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -7,7 +7,7 @@ from typing import Any
 
 import tokenizers
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 
 CHARACTER = tokenizers.Regex("(?m).")
 Pieces = list[tuple[str, list[tuple[int, int]]]]

@@ -15,8 +15,7 @@ import pytest
 from conftest import LONG, slice_of
 from normalizers.charsmaps import LEAF_BELOW, VALUE, charsmap
 from strategies import MARKS, adversarial, documents
-from tokkit._core.charsmap import clusters
-from tokkit._core.text import category
+from tokkit._core.text import category, clusters
 from tokkit.errors import OptionError
 from tokkit.normalizers.precompiled import Precompiled
 

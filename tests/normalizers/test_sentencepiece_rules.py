@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conftest import LONG, ROOT, SHARED
 from normalizers.charsmaps import charsmap as plain_map
 from strategies import adversarial
-from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Normalizer
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.protobuf import written
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import slice_of
 from strategies import adversarial
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit._core.text import category
 from tokkit.normalizers.unicode import NFC, NFD, NFKC, NFKD
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from strategies import adversarial, code_points_in_context, documents, texts
-from tokkit._core.added import AddedMatcher
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
+from tokkit._core.split import AddedMatcher
 from tokkit.errors import OptionError, PatternError
 from tokkit.pretokenizers.behaviors import BEHAVIORS
 from tokkit.pretokenizers.bert import Bert

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.definition import AddedToken
 from tokkit.engines.added_tokens import AddedTokens
 from tokkit.pretokenizers.metaspace import SCHEMES, Metaspace

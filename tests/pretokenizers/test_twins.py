@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from reference import pretokenize as naive
 from strategies import adversarial, texts
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import kinds_of
+from tokkit._core import split
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import kinds_of
 from tokkit.pretokenizers.behaviors import BEHAVIORS
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace import Whitespace
@@ -32,7 +32,7 @@ def test_matches_become_pieces_as_in_the_naive_twin(text: str, cuts: list[int], 
         if a < b or not k or a > places[2 * k - 1]
     ]
     aligned = AlignedText(text)
-    pretokenize.split_by_matches(aligned, lambda piece: matches, BEHAVIORS.index(behavior), invert)
+    split.split_by_matches(aligned, lambda piece: matches, BEHAVIORS.index(behavior), invert)
     assert aligned.pieces == naive.behave(text, matches, behavior, invert=invert)
 
 

@@ -86,9 +86,9 @@ def test_the_c_sources_have_no_warnings(compiler: str) -> None:
 
 
 def test_info_tells_how_the_core_was_built(tmp_path: Path) -> None:
-    from tokkit._core import build
+    from tokkit._core import text
 
-    facts = build.facts()
+    facts = text.build_facts()
     assert re.match(r"(gcc|clang|MSVC) \d", facts["compiler"])
     assert "-std=c11" in facts["flags"] or "/std:c11" in facts["flags"]
     assert re.match(r"3\.\d+", facts["cython"])

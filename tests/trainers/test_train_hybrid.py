@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tokkit
 from reference.hybrid import SYMBOLS, hybrid
 from strategies import NOT_WHITE_SPACE, adversarial
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError, PatternError
 from tokkit.trainers.hybrid import HybridTraining
 

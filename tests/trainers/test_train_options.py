@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tokkit
-from tokkit._core.bpe_train import BPETrainer, WordCounts
+from tokkit._core.train import BPETrainer, WordCounts
 from tokkit.errors import CorpusError, OptionError, PatternError
 from tokkit.trainers.bpe import ALPHABET
 

@@ -16,9 +16,7 @@ import pytest
 import tokkit
 from conftest import LONG
 from reference import piece_rules, sentencepiece_bpe
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.sp_bpe_train import SentencePieceBPETrainer
+from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
 from tokkit.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel

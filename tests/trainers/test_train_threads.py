@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tokkit._core.bpe_train import BPETrainer, WordCounts
-from tokkit._core.spelling import Spelling
-from tokkit._core.wordpiece_train import WordPieceTrainer
+from tokkit._core.train import BPETrainer, Spelling, WordCounts, WordPieceTrainer
 
 pytestmark = pytest.mark.threads
 

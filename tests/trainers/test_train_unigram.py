@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from reference import unigram_train as twin
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.unigram_train import UnigramTrainer
+from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
 from tokkit.sentencepiece_model import (
     NORMAL,
     UNKNOWN,

@@ -218,7 +218,7 @@ def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
     texts = [*bundled.splitlines(True), "e\u0301 \u0301x\x00y\u200d\tz\u00a0 中文字abc\ufffd", "Ǆ\u0345\n\r\u2028İ", ""]
     expected: Counter[str] = Counter()
     for text in texts:
-        aligned = tokkit._core.aligned.AlignedText(text)
+        aligned = tokkit._core.align.AlignedText(text)
         Bert().normalize(aligned)
         BertSplit().pretokenize(aligned)
         expected.update(piece for piece in aligned.pieces if piece)

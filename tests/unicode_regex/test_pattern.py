@@ -17,7 +17,7 @@ from conftest import LONG
 from patterns import PUBLISHED, any_case, long_text, text
 from reference.stretches import stretches
 from strategies import CONTEXTS, adversarial, code_points_in_context, texts
-from tokkit._core.pattern import SplitPattern
+from tokkit._core.split import SplitPattern
 from tokkit._core.text import scan
 from tokkit.pretokenizers.patterns import SCANNERS
 from tokkit.unicode_regex import code_points

@@ -1,6 +1,7 @@
-# Declarations for other extensions of the core: reading Python text as UTF-8, and the scanners.
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+# Declarations of text.pyx, and of the C that it calls.
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 
+# ---- text
 
 cdef extern from "text/utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
@@ -73,3 +74,83 @@ cdef extern from "text/utf8.h" nogil:
 cdef object view_text(object text, TextView *view)
 cdef int chosen_isa() except -1  # each extension whose C goes by tk_isa passes it to tk_isa_use
 cdef int isa_number(object name) except -1
+
+
+# ---- charsmap
+
+cdef extern from "text/charsmap.h" nogil:
+    ctypedef struct tk_charsmap:
+        size_t n_units
+        uint8_t plain[128]
+    int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char **reason)
+    void tk_charsmap_free(tk_charsmap *map)
+
+
+cdef class Charsmap:
+    cdef tk_charsmap map
+    cdef readonly bytes data
+
+
+# ---- sp_normalize
+
+cdef extern from "sentencepiece/sp_normalize.h" nogil:
+    ctypedef struct tk_own_tokens:
+        const uint8_t *blob
+        const int64_t *offsets
+        size_t n_ids
+        const uint8_t *foreign
+    ctypedef struct tk_sp_options:
+        int add_prefix, remove_extra, escape, suffix, one_byte_space
+    ctypedef struct tk_charsmap:
+        size_t n_units
+    ctypedef struct tk_sp_normalizer:
+        tk_sp_options options
+        tk_charsmap map
+    int tk_sp_normalizer_init(
+        tk_sp_normalizer *z, const uint8_t *charsmap, size_t n, tk_sp_options options, const tk_own_tokens *symbols,
+        const char **reason
+    )
+    void tk_sp_normalizer_free(tk_sp_normalizer *z)
+    ctypedef struct tk_sp_text:
+        size_t most
+        uint8_t *text
+        size_t n, text_capacity
+        uint32_t *origin
+        size_t origin_capacity
+        int aligns
+    void tk_sp_text_free(tk_sp_text *out)
+    int tk_sp_normalize(const tk_sp_normalizer *z, const uint8_t *text, size_t n, tk_sp_text *out)
+
+
+cdef class Normalizer:
+    cdef tk_sp_normalizer state
+    cdef tuple arguments
+    cdef public size_t most
+    cdef tuple run(self, bytes utf8, bint aligns)
+
+
+cdef object check_normalized(int status)  # MemoryError or OverflowError for what tk_sp_normalize returned
+
+
+# ---- token_tables
+
+cdef extern from "base.h" nogil:
+    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
+
+cdef extern from "encode/token_index.h" nogil:
+    ctypedef struct tk_own_tokens:
+        const uint8_t *blob
+        const int64_t *offsets
+        size_t n_ids
+        const uint8_t *foreign
+    ctypedef struct tk_token_index:
+        uint64_t *slots
+    int tk_token_index_build(tk_token_index *index, const tk_own_tokens *own, size_t *twice)
+    void tk_token_index_free(tk_token_index *index)
+    uint32_t tk_token_index_find(const tk_token_index *index, const uint8_t *bytes, size_t n)
+
+cdef extern from "encode/merge_list.h" nogil:
+    int tk_find_merges(
+        const tk_token_index *index, const uint8_t *text, size_t n, uint8_t between, size_t n_prefix, uint32_t *merges,
+        size_t n_merges, size_t *number
+    )

@@ -39,7 +39,7 @@ def facts() -> dict[str, Any]:
     import sys
     from pathlib import Path
 
-    from tokkit._core import build, text
+    from tokkit._core import text
     from tokkit.cli.machine import cpu_name
     from tokkit.registry.places import user_cache
     from tokkit.threads import thread_count
@@ -58,7 +58,7 @@ def facts() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "threads": thread_count(None),
         "core": Path(str(text.__file__)).name,
-        **{f"build_{name}" if name == "flags" else name: value for name, value in build.facts().items()},
+        **{f"build_{name}" if name == "flags" else name: value for name, value in text.build_facts().items()},
         "python_compiler": platform.python_compiler(),
         "gil": _gil(),
         # An address of a mirror may have a password in it.

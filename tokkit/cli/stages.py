@@ -28,7 +28,7 @@ def measured(
     package cuts text "isas" is empty, and "reason" says why. `tick` is called after each round with how many are
     done, and of how many.
     """
-    from tokkit._core.stages import StageTimer, clock_hertz
+    from tokkit._core.encode import StageTimer, clock_hertz
     from tokkit._core.text import isas
     from tokkit.engines.byte_level import ByteLevelEngine
 

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from tokkit import registry
-from tokkit._core.special import SpecialMatcher
+from tokkit._core.split import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import finder_of
 from tokkit.errors import OptionError, TokkitError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tokkit._core.plan import Finder
+    from tokkit._core.encode import Finder
     from tokkit.engines.byte_level import ByteLevelEngine
 
 __all__ = [

@@ -13,9 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from tokkit import limits
-from tokkit._core.detokenize import Detokenizer
-from tokkit._core.sp_normalize import Normalizer
-from tokkit._core.text import Grown
+from tokkit._core.decode import Detokenizer
+from tokkit._core.text import Grown, Normalizer
 from tokkit.sentencepiece_model import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 
 _EACH_BYTE = "tokkit-replace-each-byte"

@@ -21,7 +21,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from tokkit._core.detokenize import Detokenizer
+from tokkit._core.decode import Detokenizer
 from tokkit.decoders.base import Decoder
 from tokkit.decoders.bpe import BPE
 from tokkit.decoders.byte_fallback import ByteFallback, byte_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.spans import of_characters
+from tokkit._core.align import spans_in_characters
 from tokkit._core.text import to_utf8
 from tokkit.errors import OptionError
 
@@ -126,7 +126,7 @@ def character_spans(text: str | bytes, spans: NDArray[np.int64], utf8: bytes | N
     """
     if text.isascii():
         return spans
-    found, n_characters = of_characters(utf8 or to_utf8(text), np.ascontiguousarray(spans, dtype=np.int64))
+    found, n_characters = spans_in_characters(utf8 or to_utf8(text), np.ascontiguousarray(spans, dtype=np.int64))
     return _code_units(text)[found] if isinstance(text, str) and len(text) != n_characters else found
 
 

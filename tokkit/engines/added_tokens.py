@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from tokkit._core.added import AddedMatcher
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
+from tokkit._core.split import AddedMatcher
 from tokkit.definition import AddedToken
 from tokkit.errors import OptionError
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokkit._core.bpe import BPEEncoder
-from tokkit._core.pattern import SplitPattern
-from tokkit._core.plan import Encoder
-from tokkit._core.spans import of_lengths as spans_of_lengths
-from tokkit._core.staged import Stages
+from tokkit._core.align import spans_of_lengths
+from tokkit._core.encode import BPEEncoder, Encoder, Stages
+from tokkit._core.split import SplitPattern
 from tokkit._core.text import scan, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.engine import Aligned, Engine, InterpreterMaker

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tokkit._core.detokenize import Detokenizer
+from tokkit._core.decode import Detokenizer
 from tokkit.definition import BPE, Definition
 from tokkit.errors import VocabError
 

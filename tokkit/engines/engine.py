@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.batch import Batch
-from tokkit._core.blocks import BlockEncoder, block_end
-from tokkit._core.plan import Encoder, Finder
+from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end
 from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
@@ -21,7 +19,7 @@ from tokkit.threads import CHARACTERS_A_THREAD, together
 from tokkit.unicode_regex.bounds import PatternTime
 
 if TYPE_CHECKING:
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
     from tokkit._core.text import Text
     from tokkit.engines.interpreter import Interpreter
 

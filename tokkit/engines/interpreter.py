@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit._core.text import Grown
 from tokkit.definition import BPE, Definition, Split
 from tokkit.encoding.columns import tokens_of

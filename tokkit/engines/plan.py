@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tokkit._core.plan import Encoder
-from tokkit._core.staged import StagedEncoder, Stages
+from tokkit._core.encode import Encoder, StagedEncoder, Stages
 from tokkit.definition import Definition
 from tokkit.engines import cut_rules
 from tokkit.normalizers.base import Normalizer

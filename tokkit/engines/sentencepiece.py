@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.aligned import AlignedText
-from tokkit._core.plan import Encoder
-from tokkit._core.sp_engine import SentencePieceEncoder
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import Encoder, SentencePieceEncoder
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.engine import Engine

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from tokkit._core.added import AddedMatcher
-from tokkit._core.plan import Finder
-from tokkit._core.special import SpecialMatcher
+from tokkit._core.encode import Finder
+from tokkit._core.split import AddedMatcher, SpecialMatcher
 from tokkit.engines.added_tokens import content
 from tokkit.errors import OptionError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from tokkit._core.plan import Encoder
+from tokkit._core.encode import Encoder
 from tokkit.definition import Definition
 from tokkit.engines.engine import Engine
 from tokkit.engines.interpreter import Interpreter, Models

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core import model_file
-from tokkit._core.sp_normalize import Normalizer
+from tokkit._core import files
+from tokkit._core.text import Normalizer
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import protobuf
@@ -111,7 +111,7 @@ def read(data: bytes) -> Definition:
 def read_model(data: bytes) -> SentencePieceModel:
     """Return the model that a file holds."""
     try:
-        (texts, ends, scores, types), kept, others = model_file.read(data)
+        (texts, ends, scores, types), kept, others = files.read_model(data)
     except ValueError as error:
         raise FormatError(str(error)) from None
     if not len(scores):
@@ -258,7 +258,7 @@ def _pieces(model: SentencePieceModel) -> list[bytes]:
         made.append(message if type_ == NORMAL else message + protobuf.written(3, type_))
     for id_, message in model.kept_pieces:
         # As it was read, unless the piece is another by now.
-        (text, _, score, type_), _, _ = model_file.read(protobuf.written(PIECES, message))
+        (text, _, score, type_), _, _ = files.read_model(protobuf.written(PIECES, message))
         if id_ < len(made) and (text, score[0], type_[0]) == (model.pieces[id_], model.scores[id_], model.types[id_]):
             made[id_] = message
     return made

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.token_tables import translate
+from tokkit._core.text import translate
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import byte_symbols, conversion, strict_json

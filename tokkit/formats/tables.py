@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core import json_tables
-from tokkit._core.token_tables import TokenIndex, gather
+from tokkit._core import files
+from tokkit._core.text import TokenIndex, gather
 from tokkit.errors import FormatError
 from tokkit.formats import strict_json
 
@@ -142,7 +142,7 @@ def loads(data: bytes) -> Any:
     None where these are not there, or are in any way unusual: then only `strict_json.loads` can tell what is wrong.
     FormatError for what is wrong elsewhere; its place is not that in the file.
     """
-    found = json_tables.find(data)
+    found = files.find_tables(data)
     if found is None or found == (None, None):
         return None
     parts, done = [], 0

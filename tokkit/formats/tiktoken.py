@@ -9,7 +9,7 @@ from binascii import b2a_base64
 from collections.abc import Mapping
 from itertools import pairwise
 
-from tokkit._core.rank_file import parse_ranks
+from tokkit._core.files import parse_ranks
 from tokkit.definition import BPE, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import conversion, published

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit._core.bpe import BPEEncoder
+from tokkit._core.encode import BPEEncoder
 from tokkit.definition import BPE
 from tokkit.errors import VocabError
 from tokkit.vocab import Vocab
@@ -15,8 +15,8 @@ from tokkit.vocab import Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tokkit._core.pattern import SplitPattern
-    from tokkit._core.staged import Stages
+    from tokkit._core.encode import Stages
+    from tokkit._core.split import SplitPattern
 
 WHOLE = 0
 """The scanner that does not cut."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.models import PieceEncoder, find_merges
+from tokkit._core.encode import PieceEncoder, find_merges
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import pieces
 from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
@@ -31,7 +31,7 @@ class CharBPE:
     a merge is passed over, where `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not know, the
     suffix is a symbol of its own behind the last character, as in the first version of the paper's code.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
     >>> model = CharBPE(merges=merge_ids(vocab, [("l", "o")]), unk_token="<unk>", end_of_word_suffix="</w>")
     >>> ids, spans, words = model.encoder(vocab).encode(AlignedText("slow"))

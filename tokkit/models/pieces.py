@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.models import PieceEncoder
+from tokkit._core.encode import PieceEncoder
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
-    from tokkit._core.aligned import AlignedText
+    from tokkit._core.align import AlignedText
 
 MOST_SEED = (1 << 64) - 1
 

@@ -21,7 +21,7 @@ class Unigram:
     unknown character has the least of them less 10; neighbouring ones are one token, or the tokens of their bytes
     where `byte_fallback` is on and there is one for each. Of two tokens with the same bytes the last counts.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"a", b"b", b"ab"])
     >>> model = Unigram(scores=[0, -1, -2, -2.5], unk_id=0)
     >>> ids, spans, words = model.encoder(vocab).encode(AlignedText("abaxy"))

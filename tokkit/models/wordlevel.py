@@ -13,7 +13,7 @@ from tokkit.vocab import Vocab
 class WordLevel:
     """Each piece is the token that it spells, or `unk_token`.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> model = WordLevel(unk_token="[UNK]").encoder(Vocab.from_list([b"[UNK]", b"to", b"be"]))
     >>> text = AlignedText("to bee")
     >>> text.cut(lambda piece: [(0, 2), (3, 6)])

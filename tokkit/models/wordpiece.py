@@ -18,7 +18,7 @@ class WordPiece:
 
     A word that does not come out, or has more than `max_input_chars_per_word` characters, is one `unk_token`.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> model = WordPiece().encoder(Vocab.from_list([b"[UNK]", b"un", b"##aff", b"##able"]))
     >>> text = AlignedText("unaffable unx")
     >>> text.cut(lambda piece: [(0, 9), (10, 13)])

@@ -8,12 +8,11 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import attend as kernel
-from tokkit._core import rows
+from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output, starts_of
 
-BLOCK = kernel.BLOCK
+BLOCK = kernels.BLOCK
 """Block masks are of blocks of this many positions, or a multiple."""
 MOST_OFFSET = 1 << 50
 """Offsets and windows beyond any sequence, and far from overflow."""
@@ -185,7 +184,7 @@ def attention(
         weights = np.where(kept, weights / np.float32(1 - dropout_p if dropout_p < 1 else 1), np.float32(0))
         _mix(weights, v, result)
     else:
-        kernel.attend(q, k, v, result, scale, band, threads=current_threads(), **masks)
+        kernels.attend(q, k, v, result, scale, band, threads=current_threads(), **masks)
     return (result, weights) if return_weights else result
 
 
@@ -285,7 +284,7 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
             raise OptionError(f"window is a number, or a pair of numbers or None, none negative, not {window!r}")
-        sides.append(kernel.FAR if side is None else min(int(side), MOST_OFFSET))
+        sides.append(kernels.FAR if side is None else min(int(side), MOST_OFFSET))
     if len(sides) != 2:
         raise OptionError(f"window has two sides, left and right, not {window!r}")
     if isinstance(window, (int, np.integer)):
@@ -318,7 +317,7 @@ def _weights(q: Floats, k: Floats, scale: float, band: tuple[int, int, int], mas
     scores = np.where(sees, scores, np.float32(-np.inf))
     if scores.size:
         flat = scores.reshape(-1, scores.shape[3])
-        rows.softmax(flat, flat, threads=current_threads())
+        kernels.softmax(flat, flat, threads=current_threads())
         scores[~sees.any(-1)] = 0
     return scores
 

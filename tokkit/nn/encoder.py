@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import rows as kernels
-from tokkit._core.encoder import PackedEncoder
+from tokkit._core import nn as kernels
+from tokkit._core.nn import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.attention import attention

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokkit._core import rows as kernels
+from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, added_rows, check_overlap, current_threads, floats, matrix, output, rows_of
 from tokkit.nn.checks import whole

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokkit._core.linear import FUSED, KINDS, PackedLinear
+from tokkit._core.nn import FUSED, KINDS, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import (
     Floats,

@@ -6,7 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass, field
 
-from tokkit._core.charsmap import Charsmap
+from tokkit._core.text import Charsmap
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
 from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, by_character

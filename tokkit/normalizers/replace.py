@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokkit._core import normalize
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import Stages
+from tokkit._core import align
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import Stages
 from tokkit.normalizers.base import Normalizer, Specs, check_text
 from tokkit.unicode_regex.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
 from tokkit.unicode_regex.bounds import PatternTime
@@ -106,4 +106,4 @@ class Replace(Normalizer):
         else:
             find = partial(matches, self.pattern.get("Regex", ""))
             with PatternTime(len(text.original)):
-                normalize.replace_matches(text, find, self.content.encode())
+                align.replace_matches(text, find, self.content.encode())

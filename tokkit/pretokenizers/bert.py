@@ -13,7 +13,7 @@ from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, everywhere
 class Bert(Pretokenizer):
     """Drop white space, and make each punctuation character a piece.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Don't stop.")
     >>> Bert().pretokenize(text)
     >>> text.pieces

@@ -18,7 +18,7 @@ class ByteLevel(Pretokenizer):
     With `add_prefix_space`, each piece that does not start with a space gets one first. `trim_offsets` is read by the
     post-processor alone.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Où est")
     >>> ByteLevel(add_prefix_space=False).pretokenize(text)
     >>> text.pieces

@@ -14,7 +14,7 @@ from tokkit.unicode_regex.atoms import OTHER, CutRule, atoms_where, split_at
 class CharDelimiterSplit(Pretokenizer):
     """Drop each `delimiter`, which is one character.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("a,b,,c")
     >>> CharDelimiterSplit(",").pretokenize(text)
     >>> text.pieces

@@ -9,7 +9,7 @@ from tokkit.errors import OptionError
 from tokkit.pretokenizers import patterns
 
 if TYPE_CHECKING:
-    from tokkit._core.pattern import SplitPattern
+    from tokkit._core.split import SplitPattern
 
 ENGINES = ("scanner", "compiled", "regex")
 

@@ -14,7 +14,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, atoms_where, 
 class Digits(Pretokenizer):
     """Make runs of numbers (all of N) pieces, or with `individual_digits` each one by itself.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("in 2026")
     >>> Digits().pretokenize(text)
     >>> text.pieces

@@ -13,7 +13,7 @@ from tokkit.unicode_regex.atoms import CutRule, never
 class FixedLength(Pretokenizer):
     """Make each `length` characters a piece; the last one has what is left.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("abcdefg")
     >>> FixedLength(3).pretokenize(text)
     >>> text.pieces

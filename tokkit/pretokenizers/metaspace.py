@@ -34,7 +34,7 @@ class Metaspace(Pretokenizer):
     Pieces that do not start with it get one: all ("always"), none ("never"), or those that begin where the original
     does ("first").
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hey friend")
     >>> Metaspace().pretokenize(text)
     >>> text.pieces

@@ -14,7 +14,7 @@ from tokkit.unicode_regex.atoms import BLANK, LEADS, OTHER, CutRule, atoms_where
 class Punctuation(Pretokenizer):
     """Cut at each punctuation character: those of ASCII, its symbols among them, and P of Unicode 8.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("ab..c,")
     >>> Punctuation().pretokenize(text)
     >>> text.pieces

@@ -6,7 +6,7 @@ from collections.abc import Sequence as Items
 from dataclasses import dataclass
 from typing import Any
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.unicode_regex.atoms import CutRule

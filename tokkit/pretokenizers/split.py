@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tokkit._core import pretokenize
-from tokkit._core.aligned import AlignedText
-from tokkit._core.staged import Stages
+from tokkit._core import split
+from tokkit._core.align import AlignedText
+from tokkit._core.encode import Stages
 from tokkit.errors import OptionError
 from tokkit.pretokenizers import regex_split
 from tokkit.pretokenizers.base import Pretokenizer, Specs
@@ -90,7 +90,7 @@ class Split(Pretokenizer):
         else:
             behavior = BEHAVIORS.index(self.behavior)
             with PatternTime(len(text.original)):
-                pretokenize.split_by_matches(
+                split.split_by_matches(
                     text, lambda piece: regex_split.matches(self.expression, piece), behavior, self.invert
                 )
 

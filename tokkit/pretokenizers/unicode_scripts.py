@@ -14,7 +14,7 @@ class UnicodeScripts(Pretokenizer):
 
     Spaces and what is not assigned belong to the run before them; before the first run they are dropped.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("どこで go")
     >>> UnicodeScripts().pretokenize(text)
     >>> text.pieces

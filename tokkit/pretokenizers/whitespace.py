@@ -12,7 +12,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_
 class Whitespace(Pretokenizer):
     r"""Drop white space, and make runs of \w and runs of other characters pieces.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hi, you!?")
     >>> Whitespace().pretokenize(text)
     >>> text.pieces

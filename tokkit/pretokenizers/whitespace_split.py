@@ -13,7 +13,7 @@ from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, split_at
 class WhitespaceSplit(Pretokenizer):
     r"""Drop white space.
 
-    >>> from tokkit._core.aligned import AlignedText
+    >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hi,  you!\n")
     >>> WhitespaceSplit().pretokenize(text)
     >>> text.pieces

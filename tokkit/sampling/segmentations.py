@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.sp_lattice import Lattice, Text
+from tokkit._core.encode import Lattice, NormalizedText
 from tokkit.engines.sentencepiece import encoder_of
 from tokkit.errors import OptionError
 from tokkit.sentencepiece_model import SentencePieceModel
@@ -58,7 +58,7 @@ class Segmentations:
         """
         _check_alpha(alpha)
         if self._bpe:
-            return Text(self._encoder, normalized).merge(alpha, _seed(rng))
+            return NormalizedText(self._encoder, normalized).merge(alpha, _seed(rng))
         lattice = self._lattice(normalized, "sampling")
         if nbest_size < 0:
             ids, spans, _ = lattice.sample(alpha, _seed(rng), 1)[0]

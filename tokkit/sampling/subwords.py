@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError
 from tokkit.models.char_bpe import CharBPE
 

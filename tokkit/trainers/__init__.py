@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Unpack, overload
 
-from tokkit._core.bpe_train import WordCounts
+from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.bpe_train import BPETrainer, WordCounts
+from tokkit._core.train import BPETrainer, WordCounts
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.pretokenizers import patterns

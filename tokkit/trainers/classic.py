@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.classic_train import ClassicTrainer
+from tokkit._core.train import ClassicTrainer, WordCounts
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import CorpusError, OptionError

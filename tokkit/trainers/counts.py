@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tokkit._core.aligned import AlignedText
-from tokkit._core.bpe_train import WordCounts
+from tokkit._core.align import AlignedText
+from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Block
 from tokkit.definition import Normalizer, Pretokenizer
 from tokkit.errors import CorpusError

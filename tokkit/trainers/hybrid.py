@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import WordCounts
+from tokkit._core.train import WordCounts
 from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
 from tokkit.decoders.byte_level import bytes_of
 from tokkit.decoders.fuse import Fuse

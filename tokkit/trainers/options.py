@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
-from tokkit._core.bpe_train import WordCounts
+from tokkit._core.train import WordCounts
 from tokkit.definition import Definition, is_text
 from tokkit.errors import OptionError
 from tokkit.trainers.counts import Counter, Reporter

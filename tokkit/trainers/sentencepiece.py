@@ -10,12 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from tokkit import limits
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.sp_bpe_train import SentencePieceBPETrainer
-from tokkit._core.sp_normalize import Normalizer
-from tokkit._core.text import Grown
-from tokkit._core.unigram_train import LONGEST_PIECE
+from tokkit._core.text import Grown, Normalizer
+from tokkit._core.train import LONGEST_PIECE, PieceRules, SentencePieceBPETrainer, WordCounts
 from tokkit.corpus.readers import Corpus
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError

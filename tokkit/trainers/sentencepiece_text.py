@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.sp_normalize import Normalizer
+from tokkit._core.text import Normalizer
+from tokkit._core.train import PieceRules, WordCounts
 from tokkit.corpus.readers import Block
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers.choice import choose

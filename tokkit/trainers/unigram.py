@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.bpe_train import WordCounts
-from tokkit._core.piece_units import PieceRules
-from tokkit._core.unigram_train import UnigramTrainer
+from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import Round
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import WordCounts
+from tokkit._core.train import WordCounts
 from tokkit.decoders.fuse import Fuse
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import OptionError

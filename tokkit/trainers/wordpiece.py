@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.bpe_train import BPETrainer, WordCounts
-from tokkit._core.spelling import Spelling
-from tokkit._core.wordpiece_train import WordPieceTrainer
+from tokkit._core.train import BPETrainer, Spelling, WordCounts, WordPieceTrainer
 from tokkit.decoders.wordpiece import WordPiece as Decoder
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from tokkit._core.pattern import SplitPattern
+from tokkit._core.split import SplitPattern
 from tokkit.unicode_regex import automaton, tables
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.pattern import SplitPattern
+from tokkit._core.split import SplitPattern
 from tokkit.unicode_regex.atoms import (
     BLANK,
     HAN,

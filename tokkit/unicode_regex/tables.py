@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.pattern import SplitPattern
+from tokkit._core.split import SplitPattern
 from tokkit.unicode_regex.automaton import Automaton, Classes
 from tokkit.unicode_regex.code_points import LIMIT
 

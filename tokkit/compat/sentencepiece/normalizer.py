@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tokkit import limits
-from tokkit._core.sp_normalize import Normalizer
-from tokkit._core.text import Grown
+from tokkit._core.text import Grown, Normalizer
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters

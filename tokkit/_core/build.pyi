@@ -1,3 +1,0 @@
-"""Types of `build.pyx`."""
-
-def facts() -> dict[str, str]: ...

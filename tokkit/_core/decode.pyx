@@ -1,0 +1,3 @@
+"""Ids → bytes or text."""
+
+include "decode/detokenize.pxi"

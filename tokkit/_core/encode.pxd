@@ -1,0 +1,323 @@
+# Declarations of encode.pyx, and of the C that it calls.
+from cpython.object cimport PyObject
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
+from tokkit._core.align cimport tk_aligned
+from tokkit._core.split cimport AddedMatcher, SpecialMatcher, tk_added, tk_special
+from tokkit._core.text cimport TextView, tk_charsmap, tk_cuts, tk_dfa_memo, tk_split
+
+# ---- split_points
+
+cdef extern from "split/cut_rule.h" nogil:
+    int TK_ATOMS
+    ctypedef struct tk_cut_rule:
+        uint8_t left[133]
+        uint8_t right[133]
+    void tk_cut_rule_finish(tk_cut_rule *rule)
+    size_t tk_cut_units_by(
+        int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
+    )
+
+cdef extern from "split/split_points.h" nogil:
+    ctypedef struct tk_document:
+        const void *units
+        size_t n
+        int width
+        const tk_special *special
+        const tk_cut_rule *rule
+        int beside
+    size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
+
+
+# ---- id_blocks
+
+cdef struct Block:
+    uint32_t *ids
+    size_t capacity
+
+
+cdef class BlockPool:
+    cdef Block *kept
+    cdef size_t n_kept, kept_ids
+    cdef Block take(self, size_t n) except *
+    cdef void give(self, Block block) noexcept
+
+    # A buffer of ids is its memory and its capacity. Make it one for n_units of text, whose ids are `density` times as
+    # many; and an array of its n ids, which may take the memory away.
+    cdef int fit(self, uint32_t **ids, size_t *capacity, size_t n_units, double density) except -1
+    cdef object array(self, uint32_t **ids, size_t *capacity, size_t n)
+
+
+# ---- plan
+
+cdef extern from "encode/bpe_model.h" nogil:
+    ctypedef struct tk_bpe:
+        uint32_t n
+        uint32_t unreachable
+        uint32_t *id
+        uint32_t *left
+        uint32_t *right
+        tk_cuts cuts
+
+cdef extern from "encode/word_cache.h" nogil:
+    ctypedef struct tk_cache:
+        size_t n_words
+        size_t n_long
+        size_t n_seeds
+        uint64_t misses
+    size_t tk_cache_memory(const tk_cache *cache)
+    ctypedef struct tk_key:
+        pass
+
+cdef extern from "encode/model.h" nogil:
+    int TK_UNKNOWN
+
+cdef extern from "encode/stages.h" nogil:
+    ctypedef struct tk_stage:
+        int kind
+        int numbers[4]
+        size_t count
+        int skips_inside
+        const uint8_t *pattern
+        const uint8_t *content
+        size_t n_pattern, n_content
+        const tk_charsmap *map
+        tk_split split
+    int tk_stages_run(const tk_stage *stages, size_t n, tk_aligned *a)
+
+cdef extern from "sentencepiece/sp_engine.h" nogil:
+    ctypedef struct tk_sp:
+        int escape
+        uint64_t steps
+    ctypedef struct tk_sp_cache:
+        size_t mask, n, n_long
+        uint64_t misses
+    ctypedef struct tk_sp_scratch:
+        tk_sp_cache cache
+        uint32_t *ids
+        size_t n_ids, ids_capacity, first
+        uint32_t *spans
+        int aligned
+        size_t at, most, n, unprobed
+        uint8_t *text
+        uint32_t *from_ "from"
+        void *nodes
+        void *symbols
+        uint32_t *parts
+
+cdef extern from "encode/plan.h" nogil:
+    ctypedef struct tk_worker:
+        tk_cache cache
+        uint32_t *ids
+        size_t n_ids
+        size_t ids_capacity
+        tk_dfa_memo memo
+        int continues
+        int goes_on
+        uint8_t *text
+        size_t text_capacity
+        tk_sp_scratch *sp
+    int TK_EDGE_TEXT_START, TK_EDGE_SECTION_START, TK_EDGE_END
+    ctypedef struct tk_plan:
+        int (*miss)(
+            const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+            unsigned edge
+        ) noexcept
+        tk_split split
+        const tk_cut_rule *rule
+        unsigned edges
+        tk_bpe *bpe
+        const tk_model *model
+        const tk_stage *stages
+        size_t n_stages
+        const tk_stage *before
+        size_t n_before
+        size_t grown
+        size_t cache_lines
+        const tk_cut_rule *word_rule
+        int one_word
+        const uint32_t *lengths
+        size_t placed_words
+        size_t placed_lines
+        const tk_sp *sp
+        const uint8_t *word_marks
+    ctypedef struct tk_finder:
+        const tk_added *given
+        const tk_added *normalized
+        const int64_t *given_ids
+        const int64_t *normalized_ids
+        const uint8_t *given_allowed
+        const uint8_t *normalized_allowed
+    int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words)
+    void tk_worker_free(tk_worker *worker)
+    void tk_worker_shrink(tk_worker *worker, size_t most)
+    int tk_encode(
+        const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n, size_t *at,
+        size_t stop
+    )
+    int tk_encode_pieces(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
+    )
+    int tk_merge_pieces(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
+    )
+    int TK_ELSEWHERE
+    int tk_encode_placed(
+        const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n
+    )
+    const int64_t *tk_placed_spans(const tk_worker *worker)
+    const int32_t *tk_placed_words(const tk_worker *worker)
+    int TK_STAGE_SCAN
+    int tk_encode_stage(
+        const tk_plan *plan, tk_worker *worker, const uint8_t *text, size_t n, int stage, size_t *pieces
+    )
+    int tk_miss_bytes(
+        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+        unsigned edge
+    ) noexcept
+    int tk_miss_staged(
+        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
+        unsigned edge
+    ) noexcept
+
+cdef extern from "base.h" nogil:
+    int TK_OK
+    int TK_NO_MEMORY
+    int TK_BAD_INPUT
+    int TK_TOO_LARGE, TK_GROWN
+    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
+
+
+cdef class Finder:
+    cdef tk_finder finder
+    cdef readonly SpecialMatcher guard
+    cdef readonly bint splittable
+    cdef object owners
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    cdef tk_worker state
+    cdef double density  # ids for each unit of text, lately
+    cdef void shrink(self) noexcept
+
+
+cdef class Encoder:
+    cdef tk_plan plan
+    cdef readonly size_t n_ids
+    cdef readonly bint splittable  # texts may be cut into parts: by the rule, or at split points of the pattern
+    cdef size_t max_words
+    cdef readonly BlockPool pool
+    cdef object owner
+    cdef list idle
+    cdef PyObject **ints  # [n_ids] the int objects that lists have been given so far
+    cdef int share_ints(self) except -1
+    cdef Worker take_worker(self)
+    cdef object give_back(self, Worker worker)
+    cdef object run(self, Worker worker, text, Finder finder)
+    cdef list as_list(self, const uint32_t *ids, size_t n)
+    cdef object as_array(self, Worker worker)
+    cdef bint describe(self, tk_document *document, Finder finder) noexcept
+
+
+cdef object check(int status)
+cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL
+cdef tk_finder *finder_of(Finder finder) noexcept
+
+
+# ---- bpe
+
+cdef extern from "encode/bpe_model.h" nogil:
+    ctypedef struct tk_vocabulary:
+        const uint8_t *blob
+        const int64_t *offsets
+        size_t n_ids
+        const uint8_t *special
+        const uint32_t *merges
+        size_t n_merges
+        int whole_piece
+        int drops_unknown
+    int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit)
+    void tk_bpe_free(tk_bpe *model)
+
+
+cdef class BPEEncoder(Encoder):
+    cdef tk_bpe model
+    cdef object pattern  # owns what the plan's split points to
+    cdef object before   # owns the stages that run on a text first, or None
+    cdef uint32_t *lengths  # [n_ids] bytes
+
+
+# ---- models
+
+cdef extern from "encode/model.h" nogil:
+    ctypedef struct tk_model_worker:
+        uint32_t *ids
+        int64_t *spans
+        int32_t *words
+        size_t n, ids_capacity, failed
+        bint drops
+        uint64_t random
+    ctypedef struct tk_token_trie:
+        pass
+    ctypedef struct tk_model:
+        tk_token_trie trie
+        uint32_t unknown
+        bint cuts_at_blanks, falls_back
+    void tk_model_worker_shrink(tk_model_worker *w, size_t most)
+
+
+cdef class PieceEncoder:
+    cdef tk_model model
+    cdef object owners, idle
+    cdef bint drops
+
+
+cdef object filled(array, const void *source, size_t n_bytes)
+
+
+# ---- staged
+
+cdef class Stages:
+    cdef tk_stage *list
+    cdef size_t n
+    cdef list owners
+    cdef object set(self, tk_stage *stage, str kind, first, second, third, fourth)
+    cdef object keep_content(self, tk_stage *stage, bytes content)
+    cdef object keep_split(self, tk_stage *stage, split)
+
+
+cdef class StagedEncoder(Encoder):
+    cdef tk_cut_rule cuts, word_cuts
+    cdef PieceEncoder model
+    cdef Stages stages, before
+
+
+cdef int checked_behavior(int behavior) except -1
+
+
+# ---- sp_engine
+
+cdef extern from "sentencepiece/sp_engine.h" nogil:
+    int TK_SP_UNIGRAM, TK_SP_BPE, TK_SP_WORD, TK_SP_CHAR
+    ctypedef struct tk_sp_source:
+        const uint8_t *blob
+        const int64_t *offsets
+        const float *scores
+        const uint8_t *kinds
+        const uint8_t *charsmap
+        size_t n_ids, n_charsmap
+        uint32_t unknown
+        int model, byte_fallback, dummy_prefix, remove_extra, escape, suffix
+    int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason)
+    void tk_sp_free(tk_sp *m)
+    void tk_sp_begin(tk_sp_scratch *w, int aligned)
+    int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
+    int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
+
+
+cdef class SentencePieceEncoder(Encoder):
+    cdef tk_sp state
+    cdef tk_cut_rule cuts
+    cdef object owners
+    cdef object spelt_out(self, tk_sp_scratch *w)

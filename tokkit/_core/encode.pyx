@@ -1,0 +1,12 @@
+"""Text → ids: plans, batches, blocks, and the models of every kind of tokenizer."""
+
+include "encode/id_blocks.pxi"
+include "encode/plan.pxi"
+include "encode/batch.pxi"
+include "encode/blocks.pxi"
+include "encode/bpe.pxi"
+include "encode/models.pxi"
+include "encode/staged.pxi"
+include "encode/sp_engine.pxi"
+include "encode/sp_lattice.pxi"
+include "encode/stages.pxi"

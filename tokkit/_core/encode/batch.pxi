@@ -1,0 +1,348 @@
+# Many texts, or a long one, in, one array of ids out: a batch that several threads work off together.
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
+
+import threading
+
+import numpy as np
+
+cdef extern from "split/parts.h" nogil:
+    int TK_FINISH
+    int TK_LEAVE
+    ctypedef struct tk_part:
+        size_t first
+        size_t end
+        size_t start
+        size_t n_ids
+        size_t worker
+        size_t next
+        size_t place
+    ctypedef struct tk_parts:
+        tk_part *list
+        size_t n
+        size_t total
+    int tk_parts_add(tk_parts *parts, size_t first)
+    size_t tk_parts_claim(tk_parts *parts)
+    void tk_parts_finish(tk_parts *parts, size_t number)
+    void tk_parts_place(tk_parts *parts)
+    size_t tk_parts_placed(tk_parts *parts)
+    void tk_parts_make_room(tk_parts *parts, size_t n_ids)
+    void tk_parts_end(tk_parts *parts, int why)
+    bint tk_parts_dropped(tk_parts *parts)
+
+tk_isa_use(chosen_isa())
+
+cdef enum:
+    PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond
+    WIDE_UNITS = 1 << 15    # the same of text that takes more than a byte a character, and more time
+    REACH = 1 << 12         # how far behind the place wanted a split point is looked for
+    BATCH_SLICE_BYTES = 1 << 22   # how much a thread encodes between two looks at signals: under 0.2 s
+    UNCHECKED = -1          # a width: bytes that should be UTF-8
+    NOT_UTF8 = 1            # a status besides those of base.h
+
+SPARE = 1.125  # how many times as many ids as expected the result has room for
+
+
+cdef struct Segment:  # a text, or a part of one
+    const void *units
+    size_t length
+    size_t n_ids
+    int width
+    bint begins_text, ends_text
+
+
+cdef inline void see(TextView *view, tk_document *document) noexcept:
+    document.units = view.data
+    document.n = view.length
+    document.width = view.width
+
+
+cdef class Batch:
+    """Texts to one array of ids: threads call `run` till it returns, then one calls `result`, and at last `close`.
+
+    The result does not depend on the number of threads. Where the encoder and the tokens that are looked for allow
+    it, long texts are cut at split points (csrc/split/split_points.h), and become the work of several threads.
+    """
+
+    cdef Encoder encoder
+    cdef Finder finder
+    cdef const tk_finder *added
+    cdef list owners
+    cdef list workers
+    cdef object lock
+    cdef Block out                # the result: room for what is expected
+    cdef Segment *segments
+    cdef size_t n_segments
+    cdef size_t segments_capacity
+    cdef tk_parts parts
+    cdef readonly size_t units    # of all texts
+    cdef size_t units_of_part     # of the last part; those of wide text count more
+    cdef size_t failed            # the first part that could not be encoded, their number for none; and why
+    cdef int status
+    cdef object error
+
+    def __cinit__(self, Encoder encoder, list texts, Finder finder=None):
+        cdef size_t number, n = len(texts)
+        self.encoder = encoder
+        self.finder = finder
+        self.added = finder_of(finder)
+        self.owners = list(texts)
+        self.workers = []
+        self.lock = threading.Lock()
+        if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
+            raise MemoryError
+        for number in range(n):
+            self.add(number)
+        self.failed = self.parts.n
+
+    def __dealloc__(self):
+        free(self.segments)
+        free(self.parts.list)
+        free(self.out.ids)
+
+    cdef object add(self, size_t number):
+        # A text becomes a segment, or several.
+        cdef TextView view
+        cdef tk_document document
+        cdef size_t start = 0, at, end, some = PART_UNITS
+        cdef bint cuts
+        text = self.owners[number]
+        if isinstance(text, str):
+            view_text(text, &view)
+        elif isinstance(text, (bytes, bytearray, memoryview)):
+            self.owners[number] = text = bytes(text)  # a copy of what may change, bytes as they are
+            view.data = <const uint8_t *> <const char *> (<bytes> text)
+            view.length = len(<bytes> text)
+            view.width = 0
+        else:
+            raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
+        see(&view, &document)
+        cuts = self.encoder.describe(&document, self.finder)
+        if not isinstance(text, str):
+            view.width = UNCHECKED
+        elif view.width > 1:
+            some = WIDE_UNITS
+        at = some
+        while cuts and at + REACH < view.length:
+            end = tk_split_point(&document, at, at + REACH)
+            if end < at + REACH:
+                self.append(&view, start, end, False)
+                start = at = end
+            at += some
+        self.append(&view, start, view.length, True)
+
+    cdef int append(self, TextView *view, size_t start, size_t end, bint ends) except -1:
+        # One more segment, in the last part or in a new one.
+        cdef Segment *segment
+        if tk_reserve(&self.segments, &self.segments_capacity, self.n_segments + 1, sizeof(Segment)) != TK_OK:
+            raise MemoryError
+        segment = self.segments + self.n_segments
+        segment.units = <const uint8_t *> view.data + start * <size_t> (view.width if view.width > 0 else 1)
+        segment.length = end - start
+        segment.n_ids = 0
+        segment.width = view.width
+        segment.begins_text = start == 0
+        segment.ends_text = ends
+        if self.parts.n == 0 or self.units_of_part >= PART_UNITS:
+            if tk_parts_add(&self.parts, self.n_segments) != TK_OK:
+                raise MemoryError
+            self.units_of_part = 0
+        self.n_segments += 1
+        self.units_of_part += (end - start) * (PART_UNITS // WIDE_UNITS if view.width > 1 else 1)
+        self.units += end - start
+        self.parts.list[self.parts.n - 1].end = self.n_segments
+        return 0
+
+    def run(self):
+        """Encode parts until none is left. What is wrong with a text `result` says."""
+        cdef Worker worker = self.encoder.take_worker()
+        cdef tk_worker *w = &worker.state
+        cdef bint watches = threading.get_ident() == threading.main_thread().ident
+        cdef size_t number = 0
+        with self.lock:
+            number = len(self.workers)
+            self.workers.append(worker)
+        try:
+            self.work(w, number, watches)
+        except BaseException:
+            self.stop()
+            raise
+
+    cdef object work(self, tk_worker *w, size_t worker, bint watches):
+        # Parts from `mine` to `last`, this thread's own, have no place yet and stand in w.ids; none does if idle.
+        cdef size_t number, mine = 0, last = 0, bytes_ = 0
+        cdef bint idle = True
+        cdef tk_part *part
+        with nogil:
+            while True:
+                number = tk_parts_claim(&self.parts)
+                if number == self.parts.n:
+                    break
+                part = self.parts.list + number
+                if idle:
+                    mine = number
+                    w.n_ids = 0
+                else:
+                    self.parts.list[last].next = number
+                idle = False
+                last = number
+                part.worker = worker
+                part.start = w.n_ids
+                if not self.encode(w, number, &bytes_, watches):
+                    break
+                part.n_ids = w.n_ids - part.start
+                if number == 0 and self.parts.n > 1:
+                    with gil:
+                        self.make_room()
+                tk_parts_finish(&self.parts, number)
+                while not idle and mine < tk_parts_placed(&self.parts):
+                    self.move(w, mine)
+                    idle = mine == last
+                    mine = self.parts.list[mine].next
+
+    cdef void move(self, tk_worker *w, size_t number) noexcept nogil:
+        cdef tk_part *part = self.parts.list + number
+        if part.n_ids:
+            memcpy(self.out.ids + part.place, w.ids + part.start, part.n_ids * sizeof(uint32_t))
+            part.n_ids = 0  # `result` need not
+
+    cdef bint encode(self, tk_worker *w, size_t number, size_t *bytes_, bint watches) except -1 nogil:
+        # Returns whether the part could be encoded.
+        cdef tk_part *part = self.parts.list + number
+        cdef Segment *segment
+        cdef TextView view
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at, k, before
+        cdef int status = TK_OK
+        for k in range(part.first, part.end):
+            segment = self.segments + k
+            before = w.n_ids
+            view.data = segment.units
+            view.length = segment.length
+            view.width = 0 if segment.width == UNCHECKED else segment.width
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
+            if segment.width == UNCHECKED and tk_utf8_invalid(p, n) != n:
+                status = NOT_UTF8
+            at = 0
+            w.continues, w.goes_on = not segment.begins_text, not segment.ends_text
+            while status == TK_OK and at < n:
+                bytes_[0] += min(n - at, <size_t> BATCH_SLICE_BYTES)
+                status = tk_encode(&self.encoder.plan, w, self.added, p, n, &at, at + BATCH_SLICE_BYTES)
+                if bytes_[0] >= BATCH_SLICE_BYTES:
+                    bytes_[0] = 0
+                    if tk_parts_dropped(&self.parts):
+                        return False
+                    if watches:
+                        with gil:
+                            PyErr_CheckSignals()
+            if status != TK_OK:
+                with gil:
+                    self.fail(number, k, status)
+                return False
+            segment.n_ids = w.n_ids - before
+        return True
+
+    cdef object fail(self, size_t number, size_t k, int status):
+        # Parts are begun in order, and what is begun is finished: so the error is that of the first bad text.
+        cdef size_t text = 0, i, before = 0, bad
+        tk_parts_end(&self.parts, TK_FINISH)
+        with self.lock:
+            if number >= self.failed:
+                return None
+            self.failed = number
+            self.status = status
+            self.error = None
+            if status != NOT_UTF8:
+                return None
+            for i in range(1, k + 1):
+                text += self.segments[i].begins_text
+                before = 0 if self.segments[i].begins_text else before + self.segments[i - 1].length
+            bad = tk_utf8_invalid(<const uint8_t *> self.segments[k].units, self.segments[k].length)
+            value = (<const uint8_t *> self.segments[k].units)[bad]
+            self.error = ValueError(
+                f"text {text} of the batch is not UTF-8 at offset {before + bad} (0x{value:02x}): "
+                "give a str, or decode the bytes with errors="
+            )
+
+    cdef object make_room(self):
+        # For as many ids as the first part lets expect, and some more: `result` trims, or moves to a larger array.
+        cdef double expected
+        cdef size_t units = 0, k
+        for k in range(self.parts.list[0].end):
+            units += self.segments[k].length
+        expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
+        try:
+            self.out = self.encoder.pool.take(<size_t> (expected * SPARE) + 1)
+        except MemoryError:  # the first part may have been an unlike one: `result` asks for what it takes
+            return None
+        tk_parts_make_room(&self.parts, self.out.capacity)
+
+    def stop(self):
+        """Let all threads leave as soon as they can; no result comes."""
+        tk_parts_end(&self.parts, TK_LEAVE)
+
+    def result(self):
+        """Return (ids, offsets): uint32 ids of all texts, int64 offsets (texts + 1,). The error of a text is raised.
+
+        Call it when no thread is in `run`.
+        """
+        cdef Worker worker
+        cdef Block moved
+        cdef int64_t[::1] ends
+        cdef size_t text = 0, total = 0, k
+        if self.failed < self.parts.n:
+            if self.error is not None:
+                raise self.error
+            check(self.status)
+        offsets = np.empty(len(self.owners) + 1, dtype=np.int64)
+        ends = offsets
+        for k in range(self.n_segments):
+            if self.segments[k].begins_text:
+                ends[text] = total
+                text += 1
+            total += self.segments[k].n_ids
+        ends[text] = total
+        if total > self.out.capacity:
+            moved = self.encoder.pool.take(total)
+            if self.parts.total:
+                memcpy(moved.ids, self.out.ids, self.parts.total * sizeof(uint32_t))
+            free(self.out.ids)
+            self.out = moved
+        tk_parts_make_room(&self.parts, total)
+        tk_parts_place(&self.parts)
+        for k in range(self.parts.n):
+            worker = self.workers[self.parts.list[k].worker]
+            self.move(&worker.state, k)
+        return self.encoder.pool.array(&self.out.ids, &self.out.capacity, total), offsets
+
+    def close(self):
+        """Give back what the threads worked with. Call it when no thread is in `run`."""
+        while self.workers:
+            self.encoder.give_back(self.workers.pop())
+
+
+def split_points(text, Encoder encoder=None, Finder finder=None):
+    """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
+
+    Without an encoder, those of the patterns that csrc/split/split_points.c has its proof for.
+    """
+    cdef TextView view
+    cdef tk_document document
+    cdef size_t at = 0
+    _owner = view_text(text, &view)  # holds the memory that the view shows
+    document.rule, document.special, document.beside = NULL, NULL, False
+    if encoder is not None:
+        encoder.describe(&document, finder)
+    elif finder is not None and finder.guard is not None:
+        document.special = &finder.guard.special
+    see(&view, &document)
+    found = []
+    while True:
+        at = tk_split_point(&document, at + 1, view.length)
+        if at >= view.length:
+            return np.array(found, dtype=np.int64)
+        found.append(at)

@@ -1,0 +1,127 @@
+# Blocks of a long text's UTF-8 in, their ids as packed integers out; and where a block may end.
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from tokkit._core.split cimport tk_special_find
+from tokkit._core.text cimport tk_utf8_invalid
+
+cdef enum:
+    CHARACTER = 4          # bytes of the longest
+    NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first
+
+
+def block_end(
+    const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None, size_t searched=0
+) -> int:
+    """Return the last split point (csrc/split/split_points.h) of text[:n], of which more follows; 0 for none.
+
+    text[:searched] is known to have none: a call said so.
+    """
+    cdef tk_document document
+    cdef size_t back = NEAR_END, limit, start, found, last = 0, least
+    if not n <= <size_t> text.shape[0]:
+        raise ValueError("the block is longer than its buffer")
+    document.units = &text[0] if n else NULL
+    document.n = n
+    document.width = 0
+    if not encoder.describe(&document, finder):
+        return 0
+    limit = n - min(n, <size_t> document.special.longest if document.special is not NULL else 0)
+    # What was at the end then was no split point, as characters or tokens may have gone on.
+    least = CHARACTER + (document.special.longest if document.special is not NULL else 0)
+    least = searched - min(searched, least)
+    start = limit
+    with nogil:
+        while last == 0 and start > least:  # twice as far each time: in linear time, whatever is there
+            start = max(least, limit - min(limit, back))
+            found = tk_split_point(&document, start, limit)
+            while found < limit:
+                last = found
+                found = tk_split_point(&document, found + 1, limit)
+            back *= 2
+    return last
+
+
+cdef class BlockEncoder:
+    """Encodes blocks, one thread's; its buffer is the ids of the last block: uint16 where `narrow`, else uint32.
+
+    `finder` finds added tokens; where `refuses`, one is an error. ValueError has (reason, offset, …).
+    """
+
+    cdef Encoder encoder
+    cdef Finder finder
+    cdef Worker worker
+    cdef bint refuses
+    cdef bint narrow
+    cdef size_t views
+
+    def __cinit__(self, Encoder encoder, Finder finder, bint refuses, bint narrow):
+        self.encoder = encoder
+        self.finder = finder
+        self.refuses = refuses
+        self.narrow = narrow
+        self.worker = encoder.take_worker()
+        self.worker.state.n_ids = 0
+        if narrow and encoder.n_ids > 1 << 16:
+            raise OverflowError(f"ids up to {encoder.n_ids - 1} do not fit in uint16")
+
+    def encode(self, const uint8_t[::1] text, size_t n, bint continues=False, bint goes_on=False):
+        """Encode text[:n], which nobody may change meanwhile; return self, a buffer of ids.
+
+        It is a text of its own, or a part that continues one, or after which one goes on.
+        """
+        cdef tk_worker *w
+        cdef const tk_finder *added = finder_of(self.finder)
+        cdef const uint8_t *p = &text[0] if n else NULL
+        cdef size_t at = 0, bad, start = 0, end = 0
+        cdef uint32_t id_ = 0
+        cdef int status = TK_OK
+        if not n <= <size_t> text.shape[0]:
+            raise ValueError("the block is longer than its buffer")
+        if self.views or self.worker is None:
+            raise BufferError("the ids of the block before are still in use, or the encoder is closed")
+        w = &self.worker.state
+        w.n_ids = 0
+        with nogil:
+            bad = tk_utf8_invalid(p, n)
+        if bad != n:
+            raise ValueError("not UTF-8", bad)
+        if self.refuses:
+            if added != NULL and tk_special_find(&self.finder.guard.special, p, n, 0, &start, &end, &id_):
+                raise ValueError("special token", start, id_)
+            added = NULL
+        w.continues, w.goes_on = continues, goes_on
+        while at < n and status == TK_OK:
+            with nogil:
+                status = tk_encode(&self.encoder.plan, w, added, p, n, &at, at + BATCH_SLICE_BYTES)
+            if n > BATCH_SLICE_BYTES:
+                PyErr_CheckSignals()
+        check(status)
+        if self.narrow:
+            narrow_ids(w.ids, w.n_ids)
+        return self
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        cdef Py_ssize_t width = 2 if self.narrow else 4
+        if flags & PyBUF_WRITABLE == PyBUF_WRITABLE or self.worker is None:
+            raise BufferError("the ids of a block are to be read, before the encoder is closed")
+        PyBuffer_FillInfo(buffer, self, self.worker.state.ids, <Py_ssize_t> self.worker.state.n_ids * width, 1, flags)
+        self.views += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.views -= 1
+
+    def close(self):
+        """Give back what encoding needs; the ids of the last block are gone then."""
+        if self.worker is not None and not self.views:
+            self.encoder.give_back(self.worker)
+            self.worker = None
+
+
+cdef void narrow_ids(uint32_t *ids, size_t n) noexcept nogil:
+    # In place, from the left: what is written lies before what is still to be read.
+    cdef uint16_t *out = <uint16_t *> ids
+    cdef size_t k
+    for k in range(n):
+        out[k] = <uint16_t> ids[k]

@@ -1,0 +1,206 @@
+# A vocabulary of bytes in, an encoder out: byte-level BPE as a plan (csrc/encode/plan.h).
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from tokkit._core.split cimport SplitPattern, split_of
+from tokkit._core.split cimport tk_special, tk_special_find
+from tokkit._core.text cimport (
+    TK_DROPPED, chosen_isa, isa_number, tk_dfa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
+    tk_utf8_invalid,
+)
+
+import numpy as np
+
+from tokkit._core.text import to_utf8
+
+cdef extern from "encode/open_piece.h" nogil:
+    size_t tk_open_cut(
+        const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status
+    )
+
+cdef enum:
+    PLACED_LINES = 15  # log2 of the lines that the cache of spans and words begins with: 2 MiB
+
+tk_isa_use(chosen_isa())
+
+
+cdef object check_build(int status, size_t culprit):
+    if status == TK_NO_MEMORY:
+        raise MemoryError("not enough memory for the tables of this vocabulary")
+    if status == TK_TOO_LARGE:
+        raise OverflowError("a BPE vocabulary may have up to 2097151 tokens and merges")
+    if status == TK_BAD_INPUT and culprit >= 256:
+        raise ValueError(
+            f"merge {culprit - 256} names an id that is no token, or its result is not its two parts joined"
+        )
+    if status == TK_BAD_INPUT and culprit < 256:
+        raise ValueError(f"no token is the byte 0x{culprit:02x}, or two tokens have the same bytes")
+    return None
+
+
+cdef class BPEEncoder(Encoder):
+    """Byte-level BPE over packed tokens. Immutable for callers; caches inside are one thread's at a time.
+
+    `blob`, `offsets` (int64, n_ids + 1) and `special` (uint8, n_ids) are a packed vocabulary; `merges` is uint32
+    (n, 3) or None for rank BPE; `split` numbers a scanner or is a SplitPattern;
+    `max_words` bounds what a thread's cache learns. With `drops_unknown` a byte without a token gets no id. `before`
+    runs on the text between two added tokens before it is split; texts may be cut into parts where `splittable`.
+    ValueError: a byte without a token, two tokens alike, a merge that does not fit. OverflowError: too large.
+    """
+
+    def __cinit__(
+        self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] special, merges, bint whole_piece,
+        split, size_t max_words, bint drops_unknown=False, Stages before=None, bint splittable=False
+    ):
+        cdef tk_vocabulary vocabulary
+        cdef const uint32_t[:, ::1] pairs
+        cdef size_t culprit = 256, k
+        cdef int status
+        self.owner = blob
+        self.pattern = split
+        self.before = before
+        self.splittable = splittable
+        self.max_words = max_words
+        self.n_ids = offsets.shape[0] - 1
+        vocabulary.blob = <const uint8_t *> <const char *> blob
+        vocabulary.offsets = &offsets[0]
+        vocabulary.n_ids = self.n_ids
+        vocabulary.special = &special[0] if self.n_ids else NULL
+        vocabulary.merges = NULL
+        vocabulary.n_merges = 0
+        vocabulary.whole_piece = whole_piece
+        vocabulary.drops_unknown = drops_unknown
+        if merges is not None:
+            pairs = merges
+            vocabulary.n_merges = pairs.shape[0]
+            vocabulary.merges = &pairs[0, 0] if pairs.shape[0] else <const uint32_t *> &offsets[0]
+        with nogil:
+            status = tk_bpe_build(&self.model, &vocabulary, &culprit)
+        check_build(status, culprit)
+        self.plan.miss = tk_miss_bytes
+        self.plan.bpe = &self.model
+        self.plan.split = split_of(split)
+        if self.model.cuts.unconditional:
+            self.plan.split.cuts = &self.model.cuts
+        if before is not None:
+            self.plan.before, self.plan.n_before = before.list, before.n
+        self.lengths = <uint32_t *> malloc((self.n_ids + 1) * sizeof(uint32_t))
+        if self.lengths is NULL:
+            raise MemoryError
+        for k in range(self.n_ids):
+            self.lengths[k] = <uint32_t> (offsets[k + 1] - offsets[k])
+        self.plan.lengths = self.lengths
+        self.plan.placed_words, self.plan.placed_lines = max_words, PLACED_LINES
+        self.share_ints()
+
+    def __dealloc__(self):
+        tk_bpe_free(&self.model)
+        free(self.lengths)
+
+    def encode_pieces(self, bytes text, const int64_t[::1] ends, bint merge_only=False):
+        """Return the ids of text that is cut already, as a uint32 array; piece k ends at byte ends[k].
+
+        With `merge_only` no piece is looked up as a whole, and the bytes need not be UTF-8.
+        """
+        cdef Worker worker = self.take_worker()
+        cdef size_t count = ends.shape[0], k
+        cdef const uint8_t *p = <const uint8_t *> <const char *> text
+        cdef int64_t last = 0
+        cdef int status
+        for k in range(count):
+            if not last <= ends[k] <= len(text):
+                raise ValueError("ends of pieces must rise from 0 to the length of the text")
+            last = ends[k]
+        try:
+            worker.state.n_ids = 0
+            if count:
+                with nogil:
+                    if merge_only:
+                        status = tk_merge_pieces(&self.plan, &worker.state, p, &ends[0], count)
+                    else:
+                        status = tk_encode_pieces(&self.plan, &worker.state, p, &ends[0], count)
+                check(status)
+            return self.as_array(worker)
+        finally:
+            self.give_back(worker)
+
+    def units(self, text, isa=None):
+        """Return the ends of what is looked up and merged on its own, int64 byte offsets into `to_utf8(text)`.
+
+        Those are pieces, parts of pieces between safe cuts where the scanner of `isa` makes them, and dropped text.
+        """
+        cdef int by = isa_number(isa)
+        cdef bytes utf8 = to_utf8(text)
+        cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+        cdef size_t n = len(utf8), at = 0, count = 0, got, k
+        cdef size_t ends[256]
+        cdef tk_dfa_memo memo
+        cdef tk_split split = self.plan.split
+        memset(&memo, 0, sizeof(memo))
+        split.memo = &memo
+        result = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] out = result
+        while True:
+            with nogil:
+                got = tk_scan_by(by, &split, p, n, &at, ends, 256)
+            if got == 0:
+                tk_dfa_memo_free(&memo)
+                return result[:count].copy()
+            for k in range(got):
+                out[count + k] = <int64_t> (ends[k] & ~TK_DROPPED)
+            count += got
+
+    def open_cut(self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None) -> int:
+        """Return where text[:n], of which more follows, may be cut though its pattern does not end there; 0 for none.
+
+        The text begins where a piece does; `pattern` is the split's, and `finder` as in `encode`. What is encoded up
+        to there and what is encoded from there on give the ids of the whole (csrc/encode/open_piece.h).
+        """
+        cdef Worker worker
+        cdef const tk_special *special = NULL
+        cdef size_t start = 0, end = 0, at
+        cdef uint32_t id_ = 0
+        cdef int status = TK_OK
+        if not n <= <size_t> text.shape[0]:
+            raise ValueError("the block is longer than its buffer")
+        if finder is not None and not finder.splittable:
+            return 0
+        if finder is not None and finder.guard is not None:
+            special = &finder.guard.special
+        n = tk_utf8_invalid(&text[0], n) if n else 0
+        if not n or self.before is not None or (
+            special is not NULL and tk_special_find(special, &text[0], n, 0, &start, &end, &id_)
+        ):
+            return 0
+        worker = self.take_worker()
+        try:
+            with nogil:
+                at = tk_open_cut(&self.plan, &worker.state, &pattern.dfa, &text[0], n, &status)
+            check(status)
+        finally:
+            self.give_back(worker)
+        return 0 if special is not NULL and n - at < special.longest else at
+
+    def merges(self):
+        """Return the merges that can happen, uint32 (n, 3): ids of left, right and result, in order of priority.
+
+        One for each token that merging can make. Two models with equal merges and bytes give equal ids, be they
+        rank BPE or merge lists, but for tokens that only a whole piece can be (`unreachable`).
+        """
+        cdef uint32_t t, n = 0
+        cdef tk_bpe *m = &self.model
+        result = np.empty((m.n, 3), dtype=np.uint32)
+        cdef uint32_t[:, ::1] out = result
+        for t in range(256, m.n):
+            if m.left[t] != 0xFFFFFFFF:
+                out[n, 0] = m.id[m.left[t]]
+                out[n, 1] = m.id[m.right[t]]
+                out[n, 2] = m.id[t]
+                n += 1
+        return result[:n].copy()
+
+    @property
+    def unreachable(self) -> int:
+        """How many tokens no merge makes."""
+        return self.model.unreachable

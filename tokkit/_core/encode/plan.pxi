@@ -1,0 +1,352 @@
+# A plan in, an encoder out: text → ids for every tokenizer, one crossing of the C boundary for a text or a batch.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_New
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from tokkit._core.split cimport AddedMatcher
+from tokkit._core.split cimport SpecialMatcher
+from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
+
+import numpy as np
+
+from tokkit._core.text import Grown
+
+cdef extern from "Python.h":
+    void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
+    PyObject *PyLong_FromUnsignedLong(unsigned long value)
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define TK_SHARES_INTS 0
+    #else
+    #define TK_SHARES_INTS 1
+    #endif
+    """
+    bint TK_SHARES_INTS
+
+cdef enum:
+    GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
+    SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
+    KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
+    GROWN_BYTES = 1 << 26          # as tokkit.limits has it
+    LONG_TEXT = 1 << 13            # units of text, whose ids may become an array without a copy
+
+new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.int32)
+
+cdef double FIRST_DENSITY = 0.25  # English has 0.23 ids a byte
+
+tk_isa_use(chosen_isa())
+
+STATUS_MESSAGES = {
+    TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
+    TK_TOO_LARGE: (OverflowError, "a text without a place to cut it at holds less than 4 GiB"),
+    TK_GROWN: (Grown, "the tokenizer's stages make too much of a text"),
+    TK_UNKNOWN: (LookupError, "a character has no token, and the model no unknown token"),
+}
+
+
+def use_isa(name):
+    """From now on, encode with this instruction set, in all threads; None is the one that the process has chosen."""
+    tk_isa_use(isa_number(name))
+
+
+cdef object check(int status):
+    if status != TK_OK:
+        kind, message = STATUS_MESSAGES[status]
+        raise kind(message)
+    return None
+
+
+cdef class Finder:
+    """Which added tokens are looked for in a text, by one policy. Immutable.
+
+    `given` finds those of the text as it stands and `normalized` those of the normalized text; each is (AddedMatcher,
+    bytes that say which tokens, or None for all). `guard` has the texts of all: none may stand across a place where a
+    text is cut; without one, texts are not cut where tokens are looked for.
+    """
+
+    def __cinit__(self, given=None, normalized=None, SpecialMatcher guard=None):
+        cdef AddedMatcher matcher
+        self.owners = given, normalized
+        self.guard = guard
+        self.splittable = guard is not None or (given is None and normalized is None)
+        memset(&self.finder, 0, sizeof(self.finder))
+        if given is not None:
+            matcher = given[0]
+            self.finder.given, self.finder.given_ids = &matcher.tokens, &matcher.ids[0]
+            self.finder.given_allowed = matcher.which(given[1])
+        if normalized is not None:
+            matcher = normalized[0]
+            self.finder.normalized, self.finder.normalized_ids = &matcher.tokens, &matcher.ids[0]
+            self.finder.normalized_allowed = matcher.which(normalized[1])
+
+
+cdef tk_finder *finder_of(Finder finder) noexcept:
+    return &finder.finder if finder is not None else NULL
+
+
+cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
+    # Fill a rule and return it; NULL for None.
+    cdef const uint8_t[::1] left, right
+    cdef size_t k
+    if tables is None:
+        return NULL
+    left, right = tables
+    if left.shape[0] != TK_ATOMS or right.shape[0] != TK_ATOMS:
+        raise ValueError(f"a cut rule has tables of {TK_ATOMS}")
+    for k in range(TK_ATOMS):
+        out.left[k], out.right[k] = left[k], right[k]
+    tk_cut_rule_finish(out)
+    return out
+
+
+cdef class Worker:
+    # Cache and scratch for one thread at a time.
+    def __cinit__(self, Encoder encoder):
+        cdef int status
+        with nogil:  # it takes milliseconds: threads set up theirs side by side
+            status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
+        if status == TK_BAD_INPUT:
+            raise ValueError("two tokens have the same bytes")
+        check(status)
+        self.density = FIRST_DENSITY
+
+    def __dealloc__(self):
+        tk_worker_free(&self.state)
+
+    cdef void shrink(self) noexcept:
+        tk_worker_shrink(&self.state, KEEP_BYTES)
+
+
+cdef class Encoder:
+    """Runs one plan. Immutable for callers; caches inside are one thread's at a time. Its kinds say what is in it."""
+
+    def __cinit__(self, *_args, **_options):
+        self.idle = []
+        self.pool = BlockPool()
+        self.plan.grown = GROWN_BYTES
+
+    cdef int share_ints(self) except -1:
+        # Once n_ids is known.
+        if TK_SHARES_INTS:
+            self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
+            if self.ints is NULL:
+                raise MemoryError
+        return 0
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.ints is not NULL:
+            for i in range(self.n_ids):
+                Py_XDECREF(self.ints[i])
+            PyMem_Free(self.ints)
+
+    cdef Worker take_worker(self):
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return Worker(self)
+
+    cdef object give_back(self, Worker worker):
+        worker.shrink()
+        self.idle.append(worker)
+
+    cdef bint describe(self, tk_document *document, Finder finder) noexcept:
+        # How a text may be cut into parts; whether it may be at all.
+        document.rule = self.plan.rule
+        document.special = NULL
+        document.beside = self.plan.edges != 0 or self.plan.sp != NULL
+        if finder is not None and finder.guard is not None:
+            document.special = &finder.guard.special
+        return self.splittable and (finder is None or finder.splittable)
+
+    # ids of a text stay in the worker until they are copied out as a list, an array or a number
+
+    cdef object run(self, Worker worker, text, Finder finder):
+        cdef TextView view
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at = 0, stop
+        cdef int status
+        w.n_ids = 0
+        w.continues = w.goes_on = 0
+        text = view_text(text, &view)  # keeps the memory alive until the ids are there
+        if view.length >= LONG_TEXT:
+            self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
+        if view.length < GIL_FREE_BYTES:
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
+            while status == TK_OK and at < n:
+                status = tk_encode(&self.plan, w, added, p, n, &at, n)
+            check(status)
+            return None
+        with nogil:
+            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
+        check(status)
+        while at < n:
+            stop = at + SLICE_BYTES
+            with nogil:
+                status = tk_encode(&self.plan, w, added, p, n, &at, stop)
+            check(status)
+            if n > SLICE_BYTES:
+                PyErr_CheckSignals()
+        if view.length >= LONG_TEXT:
+            worker.density = max(0.9 * worker.density, w.n_ids / <double> view.length)
+        return None
+
+    cdef list as_list(self, const uint32_t *ids, size_t n):
+        cdef list result = PyList_New(n)
+        cdef size_t k
+        cdef PyObject *item
+        for k in range(n):
+            if TK_SHARES_INTS:
+                item = self.ints[ids[k]]
+                if item is NULL:
+                    item = self.ints[ids[k]] = new_int(ids[k])
+                Py_INCREF(<object> item)
+            else:
+                item = new_int(ids[k])
+            PyList_SET_ITEM(result, k, item)
+        return result
+
+    cdef object as_array(self, Worker worker):
+        return self.pool.array(&worker.state.ids, &worker.state.ids_capacity, worker.state.n_ids)
+
+    def bound(self, size_t n_bytes):
+        """Let stages make no more than so many bytes of a text, or 32 times what it has."""
+        self.plan.grown = n_bytes
+
+    def prepare(self):
+        """Set up the cache of the first thread now, rather than when the first text comes."""
+        self.give_back(self.take_worker())
+
+    def encode(self, text, Finder finder=None) -> list:
+        """Return the ids of a text as a list; added tokens that `finder` finds become their ids."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return self.as_list(worker.state.ids, worker.state.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def encode_array(self, text, Finder finder=None):
+        """Return the ids of a text as a uint32 array."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return self.as_array(worker)
+        finally:
+            self.give_back(worker)
+
+    def count(self, text, Finder finder=None) -> int:
+        """Return how many ids a text has."""
+        cdef Worker worker = self.take_worker()
+        try:
+            self.run(worker, text, finder)
+            return worker.state.n_ids
+        finally:
+            self.give_back(worker)
+
+    def aligned(self, bytes text not None, Finder finder=None, bytes before=b"", bytes after=b""):
+        """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in its bytes, int32 (n,).
+
+        Around them stand ids that are given along, packed as uint32: with empty spans at 0, and no word, which is -1.
+        None for a text that this plan has to leave to the components.
+        """
+        cdef Worker worker = self.take_worker()
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef TextView view
+        cdef size_t a, b, n
+        cdef int status
+        text = view_text(text, &view)
+        w.n_ids = 0
+        try:
+            if view.length < GIL_FREE_BYTES:
+                status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+            else:
+                with nogil:
+                    status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+            if status == TK_ELSEWHERE:
+                return None
+            check(status)
+            n, a, b = w.n_ids, len(before) // sizeof(uint32_t), len(after) // sizeof(uint32_t)
+            return (
+                framed(new_array(a + n + b, IDS), sizeof(uint32_t), <char *> before, a, w.ids, n, <char *> after, b, 0),
+                framed(
+                    new_array((a + n + b, 2), SPANS), 2 * sizeof(int64_t), NULL, a, tk_placed_spans(w), n, NULL, b, 0
+                ),
+                framed(new_array(a + n + b, WORDS), sizeof(int32_t), NULL, a, tk_placed_words(w), n, NULL, b, 0xFF),
+            )
+        finally:
+            self.give_back(worker)
+
+    def encode_part(self, bytes text not None, Finder finder, bint continues, bint goes_on) -> list:
+        """Return the ids of a part of a text: one that continues what came before, or after which the text goes on."""
+        cdef Worker worker = self.take_worker()
+        cdef tk_worker *w = &worker.state
+        cdef const tk_finder *added = finder_of(finder)
+        cdef TextView view
+        cdef size_t at = 0, n
+        cdef int status
+        text = view_text(text, &view)
+        n = view.length
+        w.n_ids = 0
+        try:
+            while at < n:
+                w.continues, w.goes_on = continues, goes_on
+                with nogil:
+                    status = tk_encode(
+                        &self.plan, w, added, <const uint8_t *> view.data, n, &at, at + SLICE_BYTES
+                    )
+                check(status)
+                PyErr_CheckSignals()
+            return self.as_list(w.ids, w.n_ids)
+        finally:
+            self.give_back(worker)
+
+    def cache_info(self) -> dict:
+        """Return sizes and counts of the idle workers' caches, added up."""
+        cdef Worker worker
+        totals = {"workers": 0, "words": 0, "own_words": 0, "long_words": 0, "misses": 0, "bytes": 0}
+        for worker in list(self.idle):
+            totals["workers"] += 1
+            totals["words"] += worker.state.cache.n_words
+            totals["own_words"] += worker.state.cache.n_seeds
+            totals["long_words"] += worker.state.cache.n_long
+            totals["misses"] += worker.state.cache.misses
+            totals["bytes"] += tk_cache_memory(&worker.state.cache)
+        return totals | {"max_words": self.max_words}
+
+
+cdef object framed(
+    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b,
+    int fill
+):
+    # Fill an array with a, n and b items of `width` bytes; with bytes that are `fill` where there are none. By the
+    # buffer protocol itself: a typed memoryview takes as long as a short text.
+    cdef Py_buffer view
+    cdef char *out
+    if a + n + b == 0:
+        return array
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    out = <char *> view.buf
+    if before is NULL:
+        memset(out, fill, a * width)
+        memset(out + (a + n) * width, fill, b * width)
+    else:
+        memcpy(out, before, a * width)
+        memcpy(out + (a + n) * width, after, b * width)
+    memcpy(out + a * width, items, n * width)
+    PyBuffer_Release(&view)
+    return array
+
+
+cdef inline PyObject *new_int(uint32_t value) except NULL:
+    return PyLong_FromUnsignedLong(value)

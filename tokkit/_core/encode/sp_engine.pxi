@@ -1,0 +1,154 @@
+# A sentencepiece model of any of the four kinds in, an encoder of raw text out: ids, or ids with spans.
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, view_text
+
+import numpy as np
+
+cdef enum:
+    UNPROBED = -1
+
+MODELS = {"unigram": TK_SP_UNIGRAM, "bpe": TK_SP_BPE, "word": TK_SP_WORD, "char": TK_SP_CHAR}
+
+tk_isa_use(chosen_isa())
+
+
+cdef class SentencePieceEncoder:
+    """Normalizer and model of sentencepiece as a plan. Caches inside are one thread's at a time.
+
+    `offsets` (n + 1,), `scores` (n,) and `kinds` (n,) say what the pieces in `blob` are, `model` is one of `MODELS`;
+    `word_marks` (uint8, n) says which begin a word (1), or have one begin behind them (2). Texts may be cut by `rule`,
+    the tables of a cut rule (csrc/split/cut_rule.h), or nowhere.
+    """
+
+    def __cinit__(
+        self, bytes blob not None, const int64_t[::1] offsets, const float[::1] scores, const uint8_t[::1] kinds, *,
+        bytes charsmap not None, uint32_t unknown, str model not None, bint byte_fallback, bint dummy_prefix,
+        bint remove_extra, bint escape, bint suffix, size_t cache_units, const uint8_t[::1] word_marks, rule=None
+    ):
+        cdef tk_sp_source source
+        cdef const char *reason = NULL
+        cdef int status
+        cdef size_t n = kinds.shape[0]
+        if {scores.shape[0], word_marks.shape[0], offsets.shape[0] - 1} != {n} or unknown >= n:
+            raise ValueError(
+                f"{n} kinds of pieces go with as many scores and marks, one more offset and an unknown piece below "
+                f"that; there are {scores.shape[0]}, {word_marks.shape[0]}, {offsets.shape[0]} and {unknown}"
+            )
+        source.blob, source.offsets, source.scores, source.kinds = blob, &offsets[0], &scores[0], &kinds[0]
+        source.charsmap, source.n_charsmap = charsmap, len(charsmap)
+        source.n_ids, source.unknown, source.model, source.byte_fallback = n, unknown, MODELS[model], byte_fallback
+        source.dummy_prefix, source.remove_extra = dummy_prefix, remove_extra
+        source.escape, source.suffix = escape, suffix
+        with nogil:
+            status = tk_sp_build(&self.state, &source, &reason)
+        if status == TK_BAD_INPUT:
+            raise ValueError(f"the charsmap is broken: {reason.decode()}")
+        if status == TK_TOO_LARGE:
+            raise ValueError(
+                f"{n} pieces are too many: this encoder takes eight million, and as many ways to merge two to one"
+            )
+        if status != TK_OK:
+            raise MemoryError("not enough memory for the tables of the model")
+
+        self.n_ids, self.max_words = n, cache_units
+        self.owners = word_marks
+        self.plan.sp = &self.state
+        self.plan.word_marks = &word_marks[0]
+        self.plan.rule = rule_of(&self.cuts, rule)
+        self.splittable = rule is not None
+        self.share_ints()
+
+    def __dealloc__(self):
+        tk_sp_free(&self.state)
+
+    def encode_whole(self, text):
+        """Return the ids of a text as `encode_array` does, but by no cuts and no cache: what those are measured by."""
+        cdef Worker worker = self.take_worker()
+        try:
+            worker.state.sp.unprobed = <size_t> UNPROBED
+            self.run(worker, text, None)
+            return self.as_array(worker)
+        finally:
+            worker.state.sp.unprobed = 0
+            self.give_back(worker)
+
+    def segments(self, bytes text not None):
+        """Return (normalized, ids, spans, origin) of UTF-8: bytes with U+2581 spelt out; uint32 (n,); int64 (n, 2) in
+        them; and uint32 (bytes + 1,), the byte of the text that each of them comes from.
+
+        Of a character that becomes several byte pieces, all but the last have an empty span at its start.
+        """
+        cdef Worker worker = self.take_worker()
+        cdef tk_sp_scratch *w = worker.state.sp
+        cdef TextView view
+        cdef int status
+        text = view_text(text, &view)
+        try:
+            tk_sp_begin(w, True)
+            w.most = max(self.plan.grown, 32 * <size_t> view.length)
+            with nogil:
+                status = tk_sp_encode_aligned(&self.state, w, <const uint8_t *> view.data, view.length)
+            check(status)
+            normalized, origin = self.spelt_out(w)
+            ids = filled(np.empty(w.n_ids, dtype=np.uint32), w.ids, w.n_ids * sizeof(uint32_t))
+            spans = filled(np.empty((w.n_ids, 2), dtype=np.uint32), w.spans, 2 * w.n_ids * sizeof(uint32_t))
+            return normalized, ids, spans.astype(np.int64), origin
+        finally:
+            self.give_back(worker)
+
+    cdef object spelt_out(self, tk_sp_scratch *w):
+        # The buffer with its spaces as U+2581; the spans that the worker has become those of this text.
+        cdef size_t k, i, at = 0, width = 3 if self.state.escape else 1
+        cdef uint32_t[::1] moved = np.empty(w.n + 1, dtype=np.uint32), from_
+        cdef uint8_t[::1] out
+        for k in range(w.n):
+            moved[k] = <uint32_t> at
+            at += width if w.text[k] == c" " else 1
+        moved[w.n] = <uint32_t> at
+        origin, normalized = np.empty(at + 1, dtype=np.uint32), np.empty(at + 1, dtype=np.uint8)
+        from_, out = origin, normalized
+        for k in range(w.n):
+            for i in range(moved[k], moved[k + 1]):
+                from_[i] = w.from_[k]
+                out[i] = w.text[k]
+            if moved[k + 1] - moved[k] == 3:
+                out[moved[k]], out[moved[k] + 1], out[moved[k] + 2] = 0xE2, 0x96, 0x81
+        from_[at] = w.from_[w.n]
+        for k in range(2 * w.n_ids):
+            w.spans[k] = moved[w.spans[k]]
+        return normalized[:at].tobytes(), origin
+
+    def normalize(self, bytes text not None):
+        """Return a text as the model normalizes it, with U+2581 spelt out."""
+        cdef Worker worker = self.take_worker()
+        cdef tk_sp_scratch *w = worker.state.sp
+        cdef TextView view
+        text = view_text(text, &view)
+        try:
+            tk_sp_begin(w, True)
+            w.most = max(self.plan.grown, 32 * <size_t> view.length)
+            check(tk_sp_prepare(&self.state, w, <const uint8_t *> view.data, view.length))
+            return self.spelt_out(w)[0]
+        finally:
+            self.give_back(worker)
+
+    def build_steps(self) -> int:
+        """Return how many bytes of pieces were looked at to find out what merges: of BPE, at most twice as many as
+        there are.
+        """
+        return self.state.steps
+
+    def cache_info(self) -> dict:
+        """Return sizes and counts of the idle workers' caches, added up."""
+        cdef Worker worker
+        cdef tk_sp_cache *cache
+        totals = {"workers": 0, "words": 0, "long_words": 0, "max_words": 0, "misses": 0}
+        for worker in list(self.idle):
+            cache = &worker.state.sp.cache
+            totals["workers"] += 1
+            totals["words"] += cache.n
+            totals["long_words"] += cache.n_long
+            totals["max_words"] += 2 * (cache.mask + 1)
+            totals["misses"] += cache.misses
+        return totals

@@ -1,0 +1,128 @@
+"""Types of `nn.pyx`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+ACTIVATIONS: tuple[str, ...]
+
+def softmax(
+    x: NDArray[Any], y: NDArray[Any], *, log: bool = False, threads: int = 1, isa: str | None = None
+) -> None: ...
+def norm(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    weight: NDArray[Any] | None = None,
+    bias: NDArray[Any] | None = None,
+    *,
+    eps: float = 1e-5,
+    centred: bool = True,
+    residual: NDArray[Any] | None = None,
+    total: NDArray[Any] | None = None,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def activate(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    activation: str,
+    bias: NDArray[Any] | None = None,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def gate(
+    x: NDArray[Any],
+    other: NDArray[Any],
+    y: NDArray[Any],
+    activation: str,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def gather(
+    table: NDArray[Any],
+    ids: NDArray[Any],
+    y: NDArray[Any],
+    bias: NDArray[Any] | None = None,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def rotate(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    cosines: NDArray[Any],
+    sines: NDArray[Any],
+    *,
+    pairs: bool = False,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+
+KINDS: tuple[str, ...]
+FUSED: tuple[str, ...]
+
+def rounds_bfloat16(isa: str | None = None) -> bool: ...
+
+class PackedLinear:
+    def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None, kind: str = "float32") -> None: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def kind(self) -> str: ...
+    def run(
+        self,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        *,
+        activation: str = "identity",
+        residual: NDArray[Any] | None = None,
+        threads: int = 1,
+        isa: str | None = None,
+        wide: bool = False,
+    ) -> None: ...
+
+BLOCK: int
+FAR: int
+
+def attend(
+    q: NDArray[Any],
+    k: NDArray[Any],
+    v: NDArray[Any],
+    out: NDArray[Any],
+    scale: float,
+    band: tuple[int, int, int],
+    *,
+    allow: NDArray[Any] | None = None,
+    add: NDArray[Any] | None = None,
+    ignored: NDArray[Any] | None = None,
+    by_distance: NDArray[Any] | None = None,
+    zero: int = 0,
+    blocks: NDArray[Any] | None = None,
+    block: int = 0,
+    q_starts: NDArray[Any] | None = None,
+    k_starts: NDArray[Any] | None = None,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def dots(
+    rows: NDArray[Any], queries: NDArray[Any], scores: NDArray[Any], *, threads: int = 1, isa: str | None = None
+) -> None: ...
+
+class PackedEncoder:
+    def __init__(
+        self, layers: Sequence[Sequence[Any]], *, heads: int, dim: int, activation: str = "gelu", eps: float = 1e-12
+    ) -> None: ...
+    def run(
+        self,
+        x: NDArray[Any],
+        starts: NDArray[Any],
+        *,
+        states: NDArray[Any] | None = None,
+        by_distance: NDArray[Any] | None = None,
+        zero: int = 0,
+        threads: int = 1,
+        isa: str | None = None,
+    ) -> None: ...

@@ -1,0 +1,7 @@
+"""Kernels of numbers: attention, linear layers, rows, an encoder's layers."""
+
+include "nn/rows.pxi"
+include "nn/linear.pxi"
+include "nn/attend.pxi"
+include "nn/dots.pxi"
+include "nn/encoder.pxi"

@@ -1,0 +1,6 @@
+"""What cuts a text: compiled patterns, added and special tokens, the pretokenizers' kernels."""
+
+include "split/pattern.pxi"
+include "split/added.pxi"
+include "split/special.pxi"
+include "split/pretokenize.pxi"

@@ -1,0 +1,114 @@
+# The rules of a SentencePiece model in, `Normalizer` out: text → normalized text, aligned with the original.
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+
+cdef extern from "base.h":
+    int TK_TOO_LARGE, TK_GROWN
+
+cdef enum:
+    GROWN_BYTES = 1 << 26  # as tokkit.limits has it
+
+
+cdef object check_normalized(int status):
+    if status == TK_NO_MEMORY:
+        raise MemoryError("not enough memory to normalize")
+    if status == TK_TOO_LARGE:
+        raise OverflowError("a text of 4 GiB or more cannot be aligned with what it becomes")
+    if status == TK_GROWN:
+        raise Grown("the normalizer makes too much of a text")
+    return None
+
+
+cdef class Normalizer:
+    """Changes texts as a SentencePiece model says. Immutable; ValueError for what is no charsmap.
+
+    `symbols` are the user-defined pieces, which stay as they are. With `one_byte_space` spaces are escaped as b" ".
+    Grown is raised where it makes over `most` bytes of a text, and over 32 times as many as it has.
+
+    >>> Normalizer(b"", add_prefix=True, remove_extra=True, escape=True).normalize("  Hello  world ").decode()
+    '▁Hello▁world'
+    """
+
+    def __cinit__(
+        self, bytes charsmap not None, list symbols=None, *, bint add_prefix, bint remove_extra, bint escape,
+        bint suffix=False, bint one_byte_space=False
+    ):
+        cdef tk_sp_options options
+        cdef tk_own_tokens own
+        cdef const char *reason = NULL
+        cdef list tokens = symbols or []
+        if one_byte_space and not escape:
+            raise ValueError("one_byte_space is a way to escape spaces, and they are not escaped")
+        options.add_prefix, options.remove_extra, options.escape = add_prefix, remove_extra, escape
+        options.suffix, options.one_byte_space = suffix, one_byte_space
+        self.most = GROWN_BYTES
+        cdef bytes blob = b"".join(tokens)
+        cdef int64_t[::1] ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
+        cdef uint8_t[::1] foreign = np.zeros(len(tokens) + 1, dtype=np.uint8)
+        own.blob = <const uint8_t *> <const char *> blob
+        own.offsets, own.foreign, own.n_ids = &ends[0], &foreign[0], len(tokens)
+        self.arguments = charsmap, tokens, add_prefix, remove_extra, escape, suffix, one_byte_space
+        cdef const uint8_t *p = <const uint8_t *> <const char *> charsmap
+        cdef size_t n = len(charsmap)
+        cdef int status = tk_sp_normalizer_init(&self.state, p, n, options, &own, &reason)
+        if status == TK_NO_MEMORY:
+            raise MemoryError("not enough memory for the rules")
+        if status == TK_BAD_INPUT:
+            raise ValueError((<bytes> reason).decode())
+        if n:
+            check_strings(charsmap[4 + 4 * self.state.map.n_units:])
+
+    def __dealloc__(self):
+        tk_sp_normalizer_free(&self.state)
+
+    def __reduce__(self):
+        return rebuilt, self.arguments
+
+    def normalize(self, text) -> bytes:
+        """Return the UTF-8 of a text as the model sees it."""
+        return self.run(to_utf8(text), False)[0]
+
+    def normalize_aligned(self, text):
+        """Return (UTF-8, origins): where each byte comes from, in bytes of the text's UTF-8, and where it ends."""
+        return self.run(to_utf8(text), True)
+
+    cdef tuple run(self, bytes utf8, bint aligns):
+        cdef tk_sp_text out
+        cdef Py_buffer view
+        cdef int status
+        cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+        cdef size_t n = len(utf8)
+        memset(&out, 0, sizeof(out))
+        out.aligns, out.most = aligns, self.most
+        try:
+            with nogil:
+                status = tk_sp_normalize(&self.state, p, n, &out)
+            check_normalized(status)
+            origin = None
+            if aligns:
+                origin = np.empty(out.n + 1, dtype=np.uint32)
+                PyObject_GetBuffer(origin, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+                memcpy(view.buf, out.origin, (out.n + 1) * sizeof(uint32_t))
+                PyBuffer_Release(&view)
+            return (<const char *> out.text)[:out.n], origin
+        finally:
+            tk_sp_text_free(&out)
+
+
+def rebuilt(charsmap, symbols, add_prefix, remove_extra, escape, suffix, one_byte_space):
+    """Return the normalizer that pickling took apart."""
+    return Normalizer(
+        charsmap, symbols, add_prefix=add_prefix, remove_extra=remove_extra, escape=escape, suffix=suffix,
+        one_byte_space=one_byte_space,
+    )
+
+
+cdef object check_strings(bytes strings):
+    try:
+        strings.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("its strings are not UTF-8") from None

@@ -1,0 +1,154 @@
+# Python text in, a view of its memory out; also the scanners and categories on their own, for tests and tools.
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+import os
+
+import numpy as np
+
+
+class Grown(OverflowError):
+    """Stages would make more of a text than they may: the limit grown_bytes."""
+
+
+ISAS = ("scalar", "avx2", "avx512", "neon")  # by the numbers of csrc/isa.h
+
+
+def isas() -> list:
+    """Return the instruction sets that this machine can scan with, the fastest last."""
+    return [name for number, name in enumerate(ISAS) if tk_isa_supported(number)]
+
+
+cdef int in_use = -1
+
+
+cdef int chosen_isa() except -1:
+    # TOKKIT_ISA, or the fastest that this machine runs: looked up once, at import.
+    global in_use
+    if in_use >= 0:
+        return in_use
+    name = os.environ.get("TOKKIT_ISA") or isas().pop()
+    if name not in isas():
+        raise EnvironmentError(f"TOKKIT_ISA is {name!r}; this machine runs {', '.join(isas())}")
+    in_use = ISAS.index(name)
+    return in_use
+
+
+cdef int isa_number(object name) except -1:
+    # The number of an instruction set that this machine runs; of the one in use where the name is None.
+    if name is None:
+        return chosen_isa()
+    if name not in isas():
+        raise ValueError(f"isa is {name!r}; this machine runs {', '.join(isas())}")
+    return ISAS.index(name)
+
+
+tk_isa_use(chosen_isa())
+
+
+def isa() -> str:
+    """Return the instruction set that this process scans text with: "scalar", "avx2", "avx512" or "neon"."""
+    return ISAS[chosen_isa()]
+
+
+cdef object view_text(object text, TextView *view):
+    # Returns the object that owns the memory. Bytes must be UTF-8; a mutable buffer is copied first, since the
+    # GIL is given up while its content is read.
+    if isinstance(text, str):
+        view.data = tk_str_data(text)
+        view.length = tk_str_length(text)
+        view.width = 0 if tk_str_is_ascii(text) else tk_str_width(text)
+        return text
+    if not isinstance(text, bytes):
+        if not isinstance(text, (bytearray, memoryview)):
+            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+        text = bytes(text)
+    cdef const uint8_t *p = <const uint8_t *> <const char *> (<bytes> text)
+    cdef size_t n = len(<bytes> text), bad = tk_utf8_invalid(p, n)
+    if bad != n:
+        raise ValueError(
+            f"the bytes are not UTF-8 at offset {bad} (0x{p[bad]:02x}): give a str, or decode them with errors="
+        )
+    view.data = p
+    view.length = n
+    view.width = 0
+    return text
+
+
+def to_utf8(text, isa=None) -> bytes:
+    """Return the UTF-8 bytes that the encoders read: surrogate pairs joined, lone surrogates as U+FFFD.
+
+    `isa` names one of `isas()`; None is the one that this process uses.
+    """
+    cdef TextView view
+    cdef int surrogates = 0, by = isa_number(isa)
+    cdef size_t n
+    cdef uint8_t *out
+    _owner = view_text(text, &view)  # holds the memory that the view shows
+    if view.width == 0:
+        return (<const char *> view.data)[: view.length]
+    out = <uint8_t *> malloc(tk_utf8_bound(view.length, view.width))
+    if out is NULL:
+        raise MemoryError
+    try:
+        n = tk_utf8_from_units_by(by, view.data, view.length, view.width, out, &surrogates)
+        return (<const char *> out)[:n]
+    finally:
+        free(out)
+
+
+def scan(text, int family, isa=None):
+    """Return the ends of the pieces, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it.
+
+    `isa` names one of `isas()`; None is the one that this process uses.
+    """
+    cdef int by = isa_number(isa)
+    cdef bytes utf8 = to_utf8(text)
+    cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
+    cdef size_t n = len(utf8), at = 0, count = 0, got, k
+    cdef size_t ends[256]
+    cdef tk_split split
+    if not 0 <= family < TK_SCAN_FAMILIES:
+        raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
+    split.family, split.cuts, split.dfa, split.memo = family, NULL, NULL, NULL
+    result = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] out = result
+    while True:
+        got = tk_scan_by(by, &split, p, n, &at, ends, 256)
+        if got == 0:
+            return result[:count].copy()
+        for k in range(got):
+            out[count + k] = <int64_t> ends[k]
+        count += got
+
+
+def category(int code_point) -> int:
+    """Return the category number of a code point (data/make_unicode_tables.py lists them)."""
+    if not 0 <= code_point < 0x110000:
+        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+    return tk_category(code_point)
+
+
+def is_han(int code_point) -> bool:
+    """Return whether the script of a code point is Han."""
+    if not 0 <= code_point < 0x110000:
+        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+    return bool(tk_is_han(code_point))
+
+
+def category_runs():
+    """Return (starts, numbers): where runs of one category begin among all code points (int32), and which (uint8)."""
+    starts, numbers = np.empty(0x110000, dtype=np.int32), np.empty(0x110000, dtype=np.uint8)
+    cdef int[::1] at = starts
+    cdef uint8_t[::1] found = numbers
+    cdef uint32_t c
+    cdef Py_ssize_t n = 0
+    cdef uint8_t number
+    with nogil:
+        for c in range(0x110000):
+            number = <uint8_t> tk_category(c)
+            if n == 0 or number != found[n - 1]:
+                at[n] = <int> c
+                found[n] = number
+                n += 1
+    return starts[:n].copy(), numbers[:n].copy()

@@ -1,0 +1,10 @@
+"""Counted words → vocabularies: BPE, WordPiece, Unigram."""
+
+include "train/training.pxi"
+include "train/spelling.pxi"
+include "train/bpe_train.pxi"
+include "train/classic_train.pxi"
+include "train/piece_units.pxi"
+include "train/sp_bpe_train.pxi"
+include "train/unigram_train.pxi"
+include "train/wordpiece_train.pxi"

@@ -1,0 +1,99 @@
+# Words and rules in, the units that no piece crosses the ends of out.
+# What may be a piece, as sentencepiece's trainers rule it, and where words are cut by that.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from tokkit._core.text cimport Normalizer, check_normalized, tk_sp_normalize, tk_sp_text, tk_sp_text_free
+
+cdef extern from "train/piece_rules.h" nogil:
+    int tk_piece_kinds_init(tk_piece_kinds *, tk_piece_rules)
+    void tk_piece_kinds_free(tk_piece_kinds *)
+    int tk_piece_is_valid(const tk_piece_kinds *, const uint32_t *, size_t)
+    int tk_piece_words(const tk_piece_rules *, const uint8_t *, size_t, int64_t, tk_word_counts *)
+    int tk_piece_units(const tk_piece_kinds *, const tk_word_counts *, tk_word_counts *)
+
+cdef enum:
+    CODE_POINTS = 0x110000
+
+
+cdef class PieceRules:
+    """The rules of `piece_rules.h`; with `alphabet`, a str, other characters belong to no piece."""
+
+    def __cinit__(self, uint32_t max_length, *, bint split_scripts=True, bint split_numbers=True,
+                  bint split_digits=False, bint split_spaces=True, bint space_last=False, bint pieces_of_spaces=False,
+                  str alphabet=None):
+        cdef tk_piece_rules rules
+        cdef size_t c
+        cdef uint8_t *kept
+        rules.max_length = max_length
+        rules.split_scripts, rules.split_numbers, rules.split_digits = split_scripts, split_numbers, split_digits
+        rules.split_spaces, rules.space_last, rules.pieces_of_spaces = split_spaces, space_last, pieces_of_spaces
+        check(tk_piece_kinds_init(&self.kinds, rules))
+        if alphabet is None:
+            return
+        kept = <uint8_t *> malloc(CODE_POINTS)
+        if kept is NULL:
+            raise MemoryError()
+        for c in range(<size_t> CODE_POINTS):
+            kept[c] = 0
+        for character in alphabet:
+            kept[<size_t> ord(character)] = 1
+        for c in range(<size_t> CODE_POINTS):
+            if not kept[c]:
+                self.kinds.kinds[c] = 0
+        free(kept)
+
+    def __dealloc__(self):
+        tk_piece_kinds_free(&self.kinds)
+
+    def is_valid(self, str piece not None):
+        """Whether a text may be a piece."""
+        cdef size_t i, n = len(piece)
+        cdef uint32_t *characters = <uint32_t *> malloc((n + 1) * sizeof(uint32_t))
+        if characters is NULL:
+            raise MemoryError()
+        for i in range(n):
+            characters[i] = ord(piece[<Py_ssize_t> i])
+        found = tk_piece_is_valid(&self.kinds, characters, n)
+        free(characters)
+        return bool(found)
+
+    def words(self, WordCounts texts not None, Normalizer normalizer not None):
+        """Return the words of the texts (valid UTF-8) as the normalizer leaves them, and how often each occurs."""
+        cdef tk_sp_text out
+        cdef size_t i
+        cdef int status = TK_OK
+        cdef WordCounts words = WordCounts()
+        memset(&out, 0, sizeof(out))
+        out.most = normalizer.most
+        texts.claim()
+        with nogil:
+            for i in range(texts.table.n_words):
+                status = tk_sp_normalize(
+                    &normalizer.state, texts.table.bytes + texts.table.words[i].offset, texts.table.words[i].length,
+                    &out,
+                )
+                if status == TK_OK:
+                    status = tk_piece_words(
+                        &self.kinds.rules, out.text, out.n, texts.table.words[i].count, &words.table
+                    )
+                if status != TK_OK:
+                    break
+            tk_sp_text_free(&out)
+        texts.release()
+        check_normalized(status)
+        check(status)
+        return words
+
+    def units(self, WordCounts words not None):
+        """Return the parts of the words (valid UTF-8) that no piece joins, and how often each occurs."""
+        cdef int status
+        cdef WordCounts units = WordCounts()
+        words.claim()
+        with nogil:
+            status = tk_piece_units(&self.kinds, &words.table, &units.table)
+        words.release()
+        check(status)
+        return units

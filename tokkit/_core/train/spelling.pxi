@@ -1,0 +1,52 @@
+# Characters and ids in, the table that trainers spell words by out.
+# How words are spelt in tokens of one character, for the trainers.
+
+from libc.stdlib cimport calloc, free
+
+
+cdef class Spelling:
+    """Words as characters: (character, id where it begins a word, id where it does not, or None) of each that is kept.
+
+    The tokens with the second kind of id must begin with `prefix`, and those of the first be the character alone.
+    """
+
+    def __cinit__(self, list characters not None, bytes prefix not None):
+        cdef size_t c, id_
+        self.ids = <tk_token *> calloc(2 * <size_t> TK_CODE_POINTS, sizeof(tk_token))
+        if self.ids is NULL:
+            raise MemoryError()
+        self.table.first, self.table.rest = self.ids, self.ids + TK_CODE_POINTS
+        self.prefix = prefix
+        for character, first, rest in characters:
+            c = ord(character)
+            for place, given in ((c, first), (TK_CODE_POINTS + c, rest)):
+                if given is not None:
+                    id_ = given
+                    self.n_ids = max(self.n_ids, id_ + 1)
+                    self.ids[<size_t> place] = <tk_token> (id_ + 1)
+
+    def __dealloc__(self):
+        free(self.ids)
+
+
+def check_tokens(list tokens not None, Spelling spelling, size_t vocab_size):
+    """ValueError unless tokens and spelling go together, so that training may trust them."""
+    for token, _ in tokens:
+        if not isinstance(token, bytes) or not token:
+            raise ValueError("a token is bytes, at least one")
+    if vocab_size >= <size_t> 1 << 31 or len(tokens) > vocab_size:
+        raise ValueError("vocab_size is out of range")
+    if spelling is None:
+        if sorted(token for token, _ in tokens[max(0, len(tokens) - 256):]) != [bytes([b]) for b in range(256)]:
+            raise ValueError("the last 256 tokens must be the single bytes")
+        return
+    if spelling.n_ids > <size_t> len(tokens):
+        raise ValueError("a character has an id that is no token's")
+    cdef size_t c
+    for c in range(<size_t> TK_CODE_POINTS):
+        if spelling.ids[c] and tokens[spelling.ids[c] - 1] != (chr(c).encode(), 1):
+            raise ValueError("a character that begins a word is a token of its own, of one symbol")
+        if spelling.ids[TK_CODE_POINTS + c] and (
+            tokens[spelling.ids[TK_CODE_POINTS + c] - 1] != (spelling.prefix + chr(c).encode(), 1)
+        ):
+            raise ValueError("a character that does not begin a word is a token with the prefix, of one symbol")

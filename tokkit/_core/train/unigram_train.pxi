@@ -1,0 +1,164 @@
+# Counted units in, pieces and what is expected of them out: the training of Unigram, without the GIL.
+# Expectation and pruning of Unigram; rounds, options and files are the business of `tokkit.trainers`.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.string cimport memset
+
+import numpy as np
+
+
+cdef extern from "train/unigram_train.h" nogil:
+    int TK_LONGEST_PIECE
+    ctypedef struct tk_symbol_text:
+        const uint32_t *symbols
+        size_t n
+    ctypedef struct tk_unigram_trainer:
+        uint32_t *codes
+        size_t n_codes
+        tk_symbol_text text
+        uint32_t *starts
+        size_t n_units
+        size_t n_edges
+        uint32_t *at
+        uint16_t *widths
+        int64_t *occurrences
+        double *probabilities
+        size_t n_pieces
+        int scale
+        int log_scale
+    ctypedef struct tk_unigram_sums:
+        int64_t log_likelihood
+        int64_t n_failed
+    void tk_unigram_trainer_free(tk_unigram_trainer *)
+    int tk_unigram_trainer_units(tk_unigram_trainer *, const tk_word_counts *, uint32_t depth)
+    int tk_unigram_trainer_seeds(tk_unigram_trainer *, const tk_piece_kinds *, size_t most)
+    void tk_unigram_trainer_set(tk_unigram_trainer *, const double *)
+    int tk_unigram_trainer_keep(tk_unigram_trainer *, const uint8_t *)
+    int tk_unigram_trainer_expect(const tk_unigram_trainer *, size_t, size_t, int64_t *, tk_unigram_sums *)
+    int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double, double *)
+
+LONGEST_PIECE = TK_LONGEST_PIECE
+
+
+cdef class UnigramTrainer:
+    """The pieces of counted units: all characters and the best `most` substrings, and their expected counts.
+
+    Nothing but `set` and `keep` changes it; while either runs, no other call may.
+    """
+
+    cdef tk_unigram_trainer t
+
+    def __cinit__(self, WordCounts units not None, PieceRules rules not None, size_t most):
+        cdef int status
+        memset(&self.t, 0, sizeof(self.t))
+        if not 0 < rules.kinds.rules.max_length <= <uint32_t> TK_LONGEST_PIECE:
+            raise ValueError("max_length is out of range")
+        units.claim()
+        with nogil:
+            status = tk_unigram_trainer_units(&self.t, &units.table, rules.kinds.rules.max_length)
+        units.release()
+        check(status)
+        with nogil:
+            status = tk_unigram_trainer_seeds(&self.t, &rules.kinds, most)
+        check(status)
+
+    def __dealloc__(self):
+        tk_unigram_trainer_free(&self.t)
+
+    def __len__(self):
+        return self.t.n_pieces
+
+    @property
+    def n_units(self):
+        """Distinct units."""
+        return self.t.n_units
+
+    @property
+    def n_edges(self):
+        """Occurrences of pieces in all units, each unit once."""
+        return self.t.n_edges
+
+    @property
+    def scale(self):
+        """Expected counts are in units of 2^-scale."""
+        return self.t.scale
+
+    @property
+    def log_scale(self):
+        """Log-likelihoods are in units of 2^-log_scale."""
+        return self.t.log_scale
+
+    def occurrences(self):
+        """Return how often each piece stands in the units, wherever others stand, as int64."""
+        found = np.empty(self.t.n_pieces, dtype=np.int64)
+        cdef int64_t[::1] view = found
+        cdef size_t i
+        for i in range(self.t.n_pieces):
+            view[i] = self.t.occurrences[i]
+        return found
+
+    def widths(self):
+        """Return the characters of each piece, as int64."""
+        found = np.empty(self.t.n_pieces, dtype=np.int64)
+        cdef int64_t[::1] view = found
+        cdef size_t i
+        for i in range(self.t.n_pieces):
+            view[i] = self.t.widths[i]
+        return found
+
+    def pieces(self):
+        """Return the pieces, those of one character first."""
+        cdef size_t i, k
+        found = []
+        for i in range(self.t.n_pieces):
+            found.append("".join([
+                chr(self.t.codes[self.t.text.symbols[self.t.at[i] + k] - 1]) for k in range(self.t.widths[i])
+            ]))
+        return found
+
+    def set(self, const double[::1] probabilities not None):
+        """Set the probability of each piece, which must be positive."""
+        cdef size_t i
+        if <size_t> len(probabilities) != self.t.n_pieces:
+            raise ValueError("there must be a probability for each piece")
+        for i in range(self.t.n_pieces):
+            if not 0 < probabilities[i] <= 1:
+                raise ValueError("a probability must be greater than 0, and 1 at most")
+        with nogil:
+            tk_unigram_trainer_set(&self.t, &probabilities[0])
+
+    def keep(self, const uint8_t[::1] kept not None):
+        """Leave out the pieces that `kept` has a 0 of."""
+        cdef int status
+        if <size_t> len(kept) != self.t.n_pieces:
+            raise ValueError("there must be a value for each piece")
+        with nogil:
+            status = tk_unigram_trainer_keep(&self.t, &kept[0])
+        check(status)
+
+    def expect(self, size_t start, size_t stop, int64_t[::1] expected not None):
+        """Add what the units from `start` to `stop` expect of each piece; return (log-likelihood, units without any).
+
+        The first is an integer in units of 2^-log_scale. Threads may call this at once, each with a table of its own.
+        """
+        cdef tk_unigram_sums sums
+        cdef int status
+        memset(&sums, 0, sizeof(sums))
+        if <size_t> len(expected) != self.t.n_pieces or not start <= stop <= self.t.n_units:
+            raise ValueError("the range of units or the table is of another size")
+        with nogil:
+            status = tk_unigram_trainer_expect(&self.t, start, stop, &expected[0], &sums)
+        check(status)
+        return sums.log_likelihood, sums.n_failed
+
+    def losses(self, size_t start, size_t stop, const double[::1] expected not None, double total,
+               double token_cost, double[::1] losses not None):
+        """Set what the log-likelihood loses, about, without each of the pieces from `start` to `stop`."""
+        cdef int status
+        cdef size_t n = self.t.n_pieces
+        if <size_t> len(expected) != n or <size_t> len(losses) != n or not start <= stop <= n:
+            raise ValueError("the range of pieces or a table is of another size")
+        with nogil:
+            status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, token_cost, &losses[0])
+        check(status)

@@ -1,0 +1,73 @@
+# Counted words in, merges and tokens out: the training of WordPiece by likelihood, without the GIL.
+# WordPiece training by likelihood; options and files are the business of `tokkit.trainers`.
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "train/wordpiece_train.h" nogil:
+    ctypedef struct tk_scored_merge:
+        pass
+    ctypedef struct tk_wordpiece_trainer:
+        pass
+    ctypedef struct tk_wordpiece_limits:
+        size_t vocab_size
+        int64_t min_frequency
+        size_t n_prefix
+    tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits)
+    void tk_wordpiece_trainer_free(tk_wordpiece_trainer *)
+    int tk_wordpiece_trainer_token(tk_wordpiece_trainer *, const uint8_t *, size_t, uint32_t width)
+    int tk_wordpiece_trainer_words(tk_wordpiece_trainer *, const tk_word_counts *, const tk_spelling *)
+    int tk_wordpiece_trainer_run(tk_wordpiece_trainer *, size_t budget, int *done)
+    const tk_scored_merge *tk_wordpiece_trainer_merges(const tk_wordpiece_trainer *, size_t *n)
+    const uint8_t *tk_wordpiece_trainer_tokens(const tk_wordpiece_trainer *, const uint64_t **ends, size_t *n)
+
+
+cdef class WordPieceTrainer(Training):
+    """Training in slices, as `BPETrainer`, whose arguments these are; `min_frequency` is at least 1."""
+
+    cdef tk_wordpiece_trainer *trainer
+
+    def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
+                  Spelling spelling not None):
+        cdef tk_wordpiece_limits limits
+        cdef const char *p
+        cdef int status
+        if min_frequency < 1:
+            raise ValueError("min_frequency is out of range")
+        check_tokens(tokens, spelling, vocab_size)
+        limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
+        self.trainer = tk_wordpiece_trainer_new(limits)
+        if self.trainer is NULL:
+            raise MemoryError()
+        for token, width in tokens:
+            p = <const char *> (<bytes> token)
+            check(tk_wordpiece_trainer_token(self.trainer, <const uint8_t *> p, len(token), width))
+        counts.claim_open()
+        with nogil:
+            counts.seal()
+            status = tk_wordpiece_trainer_words(self.trainer, &counts.table, &spelling.table)
+            counts.empty()
+        counts.release()
+        check(status)
+
+    def __dealloc__(self):
+        tk_wordpiece_trainer_free(self.trainer)
+
+    cdef int visit(self, size_t budget, int *ended) noexcept nogil:
+        return tk_wordpiece_trainer_run(self.trainer, budget, ended)
+
+    cdef const uint8_t *packed(self, const uint64_t **ends, size_t *n) noexcept:
+        return tk_wordpiece_trainer_tokens(self.trainer, ends, n)
+
+    def merges(self):
+        """Return (left, right, result, count, count of left, of right, of all tokens) of all merges, packed int64."""
+        cdef const tk_scored_merge *merges
+        cdef size_t n
+        self.claim()
+        try:
+            merges = tk_wordpiece_trainer_merges(self.trainer, &n)
+            return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_scored_merge)) if n else b""
+        finally:
+            self.release()
