@@ -41,7 +41,7 @@ class ClassicBPE:
     `pattern` is "whitespace" (words stand between white space) or "punctuation" (punctuation characters are words too).
     `word_end` says whether `suffix` is a symbol of its own ("apart", as in the paper), part of each word's last
     character ("attached", as in its later code and openai-gpt), or not there ("none"). `glossaries` are texts that
-    become one token wherever they stand, and `dropout` the probability with which `Tokenizer.encode_with_dropout`
+    become one token wherever they stand, and `dropout` the probability with which `tokkit.sampling.subwords.Dropout`
     passes a merge over. Without `unk_token` characters that the corpus does not have get no id. Ids: special tokens,
     glossaries, the alphabet in the order of its text, then tokens as they are merged.
     """
