@@ -18,7 +18,7 @@ from tokkit.errors import CorpusError, OptionError, TokkitError
 
 @dataclass(frozen=True)
 class Limits:
-    """The greatest amounts. Each may be raised, none is without reason: see docs/limits.md."""
+    """The greatest amounts. Each may be raised, none is without reason: see docs/how-to/limits.md."""
 
     file_bytes: int = 1 << 30
     """Bytes of a tokenizer's file; the greatest in use have 1/50 of it."""
