@@ -238,7 +238,7 @@ def main() -> int:
         parser.error("torch is not installed: pip install '.[parity]'")
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    print(harness.conditions("1 each, processor time of the thread", torch=torch.__version__, rounds=options.rounds))
+    harness.show_conditions("1 each, processor time of the thread", torch=torch.__version__, rounds=options.rounds)
     fine = True
     for part, cases in parts.items():
         rows = []
@@ -250,7 +250,7 @@ def main() -> int:
                 fine &= same
                 print(f"# {case.name}: done", file=sys.stderr)
         if rows:
-            print(harness.table(rows), flush=True)
+            harness.show("", rows)
     if "threads" in options.parts:
         q, times = draw(1, 12, 2048, 64), dict[int, list[float]]()
         for _ in range(options.rounds):

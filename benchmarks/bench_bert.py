@@ -83,7 +83,7 @@ def main() -> int:
         parser.error(str(error))
     wrong = 0
     with harness.pinned(1):
-        print(harness.conditions("1, but for the part `threads`", documents=f"{args.size} B", vocabulary=args.vocab))
+        harness.show_conditions("1, but for the part `threads`", documents=f"{args.size} B", vocabulary=args.vocab)
         for part in [part for part in args.parts if part != "threads"]:
             wrong += show(part, RUN[part](texts, args))
     if "threads" in args.parts:
@@ -94,7 +94,7 @@ def main() -> int:
 
 def show(part: str, rows: Sequence[ROW]) -> int:
     """Print a table; return how many documents of ours differ."""
-    print(f"\n## {part}\n\n{harness.table(rows)}", flush=True)
+    harness.show(part, rows)
     return sum(int(str(row["differing"])) for row in rows if row.get("who", "tokkit") == "tokkit")
 
 

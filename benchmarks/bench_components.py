@@ -86,7 +86,7 @@ def pretokenize(corpus: corpora.Corpus, *, size: int, rounds: int) -> bool:
                 "differing documents": differing,
             }
         )
-    print(f"\n## pretokenizers, {corpus.name}: {corpus.megabytes:.1f} MB\n{harness.table(rows)}", flush=True)
+    harness.show(f"pretokenizers, {corpus.name}: {corpus.megabytes:.1f} MB", rows)
     return not wrong
 
 
@@ -143,7 +143,7 @@ def added(corpus: corpora.Corpus, *, rounds: int) -> None:
                 "made in ms": f"{built * 1e3:.1f}",
             }
         )
-    print(f"\n## added tokens, {corpus.name}: {corpus.megabytes:.1f} MB\n{harness.table(rows)}", flush=True)
+    harness.show(f"added tokens, {corpus.name}: {corpus.megabytes:.1f} MB", rows)
 
 
 def main() -> int:
@@ -164,7 +164,7 @@ def main() -> int:
         parser.error(str(error))
     fine = True
     with harness.pinned(1):
-        print(harness.conditions("1", documents=f"{args.doc:g} kB, {args.rounds} rounds, medians"))
+        harness.show_conditions("1", documents=f"{args.doc:g} kB, {args.rounds} rounds, medians")
         for corpus in texts:
             if "pretokenize" in args.parts:
                 fine &= pretokenize(corpus, size=int(args.doc * 1000), rounds=args.rounds)

@@ -87,7 +87,7 @@ def main() -> int:
     except FileNotFoundError as error:
         parser.error(str(error))
     with harness.pinned(1):
-        print(harness.conditions("1", corpus=args.corpus, figures=f"medians of {args.rounds} rounds, one call each"))
+        harness.show_conditions("1", corpus=args.corpus, figures=f"medians of {args.rounds} rounds, one call each")
         rows = []
         for name in args.vocab:
             try:
@@ -95,7 +95,7 @@ def main() -> int:
             except ValueError as error:
                 print(error, file=sys.stderr)
                 return 1
-        print(harness.table(rows))
+        harness.show("", rows)
     slow = [row["vocabulary"] for row in rows if float(str(row["table ×"])) < 1]
     if slow:
         print(f"a table is slower than tokenizers: {', '.join(map(str, slow))}", file=sys.stderr)

@@ -69,11 +69,11 @@ def main() -> int:
         sizes = ", ".join(f"{text.name} {text.megabytes:.1f} MB" for text in texts)
         pin = f"pinned to CPU {harness.ALLOWED[0]}" if harness.ALLOWED else "not pinned on this system"
         threads = f"1, {pin}; batches: {', '.join(map(str, args.threads))}"
-        print(harness.conditions(threads, corpora=sizes, documents=f"{args.doc:g} kB, {args.rounds} rounds"))
+        harness.show_conditions(threads, corpora=sizes, documents=f"{args.doc:g} kB, {args.rounds} rounds")
         print("# cold: first pass of a fresh tokenizer over text objects of its own; warm: median of later passes")
         fine = True
         for path, (makers, absent) in zip(paths, found, strict=True):
-            print("\n".join([f"\n# {path.stem}", *absent]), flush=True)
+            harness.section(path.stem, absent)
             if "tokkit" in args.contenders and "tokkit" not in makers:
                 fine = False
             if makers:

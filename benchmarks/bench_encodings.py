@@ -52,10 +52,10 @@ def main() -> int:
         parser.error("there are no tokenizer.json files here; name some with --file")
     rows: list[dict[str, object]] = []
     with harness.pinned(1):
-        print(harness.conditions("1", seconds="medians of the rounds; × = tokenizers' / ours, in the same round"))
+        harness.show_conditions("1", seconds="medians of the rounds; × = tokenizers' / ours, in the same round")
         for path in args.file:
             rows += [row for part in args.parts for row in RUN[part](path, texts, args)]
-    print(harness.table(rows))
+    harness.show("", rows)
     return int(any(row["differing"] for row in rows))
 
 

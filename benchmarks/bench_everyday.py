@@ -95,8 +95,8 @@ def main() -> int:
     parser = harness.Parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="rounds, in which all take turns")
     args = parser.parse_args()
-    print(
-        harness.conditions("1", figures=f"start-up: processor time, least of {args.rounds}; counting: medians, in turn")
+    harness.show_conditions(
+        "1", figures=f"start-up: processor time, least of {args.rounds}; counting: medians, in turn"
     )
     found = start_ups(args.rounds)
     ours, theirs = found["get_encoding, imported"], found["tiktoken.get_encoding, imported"]
@@ -109,7 +109,7 @@ def main() -> int:
         {"what": name, "ms": f"{taken * 1e3:.1f}", "limit": f"{limits[name] * 1e3:.0f}" if name in limits else "-"}
         for name, taken in found.items()
     ]
-    print(harness.table(rows))
+    harness.show("", rows)
     print(f"get_encoding takes {ours / theirs:.2f} of tiktoken's time")
     broken = [name for name, limit in limits.items() if found[name] > limit]
     for name in ("english-prose", "english-technical"):

@@ -73,13 +73,13 @@ def main() -> int:
     except FileNotFoundError as error:
         parser.error(str(error))
     with harness.pinned(1):
-        print(harness.conditions("1", documents=f"{args.doc:g} kB"))
+        harness.show_conditions("1", documents=f"{args.doc:g} kB")
         rows = [
             run(path, text, size=int(args.doc * 1000), rounds=args.rounds, passes=args.passes)
             for path in paths
             for text in texts
         ]
-    print(harness.table(rows))
+    harness.show("", rows)
     return 1 if any(row["differing documents"] for row in rows) else 0
 
 

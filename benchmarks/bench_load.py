@@ -81,7 +81,7 @@ def main() -> int:
     slow, rows = [], []
     with harness.pinned(1):
         figures = f"medians of {args.rounds} rounds, in turn; ratio: ours / theirs, median of the rounds"
-        print(harness.conditions("1", compared=f"ids of {len(texts)} texts of {args.corpus}", figures=figures))
+        harness.show_conditions("1", compared=f"ids of {len(texts)} texts of {args.corpus}", figures=figures)
         for name in args.vocab:
             path = corpora.SHARED / "vocabs" / name / "tokenizer.json"
             if not path.is_file():
@@ -94,7 +94,7 @@ def main() -> int:
                 return 1
             if float(str(rows[-1]["load ratio"])) > MOST:
                 slow.append(name)
-        print(harness.table(rows))
+        harness.show("", rows)
     if slow:
         print(f"loading takes more than 2/3 of the time of tokenizers: {', '.join(slow)}", file=sys.stderr)
     return 1 if slow or not rows else 0

@@ -256,7 +256,7 @@ def main() -> int:
     import torch
 
     torch.set_num_threads(1)
-    print(harness.conditions("1 each, processor time of the thread", torch=torch.__version__, rounds=options.rounds))
+    harness.show_conditions("1 each, processor time of the thread", torch=torch.__version__, rounds=options.rounds)
     exact = pipeline.load(where)
     work = sets_of(exact.tokenizer)
     fine, rows = True, []
@@ -269,7 +269,7 @@ def main() -> int:
             fine &= same
             print(f"# {part}, {name}: done", file=sys.stderr)
     if rows:
-        print(harness.table(rows), flush=True)
+        harness.show("", rows)
     if "threads" in options.parts:
         threads(where, work["256 mixed"], options.rounds)
     if "cold" in options.parts:

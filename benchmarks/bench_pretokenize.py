@@ -100,11 +100,11 @@ def split(name: str, pattern: str, corpus: corpora.Corpus, *, size: int, rounds:
         for engine, taken in seconds.items()
     ]
     pieces = sum(map(len, expected))
-    print(
-        f"\n## {name}, {corpus.name}: {corpus.megabytes:.1f} MB, {corpus.megabytes * 1e6 / pieces:.1f} bytes a piece, "
-        f"at {hertz / 1e9:.2f} GHz (measured)"
+    harness.show(
+        f"{name}, {corpus.name}: {corpus.megabytes:.1f} MB, {corpus.megabytes * 1e6 / pieces:.1f} bytes a piece, "
+        f"at {hertz / 1e9:.2f} GHz (measured)",
+        rows,
     )
-    print(harness.table(rows))
     print(
         f"# core: no array of the ends is made; a trial, AVX-512 on English: {LIMIT['scan']} cycles/byte",
         flush=True,
@@ -120,8 +120,10 @@ def encode(name: str, pattern: str, corpus: corpora.Corpus, args: Any) -> bool:
     size = int(args.doc * 1000)
     wrong = encode_throughput.check(makers, corpus, size)
     timings = encode_throughput.measure(makers, corpus, size=size, rounds=args.rounds, passes=args.passes)
-    print(f"\n## {name} in {path.stem}, {corpus.name}: {corpus.megabytes:.1f} MB, right ids: tiktoken")
-    print(harness.table(encode_throughput.rows(timings, wrong, corpus.megabytes)), flush=True)
+    harness.show(
+        f"{name} in {path.stem}, {corpus.name}: {corpus.megabytes:.1f} MB, right ids: tiktoken",
+        encode_throughput.rows(timings, wrong, corpus.megabytes),
+    )
     times = harness.ratio(timings["tokkit"].warm, timings["tiktoken"].warm)
     return not wrong["tokkit"] and (name in DROPPING or times >= args.floor)
 
@@ -155,7 +157,7 @@ def main() -> int:
     fine = True
     with harness.pinned(1):
         sizes = ", ".join(f"{corpus.name} {corpus.megabytes:.1f} MB" for corpus in texts)
-        print(harness.conditions("1", corpora=sizes, documents=f"{args.doc:g} kB, {args.rounds} rounds, medians"))
+        harness.show_conditions("1", corpora=sizes, documents=f"{args.doc:g} kB, {args.rounds} rounds, medians")
         for corpus in texts:
             if "split" in args.parts:
                 for name in args.pattern:

@@ -100,14 +100,14 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--graph-rows", type=int, default=0, help="vectors of usearch's graph; 0 for none")
     options = parser.parse_args()
-    print(harness.conditions(f"{options.threads} each", rounds=options.rounds))
+    harness.show_conditions(f"{options.threads} each", rounds=options.rounds)
     rows, fine = [], True
     with harness.pinned(options.threads):
         for queries in map(int, harness.names(options.queries)):
             row, same = exact(options.rows, options.dimension, options.k, queries, options.rounds, options.threads)
             rows.append(row)
             fine &= same
-        print(harness.table(rows), flush=True)
+        harness.show("", rows)
         if options.graph_rows:
             print(graph(options.graph_rows, options.dimension, options.k, options.rounds))
     return 0 if fine else 1

@@ -180,7 +180,7 @@ def main() -> int:
     parser.known("corpora", args.corpora, corpora.names())
     clock, wrong, failed, rows = CLOCKS[args.clock], 0, [], []
     with harness.pinned(1):
-        print(harness.conditions("1", mb=args.mb, clock=args.clock, rounds=args.rounds))
+        harness.show_conditions("1", mb=args.mb, clock=args.clock, rounds=args.rounds)
         for floor in FLOORS:
             if floor.model not in args.models or floor.corpus not in args.corpora:
                 continue
@@ -190,9 +190,9 @@ def main() -> int:
             failed += missed(row)
             rows.append(row)
         for bpe in (False, True):
-            print(harness.table([row for row in rows if (row["model"] == "mistral") is bpe]))
+            harness.show("BPE" if bpe else "Unigram", [row for row in rows if (row["model"] == "mistral") is bpe])
         strange = [row for model in args.models for row in measure_strangers(model, args.rounds, clock)]
-        print(harness.table(strange))
+        harness.show("text without words that come again", strange)
         failed += [f"{row['model']} {row['text']}: {row['part']}" for row in strange if float(str(row["part"])) < 0.5]
     print(f"documents whose ids differ from sentencepiece's: {wrong}")
     for line in failed:

@@ -130,12 +130,13 @@ def main() -> int:
         parser.error(str(error))
     source = f"{corpus.name} {corpus.megabytes:.1f} MB, one file"
     about = {"corpus": source, "vocabulary": args.vocab_size, "model": args.model}
-    print(harness.conditions(f"{args.threads}, each process on as many CPUs", **about), flush=True)
+    harness.show_conditions(f"{args.threads}, each process on as many CPUs", **about)
     with tempfile.TemporaryDirectory(prefix="tokkit-bench-") as folder:
         path = Path(folder) / "corpus.txt"
         path.write_bytes(corpus.data)
         runs, failed = measure(args, path)
-    print("\n".join([*failed, "", harness.table(rows(runs))]))
+    print("\n".join(failed))
+    harness.show(f"{args.model}, {source}, {args.vocab_size} tokens", rows(runs))
     fine = right(runs)
     if "tokkit" in args.contenders and not fine:
         print("\ntokkit could not run, or its vocabulary is not the right one: see above", file=sys.stderr)

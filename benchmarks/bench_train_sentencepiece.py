@@ -185,14 +185,14 @@ def main() -> int:
     except FileNotFoundError as error:
         parser.error(str(error))
     about = {"corpora": ", ".join(f"{c.name} {c.megabytes:.1f} MB" for c in {c.name: c for c in fast + good}.values())}
-    print(harness.conditions(f"{args.threads}, each process on as many CPUs", **about), flush=True)
+    harness.show_conditions(f"{args.threads}, each process on as many CPUs", **about)
     with tempfile.TemporaryDirectory(prefix="tokkit-bench-") as folder:
         bench = Bench(args, Path(folder))
         for corpus in fast:
             for kind, size in ((kind, size) for kind in args.kinds for size in args.sizes):
-                print(f"\n{corpus.name}\n{harness.table(bench.speed(corpus, kind, size))}", flush=True)
+                harness.show(corpus.name, bench.speed(corpus, kind, size))
         rows = [row for corpus in good for size in args.sizes for row in bench.quality(corpus, size)]
-        print(f"\nUnigram, held out\n{harness.table(rows)}")
+        harness.show("Unigram, held out", rows)
     if not bench.fine:
         print("\ntokkit could not run, or a model is not what it should be: see above", file=sys.stderr)
         return 1

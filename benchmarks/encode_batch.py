@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import corpora, rivals
-from benchmarks.harness import Timing, child, differing, ratio, table
+from benchmarks.harness import Timing, child, differing, ratio, show
 
 TIMEOUT_S = 600.0
 
@@ -66,7 +66,7 @@ def run(settings: dict[str, Any], *, threads: list[int]) -> bool:
                     "differing documents": t["differing"],
                 }
             )
-    print(f"\n## batches of {settings['corpus']}, {megabytes:.1f} MB in one call\n{table(rows)}")
+    show(f"batches of {settings['corpus']}, {megabytes:.1f} MB in one call", rows)
     return fine
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import corpora
-from benchmarks.harness import child, ratio, table
+from benchmarks.harness import child, ratio, show
 
 TIMEOUT_S = 600.0
 
@@ -83,7 +83,7 @@ def run(settings: dict[str, Any], *, threads: list[int]) -> bool:
                 "ids": "differ" if found["differ"] else "equal",
             }
         )
-    print(f"\n## a file of {settings['corpus']}, {megabytes:.1f} MB, to a .npy file\n{table(rows)}")
+    show(f"a file of {settings['corpus']}, {megabytes:.1f} MB, to a .npy file", rows)
     return fine
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import rivals
 from benchmarks.corpora import Corpus
 from benchmarks.encode_throughput import Makers
-from benchmarks.harness import per_call, table, timed
+from benchmarks.harness import per_call, show, timed
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, and then it runs 42 miles to the river bank near town."
 TEXTS = {
@@ -70,8 +70,8 @@ def run(makers: Makers, corpus: Corpus, *, size: int, rounds: int) -> bool:
     """Print both tables; return whether tokkit's ids and texts are right."""
     runs = 2 * rounds + 1
     calls = short_calls(makers, runs=runs)
-    print(f"\n## one call, median of {runs} runs\n{table(calls)}")
+    show(f"one call, median of {runs} runs", calls)
     decoded = decoding(makers, corpus, size)
-    print(f"\n## decoding {corpus.name}, {corpus.megabytes:.1f} MB\n{table(decoded)}")
+    show(f"decoding {corpus.name}, {corpus.megabytes:.1f} MB", decoded)
     wrong = [row["differing texts"] for row in calls if row["µs a call"] == "tokkit"]
     return not any([*wrong, *(row["wrong documents"] for row in decoded if row["decode"] == "tokkit")])

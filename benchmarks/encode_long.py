@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import corpora, rivals
-from benchmarks.harness import child, ratio, table, timed
+from benchmarks.harness import child, ratio, show, timed
 
 PIECES = {"letter a": "a", "^": "^", "spaces": " ", "combining marks": "\u0301"}
 
@@ -70,7 +70,7 @@ def run(settings: dict[str, Any], contenders: list[str], *, timeout: float) -> b
                     row["ids"] = f"as {right}" if equal else f"differ from {right}"
                     fine = fine and (equal or row["contender"] != "tokkit")
     about = f"one piece of {settings['mb']:g} MB, a fresh tokenizer and process each; normal text: {settings['corpus']}"
-    print("\n".join([f"\n## {about}", *lines, table(rows)]))
+    show(about, rows, notes=lines)
     return fine
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tokkit
 from benchmarks.corpora import Corpus
-from benchmarks.harness import table
+from benchmarks.harness import show
 from tokkit.cli import stages
 
 TIERS = ("scanner", "compiled")
@@ -39,13 +39,14 @@ def run(path: Path, corpus: Corpus, *, size: int, runs: int) -> bool:
         with split_by(tier):
             tok = tokkit.load(path)
             found = stages.measured(tok.definition, documents, runs)
-        print(f"\n## stages, {corpus.name}, {corpus.megabytes:.1f} MB: {stages.title(found)}")
+        title = f"stages, {corpus.name}, {corpus.megabytes:.1f} MB: {stages.title(found)}"
         if found["tier"] != tier:
+            print(f"\n## {title}")
             fine = False
             continue
         ids = sum(map(tok.count, documents))
         fine &= all(row["ids"] == ids for row in found["isas"])
         head, *rows = stages.rows(found)
-        print(table([dict(zip(head, row, strict=True)) for row in rows]))
+        show(title, [dict(zip(head, row, strict=True)) for row in rows])
         print(f"# {stages.LIMIT_LINE}", flush=True)
     return fine

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import corpora, rivals
-from benchmarks.harness import child, differing, ratio, table, timed
+from benchmarks.harness import child, differing, ratio, show, timed
 
 TIMEOUT_S = 600.0
 KINDS = ("one thread", "two threads", "two processes")
@@ -80,7 +80,7 @@ def run(settings: dict[str, Any]) -> bool:
         }
         for kind in KINDS
     ]
-    print(f"\n## two threads, {settings['corpus']}, {megabytes:.1f} MB, {settings['runs']} runs\n{table(rows)}")
+    show(f"two threads, {settings['corpus']}, {megabytes:.1f} MB, {settings['runs']} runs", rows)
     return not found["differing"]
 
 

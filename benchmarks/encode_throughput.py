@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import rivals
 from benchmarks.corpora import Corpus
-from benchmarks.harness import Timing, differing, ratio, spread, table, timed
+from benchmarks.harness import Timing, differing, ratio, show, spread, timed
 
 Makers = Mapping[str, Callable[[], rivals.Faces]]
 
@@ -59,6 +59,9 @@ def run(makers: Makers, corpus: Corpus, *, size: int, rounds: int, passes: int) 
     wrong = check(makers, corpus, size)
     n = len(corpus.documents(size))
     right = rivals.reference([*makers])
-    print(f"\n## {corpus.name}: {corpus.megabytes:.1f} MB, {n} documents, right ids: {right}")
-    print(table(rows(measure(makers, corpus, size=size, rounds=rounds, passes=passes), wrong, corpus.megabytes)))
+    timings = measure(makers, corpus, size=size, rounds=rounds, passes=passes)
+    show(
+        f"{corpus.name}: {corpus.megabytes:.1f} MB, {n} documents, right ids: {right}",
+        rows(timings, wrong, corpus.megabytes),
+    )
     return not wrong.get("tokkit")

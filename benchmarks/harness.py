@@ -64,8 +64,8 @@ def pinned(threads: int) -> Iterator[None]:
             os.sched_setaffinity(0, cpus)
 
 
-def conditions(threads: str, **more: object) -> str:
-    """Return the lines that a figure means nothing without."""
+def show_conditions(threads: str, **more: object) -> None:
+    """Print the lines that a figure means nothing without, and note them."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     lines = {
         "versions": ", ".join([f"Python {platform.python_version()}", *(_version(name) for name in PACKAGES)]),
@@ -74,7 +74,8 @@ def conditions(threads: str, **more: object) -> str:
         "threads": threads,
         **more,
     }
-    return "\n".join(f"# {key}: {value}" for key, value in lines.items())
+    _results.conditions.update({key: str(value) for key, value in lines.items()})
+    print("\n".join(f"# {key}: {value}" for key, value in lines.items()), flush=True)
 
 
 def _version(name: str) -> str:
@@ -183,6 +184,39 @@ def table(rows: Sequence[Mapping[str, object]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def section(name: str, notes: Sequence[str] = ()) -> None:
+    """Print what the tables that follow are of, and notes below it."""
+    _results.section = name
+    print("\n".join([f"\n# {name}", *notes]), flush=True)
+
+
+def show(title: str, rows: Sequence[Mapping[str, object]], notes: Sequence[str] = ()) -> None:
+    """Print a table under its title, and write it to the file that `--json` names."""
+    print("\n".join(["", *([f"## {title}"] if title else []), *notes, table(rows)]), flush=True)
+    cells = [{name: str(cell) for name, cell in row.items()} for row in rows]
+    _results.tables.append({"section": _results.section, "title": title, "rows": cells})
+    _results.write()
+
+
+@dataclass
+class Results:
+    """What a program has printed, for `--json`: conditions, and tables with the cells as they were shown."""
+
+    path: Path | None = None
+    section: str = ""
+    conditions: dict[str, str] = field(default_factory=dict)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+
+    def write(self) -> None:
+        """Write the file anew: a run that is broken off keeps the tables that it has shown."""
+        if self.path is not None:
+            found = {"program": Path(sys.argv[0]).stem, "conditions": self.conditions, "tables": self.tables}
+            self.path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+_results = Results()
+
+
 def child(module: str, job: Mapping[str, object], *, threads: int, timeout: float) -> dict[str, Any]:
     """Run `python -m module JOB` as a process of its own and return the JSON object that its last line holds.
 
@@ -207,10 +241,17 @@ def names(text: str) -> list[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows the defaults, and that can refuse unknown names."""
+    """A parser whose help shows the defaults, that has `--json`, and that can refuse unknown names."""
 
     def __init__(self, description: str | None) -> None:
         super().__init__(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        self.add_argument("--json", type=Path, metavar="FILE", help="write conditions and tables to a file, too")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the options, after taking note of where results are written."""
+        found = super().parse_args(args, namespace)
+        _results.path = found.json
+        return found
 
     def known(self, what: str, given: Iterable[str], there_are: Iterable[str]) -> None:
         """End the program with status 2 where something given is not known."""
