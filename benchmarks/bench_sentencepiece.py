@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ MODELS = {
     "ja": "sentencepiece-test/test_ja_model.model",
     "mistral": "mistral-v1/tokenizer.model",
 }
-CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,9 @@ def contenders(path: Path, bpe: bool) -> dict[str, Callable[[], Encode]]:
     return made
 
 
-def passes(encode: Encode, documents: Sequence[str], clock: Callable[[], float], n: int) -> list[float]:
+def passes(encode: Encode, documents: Sequence[str], n: int) -> list[float]:
     """Return the seconds of n passes."""
-    seconds = []
-    for _ in range(n):
-        start = clock()
-        results = [encode(document) for document in documents]
-        seconds.append(clock() - start)
-        del results
-    return seconds
+    return [harness.timed(encode, documents)[0] for _ in range(n)]
 
 
 def check(path: Path, corpus: corpora.Corpus, sizes: Sequence[int]) -> int:
@@ -97,7 +89,7 @@ def check(path: Path, corpus: corpora.Corpus, sizes: Sequence[int]) -> int:
     return harness.differing([ours(d) for d in documents], [theirs(d) for d in documents])
 
 
-def measure(floor: Floor, corpus: corpora.Corpus, rounds: int, clock: Callable[[], float]) -> dict[str, object]:
+def measure(floor: Floor, corpus: corpora.Corpus, rounds: int) -> dict[str, object]:
     """Return the row of one floor."""
     path = corpora.SHARED / "vocabs" / MODELS[floor.model]
     made = contenders(path, floor.model == "mistral")
@@ -107,8 +99,8 @@ def measure(floor: Floor, corpus: corpora.Corpus, rounds: int, clock: Callable[[
         for name, make in made.items():
             documents = corpus.documents(floor.size)
             encode = make()
-            cold[name] += passes(encode, documents, clock, 1)
-            warm[name].append(statistics.median(passes(encode, documents, clock, 1 if name == "sentencepiece" else 3)))
+            cold[name] += passes(encode, documents, 1)
+            warm[name].append(statistics.median(passes(encode, documents, 1 if name == "sentencepiece" else 3)))
     row: dict[str, object] = {"model": floor.model, "corpus": floor.corpus, "size": floor.size}
     for kind, seconds in (("cold", cold), ("warm", warm)):
         row |= {f"{name[:6]} {kind}": f"{corpus.megabytes / statistics.median(s):.1f}" for name, s in seconds.items()}
@@ -138,7 +130,7 @@ def strangers(n: int) -> dict[str, str]:
     return {"random words": " ".join(words), "every character": characters * (n // (3 * len(characters)) or 1)}
 
 
-def measure_strangers(model: str, rounds: int, clock: Callable[[], float]) -> list[dict[str, object]]:
+def measure_strangers(model: str, rounds: int) -> list[dict[str, object]]:
     """Return how fast such texts are, first pass, as a part of the whole-string engine's rate."""
     definition = tokkit.load(corpora.SHARED / "vocabs" / MODELS[model]).definition
     from tokkit.engines.sentencepiece import encoder_of
@@ -149,8 +141,8 @@ def measure_strangers(model: str, rounds: int, clock: Callable[[], float]) -> li
         utf8 = text.encode()
         for _ in range(rounds):
             encoder = encoder_of(definition.model)  # type: ignore[arg-type]
-            ours += passes(encoder.encode_array, [utf8.decode()], clock, 1)
-            whole += passes(encoder.encode_whole, [utf8.decode()], clock, 1)
+            ours += passes(encoder.encode_array, [utf8.decode()], 1)
+            whole += passes(encoder.encode_whole, [utf8.decode()], 1)
         rate, whole_rate = (len(utf8) / 1e6 / statistics.median(s) for s in (ours, whole))
         part = harness.ratio(ours, whole)
         rows.append(
@@ -168,7 +160,6 @@ def options() -> harness.Parser:
     add("--mb", type=float, default=12, help="most megabytes of a corpus")
     add("--check-mb", type=float, default=3, help="megabytes whose ids are compared, in documents of three sizes")
     add("--rounds", type=int, default=5, help="rounds, in which the contenders take turns")
-    add("--clock", choices=CLOCKS, default="wall", help="what time is: cpu leaves out what other processes take")
     return parser
 
 
@@ -178,20 +169,20 @@ def main() -> int:
     args = parser.parse_args()
     parser.known("models", args.models, MODELS)
     parser.known("corpora", args.corpora, corpora.names())
-    clock, wrong, failed, rows = CLOCKS[args.clock], 0, [], []
+    wrong, failed, rows = 0, [], []
     with harness.pinned(1):
-        harness.show_conditions("1", mb=args.mb, clock=args.clock, rounds=args.rounds)
+        harness.show_conditions("1", mb=args.mb, rounds=args.rounds)
         for floor in FLOORS:
             if floor.model not in args.models or floor.corpus not in args.corpora:
                 continue
             path = corpora.SHARED / "vocabs" / MODELS[floor.model]
             wrong += check(path, corpora.read(floor.corpus, args.check_mb), (2_000, 100_000, 1_000_000))
-            row = measure(floor, corpora.read(floor.corpus, args.mb), args.rounds, clock)
+            row = measure(floor, corpora.read(floor.corpus, args.mb), args.rounds)
             failed += missed(row)
             rows.append(row)
         for bpe in (False, True):
             harness.show("BPE" if bpe else "Unigram", [row for row in rows if (row["model"] == "mistral") is bpe])
-        strange = [row for model in args.models for row in measure_strangers(model, args.rounds, clock)]
+        strange = [row for model in args.models for row in measure_strangers(model, args.rounds)]
         harness.show("text without words that come again", strange)
         failed += [f"{row['model']} {row['text']}: {row['part']}" for row in strange if float(str(row["part"])) < 0.5]
     print(f"documents whose ids differ from sentencepiece's: {wrong}")
