@@ -1,4 +1,4 @@
-"""Pages for those who come from another library name every public call of it, as the installed version has them."""
+"""Names on pages: all public calls of another library on the page for its users, and files that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "coming-from"
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "coming-from"
+EXPLAINED = [*sorted((ROOT / "docs" / "how-it-works").glob("*.md")), ROOT / "docs" / "differences.md"]
 
 SURFACES = {
     "tiktoken": ["tiktoken", "tiktoken:Encoding", "tiktoken.load"],
@@ -62,3 +64,12 @@ def test_every_public_name_of_the_library_is_on_its_page(library: str) -> None:
         if name not in NO_CALLS and not {name, snake(name)} & words and not snake(name).startswith(starts or "\0")
     }
     assert not missing
+
+
+@pytest.mark.parametrize("page", EXPLAINED, ids=lambda path: path.stem)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    core = {path.name for path in (ROOT / "tokkit" / "_core").rglob("*")}
+    assert set(re.findall(r"`(\w+\.(?:c|h|pyx))`", text)) <= core
+    for place in re.findall(r"`((?:tokkit|tests|benchmarks|data)/[\w/.-]+)`", text):
+        assert (ROOT / place).exists(), place
