@@ -20,7 +20,7 @@ from drawing import Box, Drawing, shown
 
 import tokkit
 from tokkit import nn
-from tokkit._core.aligned import AlignedText
+from tokkit._core.align import AlignedText
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.lowercase import Lowercase

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from tokkit.formats import tokenizer_json
 from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers.sequence import Sequence
 from tokkit.pretokenizers.split import Split
+from tokkit.unicode_regex import bounds
 from tokkit.unicode_regex.bounds import check_size
 
 LARGE = "((a{1000}){1000}){1000}"
@@ -142,14 +144,18 @@ def test_all_pieces_of_a_text_share_one_deadline(call: str) -> None:
     assert time.process_time() - before < 4  # all pieces take three times as long
 
 
-def test_what_runs_between_patterns_is_not_their_time() -> None:
+def test_what_runs_between_patterns_is_not_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = 0.0
+    monkeypatch.setattr(bounds, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+
     class Sleeps:
         def pretokenize(self, text: Any) -> None:
-            time.sleep(0.4)
+            nonlocal late
+            late += 100
 
     tok = with_pattern("pre_tokenizer", "(?=(a+)+b)a")
     both = Sequence([Sleeps(), tok.definition.pretokenizer])  # type: ignore[list-item]
-    with limits.using(pattern_seconds=0.3):  # of which the pattern takes a tenth in one go
+    with limits.using(pattern_seconds=60):  # of which the pattern takes little
         assert len(tokkit.Tokenizer(replace(tok.definition, pretokenizer=both)).encode("a" * 150)) == 1
 
 
@@ -161,8 +167,10 @@ def test_decoders_in_turn_share_one_deadline() -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_stages_make_of_a_text_is_bounded(call: str) -> None:
-    with pytest.raises(CorpusError, match=r"too much of (a|the) text.*grown_bytes"):
-        CALLS[call](made(normalizer=in_turn("normalizers", GROWS, 6)), "a")
+    with limits.using(grown_bytes=1_000_000):
+        tok = made(normalizer=in_turn("normalizers", GROWS, 6))
+        with pytest.raises(CorpusError, match=r"too much of (a|the) text.*grown_bytes"):
+            CALLS[call](tok, "a")
 
 
 def test_many_units_that_grow_are_bounded_together(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import seconds_to_end, wait_until_read
+
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
 
 
@@ -83,17 +85,15 @@ def test_a_reader_that_goes_away_before_the_last_flush_is_no_noise(start, tokeni
 
 
 def interrupted(process: subprocess.Popen[bytes], ready: bytes, number: int) -> tuple[int, bytes, float]:
-    """Send a signal once `ready` has been seen on stderr; return the exit code, what else it said, and the wait."""
+    """Send a signal once `ready` has been seen on stderr; return exit code, what it said then, and processor time."""
     assert process.stderr is not None
     seen = b""
     while ready not in seen:
         line = process.stderr.readline()
         assert line, seen
         seen += line
-    process.send_signal(number)
-    sent = time.monotonic()
-    rest = process.stderr.read()
-    return process.wait(60), rest, time.monotonic() - sent
+    seconds = seconds_to_end(process, number)
+    return process.returncode, process.stderr.read(), seconds
 
 
 @posix
@@ -117,7 +117,7 @@ def test_ctrl_c_while_training_leaves_nothing_behind(start, tmp_path, stage) -> 
     code, err, seconds = interrupted(process, stage, signal.SIGINT)
     assert code == 130
     assert err.splitlines()[-1] == b"tokkit: interrupted"
-    assert seconds < 10, "the issue says one second; a busy machine may take longer"
+    assert seconds < 5, "a second is the promise, of a machine like ours"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt"]
 
 
@@ -149,7 +149,7 @@ def test_what_a_killed_command_left_goes_with_the_next_one(start, tokenizer, tmp
     for _ in range(2):
         killed = start(*args)
         assert killed.stdin is not None
-        killed.stdin.write(b"1 2 3\n" * 1_000_000)
+        killed.stdin.write(b"1 2 3\n" * 400_000)
         killed.stdin.flush()
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".tokkit-*.tmp")):
@@ -166,7 +166,10 @@ def test_what_a_killed_command_left_goes_with_the_next_one(start, tokenizer, tmp
 @posix
 def test_ctrl_c_while_it_waits_for_stdin(start, tokenizer) -> None:
     process = start("count", tokenizer)
-    time.sleep(2)
+    assert process.stdin is not None
+    process.stdin.write(b"low")
+    process.stdin.flush()
+    wait_until_read(process.stdin)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     assert process.stderr.read() == b"tokkit: interrupted\n"

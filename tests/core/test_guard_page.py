@@ -51,7 +51,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("guard") / "guard"
     files = [str(ROOT / "tests" / "core" / "csrc" / "guard.c")]
     files += [str(path) for names in SOURCES for path in CSRC.glob(names)]
-    flags = ["-std=c11", "-O1", "-g", "-fno-strict-aliasing", f"-I{CSRC}"]
+    flags = ["-std=c11", "-O0", "-fno-strict-aliasing", f"-I{CSRC}"]
     done = subprocess.run([compiler, *flags, *files, "-lm", "-o", str(made)], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return made

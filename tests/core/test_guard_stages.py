@@ -58,7 +58,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("guard") / "guard_stages"
     files = [str(ROOT / "tests" / "core" / "csrc" / "guard_stages.c")]
     files += [str(path) for names in SOURCES for path in CSRC.glob(names)]
-    flags = ["-std=c11", "-O0", "-g", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
+    flags = ["-std=c11", "-O0", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
     done = subprocess.run([compiler, *flags, *files, "-o", str(made)], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -137,9 +138,12 @@ def json_of(decoder: Decoder) -> dict[str, Any]:
 
 def rival(decoder: Decoder) -> Any:
     """The decoder of tokenizers that is configured alike."""
+    return _rival(json.dumps(json_of(decoder)))
+
+
+@cache
+def _rival(decoder: str) -> Any:
     import tokenizers
 
-    made = tokenizers.decoders.Fuse()
     empty = json.loads(tokenizers.Tokenizer(tokenizers.models.BPE()).to_str())
-    made = tokenizers.Tokenizer.from_str(json.dumps(empty | {"decoder": json_of(decoder)}))
-    return made.decoder
+    return tokenizers.Tokenizer.from_str(json.dumps(empty | {"decoder": json.loads(decoder)})).decoder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from conftest import LONG
 from strategies import adversarial
 from tokkit._core import encode
 from tokkit._core.text import isas
@@ -24,6 +24,7 @@ from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.pretokenizers.bert import Bert as BertPretokenizer
 from tokkit.vocab import Vocab
+from work import processor_time
 
 LETTERS = [chr(c) for c in range(33, 127)] + list("éèàçßıſæø中国人語가나다가日本のカ一、。！।़﷽🦜½²µ")
 WORDS = ["the", "cat", "un", "aff", "able", "ab", "abc", "bc", "東京", "é́"]
@@ -119,9 +120,12 @@ def test_every_instruction_set_gives_the_tokens_of_the_components(isa: str) -> N
 @pytest.mark.parametrize("normalizer", list(choices()), ids=str)
 def test_every_code_point_becomes_what_the_components_make_of_it(normalizer: BertNormalizer) -> None:
     engine, slow = made(definition(normalizer))
+    turn = list(choices()).index(normalizer)
     for start in range(0, 0x110000, 64):
         if start >= 0x30000 and start % 0x1000:
             continue  # planes of nothing
+        if not LONG and (start // 64 + turn) % 6:
+            continue  # each block in its turn with one choice in six
         points = [chr(c) for c in range(start, start + 64) if not 0xD800 <= c < 0xE000]
         check(engine, slow, "".join(f"x{c}y {c}{c} " for c in points), "text")
 
@@ -234,16 +238,8 @@ def test_memory_of_a_long_word_is_given_back_and_the_next_text_is_right() -> Non
 def test_a_word_of_a_megabyte_costs_no_more_than_text() -> None:
     engine, _ = made(definition(BertNormalizer()))
     normal, long = "the unaffable cat. " * 52000, "a" * 1000000
-
-    def best(text: str) -> float:
-        times = []
-        for _ in range(5):
-            start = time.thread_time()
-            engine.encode_array(text)
-            times.append(time.thread_time() - start)
-        return min(times)
-
-    assert best(long) / len(long) <= 5 * best(normal) / len(normal)
+    of_normal, of_long = (processor_time(engine.encode_array, text) / len(text) for text in (normal, long))
+    assert of_long <= 10 * of_normal
     assert engine.encode(long) == [0]
     assert engine.aligned(long, "text")[2].tolist() == [[0, 1000000]]
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from both_pipelines import Both
+from code_points import code_points
 from conftest import LONG, slice_of
 from newer_characters import NEWER, known
 from pipelines import Json, padding, truncation
@@ -86,7 +87,7 @@ def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str,
 
 def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Both) -> None:
     """Each takes its turn in one context of all, the common ones in several; special tokens keep them apart."""
-    points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c not in NEWER]
+    points = [c for c in code_points() if c not in NEWER]
     for turn, context in enumerate(CONTEXTS):
         one_in = (1, 1, len(CONTEXTS)) if LONG else (8, 15 * len(CONTEXTS), 1000)
         chosen = [c for c in points if (c + turn) % one_in[(c >= 0x3100) + (c >= 0x30000)] == 0]
@@ -94,7 +95,7 @@ def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Bot
             both.encodings("[SEP]".join(context.format(chr(c)) for c in chosen[i : i + 2000]))
 
 
-@pytest.mark.parametrize("seed", range(60 if LONG else 9))
+@pytest.mark.parametrize("seed", range(60 if LONG else 4))
 def test_options_cut_fill_up_and_pair_as_tokenizers_does(made: Json, seed: int) -> None:
     rng: Any = random.Random(seed)
     changed = {
@@ -110,6 +111,8 @@ def test_options_cut_fill_up_and_pair_as_tokenizers_does(made: Json, seed: int) 
 def test_every_option_of_the_normalizer_is_that_of_tokenizers(shared: Path, options: dict[str, Any]) -> None:
     path = shared / "vocabs" / "bert-base-multilingual-cased" / "tokenizer.json"
     made = json.loads(path.read_text(encoding="utf-8"))
+    if not LONG:  # a quarter of the vocabulary, which is read for each option anew
+        made["model"]["vocab"] = {token: id_ for token, id_ in made["model"]["vocab"].items() if id_ < 30_000}
     found = engine_and_rival(made, normalizer={"type": "BertNormalizer", **options})
     for text in [*MIXED, known(adversarial(9, 3000)), *texts(811, 500 if LONG else 25)]:
         found.encodings(text)

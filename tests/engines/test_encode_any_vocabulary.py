@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from conftest import LONG
 from reference.bpe_encode import merge_list_bpe, rank_bpe
 from reference.split import split
 from tokkit.definition import BPE, Definition, Split
@@ -65,7 +66,7 @@ def make(tokens: list[bytes], model: BPE, pattern: str | None) -> tokkit.Tokeniz
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_rank_bpe_of_any_vocabulary_gives_the_twins_ids(alphabet: str) -> None:
-    for seed in range(60):
+    for seed in range(300 if LONG else 25):
         rng = random.Random(f"{alphabet}{seed}")
         tokens = random_tokens(rng, alphabet)
         ids = {token: id_ for id_, token in enumerate(tokens)}
@@ -80,7 +81,7 @@ def test_rank_bpe_of_any_vocabulary_gives_the_twins_ids(alphabet: str) -> None:
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 @pytest.mark.parametrize("whole", [False, True])
 def test_any_list_of_merges_gives_the_twins_ids(alphabet: str, whole: bool) -> None:
-    for seed in range(60):
+    for seed in range(300 if LONG else 25):
         rng = random.Random(f"{alphabet}{seed}{whole}")
         tokens = random_tokens(rng, alphabet)
         ids = {token: id_ for id_, token in enumerate(tokens)}

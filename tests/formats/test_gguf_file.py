@@ -151,7 +151,7 @@ def test_lengths_that_a_great_file_has_room_for_are_bounded_as_well(tmp_path: Pa
     path.write_bytes(header(2) + body)
     with path.open("r+b") as file:
         file.truncate(1 << 40)
-    begun = time.monotonic()
+    begun = time.process_time()
     with path.open("rb") as file, pytest.raises(FormatError, match="at byte"):
         gguf_file.read(file, lambda name: name == "k")
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30  # half a terabyte would take hours

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
+from processes import wait_until_read
 from tokkit.formats import files, unfinished
 
 ROOT = Path(tokkit.__file__).resolve().parent.parent
@@ -67,11 +68,13 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             process.stdin.write(b"low lower\n" * 300_000)
             process.stdin.flush()
         assert process.stdout.readline() == b"ready\n"
+        wait_until_read(process.stdin)
         before: set[str] = set()
-        for _ in range(100):  # until all that came is written: one shard is renamed before the next begins
-            if (now := left()) and now == before:
+        for _ in range(600):  # until all that came is written: one shard is renamed before the next begins
+            state, _ = unfinished._state_and_start(str(process.pid)) or ("S", 0)
+            if state == "S" and (now := left()) and now == before:
                 break
-            before = now
+            before = left()
             time.sleep(0.1)
         return process
 

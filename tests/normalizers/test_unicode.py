@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from code_points import code_points
 from conftest import slice_of
 from strategies import adversarial
 from tokkit._core.align import AlignedText
@@ -16,11 +17,7 @@ from tokkit.normalizers.unicode import NFC, NFD, NFKC, NFKD
 
 FORMS = [NFC, NFD, NFKC, NFKD]
 UNASSIGNED = 29
-ALIKE = [
-    c
-    for c in range(0x110000)
-    if not 0xD800 <= c < 0xE000 and (unicodedata.category(chr(c)) == "Cn") == (category(c) == UNASSIGNED)
-]
+ALIKE = [c for c in code_points() if (unicodedata.category(chr(c)) == "Cn") == (category(c) == UNASSIGNED)]
 """What is assigned, or not, in Python's version and in ours."""
 ALIKE_SET = set(ALIKE)
 

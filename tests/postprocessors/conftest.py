@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rival_encodings import ours, plain, vocab_of
-from tokkit import Encoding, Vocab
+from tokkit import Encoding
 from tokkit.postprocessors.bert import Bert
 from tokkit.postprocessors.byte_level import ByteLevel
 from tokkit.postprocessors.layout import Postprocessor
@@ -77,23 +78,36 @@ def theirs(processor: Postprocessor) -> tokenizers.processors.PostProcessor:
     return processors.TemplateProcessing(single=forms[0], pair=forms[1], special_tokens=specials)
 
 
-class Rival(NamedTuple):
+class Rival:
     """A tokenizer of tokenizers, to be given postprocessors; the same without any; and its vocabulary as ours."""
 
-    tokenizer: tokenizers.Tokenizer
-    bare: tokenizers.Tokenizer
-    vocab: Vocab
+    def __init__(self, whole: tokenizers.Tokenizer) -> None:
+        self.tokenizer = plain(whole)
+        self.bare = plain(whole)
+        self.vocab = vocab_of(whole)
+        self._seen: dict[str, Encoding] = {}
 
     def ours(self, text: str) -> Encoding:
         """Our encoding of a text, as no postprocessor has seen it."""
-        return ours(self.bare.encode(text), self.vocab, text)
+        if text not in self._seen:
+            self._seen[text] = ours(self.bare.encode(text), self.vocab, text)
+        return self._seen[text]
+
+
+@cache
+def loaded(path: Path) -> Rival:
+    tokenizers = pytest.importorskip("tokenizers")
+    return Rival(tokenizers.Tokenizer.from_file(str(path)))
 
 
 @pytest.fixture(params=("bert-base-uncased", "roberta-base"))
 def rival(request: pytest.FixtureRequest, shared: Path) -> Rival:
-    tokenizers = pytest.importorskip("tokenizers")
+    """One for all tests, without postprocessor, padding and truncation."""
     path = shared / "vocabs" / request.param / "tokenizer.json"
     if not path.is_file():
         pytest.skip(f"no {path.parent.name}/{path.name} in the shared data")
-    made = plain(tokenizers.Tokenizer.from_file(str(path)))
-    return Rival(made, plain(made), vocab_of(made))
+    found = loaded(path)
+    found.tokenizer.post_processor = None
+    found.tokenizer.no_truncation()
+    found.tokenizer.no_padding()
+    return found

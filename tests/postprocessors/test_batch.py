@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.postprocessors import lengths
 from tokkit.postprocessors.batch import Flat, batch
 from tokkit.postprocessors.layout import Postprocessor
+from work import work_of
 
 from .conftest import OURS, Rival, theirs
 
@@ -133,15 +133,9 @@ def test_batches_that_cannot_be_are_errors() -> None:
             batch(bert, [wrong], Padding())
 
 
-def test_a_thousand_texts_take_milliseconds() -> None:
-    # Measured: 0.6 ms on a quiet machine; the limit leaves room for a busy one, not for a loop over tokens.
+def test_nothing_of_python_runs_for_each_token_of_a_thousand_texts() -> None:
     rng = np.random.default_rng(3)
     sizes = rng.integers(60, 180, 1000)
     ids = rng.integers(0, 30_000, int(sizes.sum()), dtype=np.uint32)
     texts = [(ids, np.cumsum([0, *sizes.tolist()]))]
-    best = 1.0
-    for _ in range(7):
-        start = time.perf_counter()
-        batch(OURS["bert"], texts, Padding(), truncation=Truncation(max_length=128))
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.02
+    assert work_of(batch, OURS["bert"], texts, Padding(), truncation=Truncation(max_length=128)) < 2000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rival_encodings import looked_up, ours, plain, said, vocab_of
+from rival_encodings import looked_up, ours, said
 from strategies import documents
 from tokkit import Encoding, OptionError, Vocab
 from tokkit.encoding.encoding import replaced
@@ -24,7 +24,7 @@ from tokkit.postprocessors.sequence import Sequence
 from tokkit.postprocessors.template import Template
 from tokkit.postprocessors.trimming import SPACE, WHITE_SPACE, Spaces
 
-from .conftest import OURS, Rival, theirs
+from .conftest import OURS, Rival, loaded, theirs
 
 if TYPE_CHECKING:
     import tokenizers
@@ -145,7 +145,7 @@ def test_files_processors_run_as_they_do_in_tokenizers(shared: Path, name: str) 
         mine = OURS["frame"]
     else:
         mine = {"RobertaProcessing": Roberta, "ByteLevel": ByteLevel}[data["type"]](**fields)
-    rival = Rival(whole, plain(whole), vocab_of(whole))
+    rival = loaded(path)
     for first, second in PAIRS:
         encodings = [rival.ours(text) for text in (first, second) if text is not None]
         assert said(mine.process(*encodings)) == said(whole.encode(first, second))

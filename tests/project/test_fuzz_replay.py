@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LONG
 from fuzz import build
 
 MOST_SEED = {False: 1024, True: 4096}
@@ -31,6 +32,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return build.build(compiler, made, build.TARGETS, fuzzer=False)
 
 
+@pytest.mark.skipif(not LONG, reason="compiles the core with sanitizers, for a minute: TOKKIT_LONG=1, as in .ci/run")
 def test_every_target_takes_its_seeds_and_regressions(programs: dict[str, Path]) -> None:
     def replay(name: str) -> str:
         done = subprocess.run([programs[name], *build.inputs(name)], capture_output=True, text=True, errors="replace")

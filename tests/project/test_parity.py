@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from code_points import code_points
 from conftest import LONG, PUBLISHED, slice_of
 from reference.bpe_encode import merge_list_bpe, rank_bpe
 from reference.split import split
@@ -108,7 +109,7 @@ def texts_in_context(stride: int) -> Iterator[str]:
 
     Each slice between special tokens is split alone, so that the ends of texts are tried in long texts too.
     """
-    points = [cp for cp in range(0x110000) if not 0xD800 <= cp < 0xE000]
+    points = code_points()
     for turn, context in enumerate(CONTEXTS):
         chosen = [cp for cp in points if (cp + turn) % stride == 0 or (cp < 0x3100 and stride < len(CONTEXTS))]
         for i in range(0, len(chosen), 20_000):

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -72,7 +71,7 @@ BROKEN = {
 def test_a_broken_answer_is_an_error_and_leaves_nothing(serve: Serve, tmp_path: Path, kind: str) -> None:
     answer, said = BROKEN[kind]
     with pytest.raises(DownloadError) as caught:
-        download.fetch(SOURCE, tmp_path / "cache", mirror=serve(answer), patience=0.2)
+        download.fetch(SOURCE, tmp_path / "cache", mirror=serve(answer), patience=0.2 if kind == "silent" else 30)
     assert said in str(caught.value)
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").iterdir())
 
@@ -81,10 +80,8 @@ def test_a_server_that_drips_is_given_up_in_the_end(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "LEAST_RATE", len(DATA) * 10)
-    started = time.monotonic()
-    with pytest.raises(DownloadError, match="too slow"):
-        download.fetch(SOURCE, tmp_path, mirror=serve(sends(DATA, seconds=0.05, step=1000)), patience=0.3)
-    assert time.monotonic() - started < 10
+    with pytest.raises(DownloadError, match="too slow"):  # after a second, of the half minute that it would take
+        download.fetch(SOURCE, tmp_path, mirror=serve(sends(DATA, seconds=0.05, step=1000)), patience=1)
 
 
 def test_nobody_at_the_address_is_an_error_that_names_it(tmp_path: Path) -> None:

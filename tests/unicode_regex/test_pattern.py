@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from code_points import code_points as every_code_point
 from conftest import LONG
 from patterns import PUBLISHED, any_case, long_text, text
 from reference.stretches import stretches
@@ -24,6 +24,7 @@ from tokkit.unicode_regex import code_points
 from tokkit.unicode_regex.code_points import CATEGORIES, CodePoints
 from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.tree import NotRegular
+from work import work_of
 
 RANDOM_PATTERNS = 2000 if LONG else 250
 TEXTS_EACH = 12
@@ -70,7 +71,7 @@ def test_the_hand_written_scanners_cut_alike(source: str) -> None:
 def test_every_code_point_is_cut_as_the_scanners_do(source: str) -> None:
     compiled = compile_pattern(source, keep_unmatched=False)
     for context in CONTEXTS if LONG else CONTEXTS[:12:5]:
-        of = "\x01".join(context.format(chr(c)) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
+        of = "\x01".join(context.format(chr(c)) for c in every_code_point())
         assert np.array_equal(compiled.scan(of)[0], scan(of, SCANNERS[source])), context
 
 
@@ -174,13 +175,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("source", HOSTILE)
 def test_no_text_takes_more_than_its_length_times_a_constant(source: str) -> None:
-    of = HOSTILE[source] * 150_000
+    of = HOSTILE[source] * 20_000
     compiled = compile_pattern(source, keep_unmatched=False)
     short = of[:3000]
     assert cut(compiled, short) == stretches(source, short, keep_unmatched=False)
-    start = time.perf_counter()
+    assert work_of(compiled.scan, of * 2) < 2.2 * work_of(compiled.scan, of)
     ends, _ = compiled.scan(of)
-    assert time.perf_counter() - start < 3  # squared, it would be minutes
     assert ends[-1] == len(of.encode())
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokkit
-from conftest import Small
+from conftest import LONG, Small
 from patterns import PUBLISHED
 from reference.stretches import stand_in
 from strategies import SPECIALS, adversarial, documents, texts
@@ -57,7 +57,7 @@ def of_all_versions(text: str) -> str:
 @pytest.mark.parametrize("name", OWN)
 def test_ids_offsets_and_counts_do_not_depend_on_the_engine(make: Make, name: str, keep: bool) -> None:
     compiled, slow = (make(PUBLISHED[name], keep, engine) for engine in ("compiled", "regex"))
-    texts_ = [of_all_versions(text) for text in documents(7, 60, surrogates=True)]
+    texts_ = [of_all_versions(text) for text in documents(7, 400 if LONG else 20, surrogates=True)]
     texts_.append("".join(map(chr, [*range(0x250), 10, 10, 32, 32])))
     for special in ("text", "all"):
         batch, bounds = compiled.encode_batch(texts_, special=special, threads=2)

@@ -39,7 +39,7 @@ def facts() -> dict[str, Any]:
     import sys
     from pathlib import Path
 
-    from tokkit._core import text
+    from tokkit._core import text  # XXX
     from tokkit.cli.machine import cpu_name
     from tokkit.registry.places import user_cache
     from tokkit.threads import thread_count
