@@ -90,7 +90,7 @@ def linear_cases(torch: Any) -> Iterator[Case]:
     """Yield x Wᵀ + b for many and few rows; numpy is the rival at 4096, and our own float32 that of int8."""
     for k, n in ((384, 1536), (1536, 384), (768, 3072)):
         w, b = draw(n, k) / np.float32(k**0.5), draw(n)
-        layer, eight, packed = nn.Linear(w, b), nn.Linear(w, b, kind="int8"), PackedLinear(w, b)
+        layer, eight, packed = nn.Linear(w, b), nn.Linear(w, b, dtype="int8"), PackedLinear(w, b)
         tw, tb, turned = torch.from_numpy(w), torch.from_numpy(b), np.ascontiguousarray(w.T)
         for m, floor in ((2, 1.3), (4, 1.3), (8, 1.3), (16, 1.3), (32, 1.2), (64, 1.15), (128, 1.05), (4096, 0.0)):
             x, y = draw(m, k), np.empty((m, n), dtype=np.float32)

@@ -150,9 +150,9 @@ def added(path: str, texts: Sequence[corpora.Corpus], args: Any) -> list[dict[st
     more = tuple(tokkit.AddedToken(f"<extra_{i}>", first + i, normalized=False) for i in range(MANY))
     definition = tok.definition
     vocab = definition.vocab.with_tokens({token.id: token.content.encode() for token in more})
-    foreign = definition.foreign | {token.id for token in more}
+    added_ids = definition.added_ids | {token.id for token in more}
     many = tokkit.Tokenizer(
-        replace(definition, vocab=vocab, added_tokens=(*definition.added_tokens, *more), foreign=foreign)
+        replace(definition, vocab=vocab, added_tokens=(*definition.added_tokens, *more), added_ids=added_ids)
     )
     rows = []
     for text in texts:

@@ -19,7 +19,7 @@ VOCABS = (
     "gpt2", "roberta-base", "phi-2", "mistral-v1", "t5", "bert-base-uncased", "bert-base-chinese",
     "bert-base-multilingual-cased",
 )  # fmt: skip
-MOST = 2 / 3
+MAX_RATIO = 2 / 3
 SHORT = "Loading a tokenizer should not take longer than reading its file."
 
 
@@ -92,7 +92,7 @@ def main() -> int:
             except ValueError as error:
                 print(error, file=sys.stderr)
                 return 1
-            if float(str(rows[-1]["load ratio"])) > MOST:
+            if float(str(rows[-1]["load ratio"])) > MAX_RATIO:
                 slow.append(name)
         harness.show("", rows)
     if slow:

@@ -10,7 +10,7 @@ from pathlib import Path
 import tokkit
 from benchmarks.corpora import Corpus
 from benchmarks.harness import show
-from tokkit.cli import stages
+from tokkit.cli import stage_timing
 
 TIERS = ("scanner", "compiled")
 
@@ -38,15 +38,15 @@ def run(path: Path, corpus: Corpus, *, size: int, runs: int) -> bool:
     for tier in TIERS:
         with split_by(tier):
             tok = tokkit.load(path)
-            found = stages.measured(tok.definition, documents, runs)
-        title = f"stages, {corpus.name}, {corpus.megabytes:.1f} MB: {stages.title(found)}"
+            found = stage_timing.measured(tok.definition, documents, runs)
+        title = f"stages, {corpus.name}, {corpus.megabytes:.1f} MB: {stage_timing.title(found)}"
         if found["tier"] != tier:
             print(f"\n## {title}")
             fine = False
             continue
         ids = sum(map(tok.count, documents))
         fine &= all(row["ids"] == ids for row in found["isas"])
-        head, *rows = stages.rows(found)
+        head, *rows = stage_timing.rows(found)
         show(title, [dict(zip(head, row, strict=True)) for row in rows])
-        print(f"# {stages.LIMIT_LINE}", flush=True)
+        print(f"# {stage_timing.LIMIT_LINE}", flush=True)
     return fine

@@ -26,8 +26,7 @@ from tokkit.formats import tokenizer_json
 from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers.sequence import Sequence
 from tokkit.pretokenizers.split import Split
-from tokkit.unicode_regex import bounds
-from tokkit.unicode_regex.bounds import check_size
+from tokkit.unicode_regex.cost_limits import check_size
 
 LARGE = "((a{1000}){1000}){1000}"
 GROWS = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tokkit.threads import together
+from tokkit.threads import run_threads
 
 pytestmark = pytest.mark.threads
 
@@ -19,7 +19,7 @@ def test_all_threads_work_and_none_is_left() -> None:
         met.wait(timeout=60)
         seen.append(threading.get_ident())
 
-    together(work, 3, met.abort)
+    run_threads(work, 3, met.abort)
     assert len(set(seen)) == 3
     assert threading.get_ident() in seen
 
@@ -34,7 +34,7 @@ def test_the_error_of_a_thread_is_raised_once_all_have_ended() -> None:
         ended.set()
 
     with pytest.raises(ValueError, match="in a thread"):
-        together(work, 2, stopped.set)
+        run_threads(work, 2, stopped.set)
     assert ended.is_set()
 
 
@@ -50,7 +50,7 @@ def test_an_error_here_waits_for_the_others() -> None:
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
-        together(work, 2, stopped.set)
+        run_threads(work, 2, stopped.set)
     assert ended.is_set()
 
 
@@ -71,7 +71,7 @@ def test_a_second_interrupt_does_not_leave_the_others_waiting() -> None:
         stopped.set()
 
     with pytest.raises(KeyboardInterrupt):
-        together(work, 2, stop)
+        run_threads(work, 2, stop)
     assert len(calls) == 2
 
 
@@ -82,7 +82,7 @@ def test_who_comes_when_the_work_is_done_does_nothing(monkeypatch: pytest.Monkey
         lambda run, args: waiting.append(threading.Thread(target=run, args=args)),
     )
     calls: list[int] = []
-    together(lambda: calls.append(1), 2, list)
+    run_threads(lambda: calls.append(1), 2, list)
     waiting[0].start()
     waiting[0].join()
     assert calls == [1]
@@ -96,4 +96,4 @@ def test_threads_that_cannot_be_started_are_an_error_and_the_others_end(monkeypa
 
     monkeypatch.setattr("tokkit.threads._thread.start_new_thread", refuse)
     with pytest.raises(RuntimeError, match="can't start"):
-        together(lambda: None, 2, stopped.set)
+        run_threads(lambda: None, 2, stopped.set)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tokkit import pickled
+from tokkit import pickled, renamed
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -65,10 +65,10 @@ class Split:
     keep_unmatched: bool = False
 
 
-def checked_int(owner: str, name: str, value: object, least: int = 0, most: int = (1 << 32) - 1) -> None:
-    """Raise OptionError for what is no int from `least` to `most`; a bool is none."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {least} to {most}")
+def checked_int(owner: str, name: str, value: object, minimum: int = 0, maximum: int = (1 << 32) - 1) -> None:
+    """Raise OptionError for what is no int from `minimum` to `maximum`; a bool is none."""
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {minimum} to {maximum}")
 
 
 def is_text(value: object) -> bool:
@@ -118,7 +118,7 @@ class AddedToken:
     def __post_init__(self) -> None:
         if not is_text(self.content) or not self.content:
             raise OptionError(f"an added token is text of at least one character, not {self.content!r}")
-        checked_int(f"the added token {self.content!r}", "id", self.id, most=MAX_ID)
+        checked_int(f"the added token {self.content!r}", "id", self.id, maximum=MAX_ID)
         if self.normalized is None:
             object.__setattr__(self, "normalized", not self.special)
         for name in ("single_word", "lstrip", "rstrip", "normalized", "special"):
@@ -148,10 +148,11 @@ class Pretokenizer(Protocol):
 class Model(Protocol):
     """What makes ids of pieces: a component of `tokkit.models`."""
 
-    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> Any:
-        """Return what encodes: `encode(text)` gives (ids, spans, words). `foreign` ids are not the model's own."""
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Any:
+        """Return what encodes: `encode(text)` gives (ids, spans, words). `added_ids` ids are not the model's own."""
 
 
+@renamed.keywords(foreign="added_ids")
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
     """All that decides what a tokenizer does, as data: vocabulary, components, added tokens.
@@ -159,7 +160,7 @@ class Definition:
     With a `BPE` model and a `Split` the tokens in `vocab` are bytes, and the byte-level engine in C runs it. With
     another model and pretokenizer, tokens are UTF-8 of what tokenizer.json spells ("##ing", "Ġthe"), and the stages
     run one by one. `special_tokens` maps text to id; they are `added_tokens` as well, which may be of other kinds
-    too. The bytes of all stand in `vocab`; those in `foreign` are not tokens of the model.
+    too. The bytes of all stand in `vocab`; those in `added_ids` are not tokens of the model.
     """
 
     vocab: Vocab
@@ -171,7 +172,7 @@ class Definition:
     postprocessor: Any = None
     decoder: Any = None
     added_tokens: tuple[AddedToken, ...] = ()
-    foreign: frozenset[int] = frozenset()
+    added_ids: frozenset[int] = frozenset()
     truncation: Truncation | None = None
     padding: Padding | None = None
 
@@ -198,8 +199,10 @@ class Definition:
             return self.model, self.pretokenizer
         return None
 
+    foreign = renamed.attribute("foreign", "added_ids")
+
     @property
-    def added_ids(self) -> dict[str, int]:
+    def added_vocab(self) -> dict[str, int]:
         """Text → id of all added tokens, special or not."""
         return {token.content: token.id for token in self.added_tokens}
 
@@ -212,8 +215,8 @@ class Definition:
         vocab = self.vocab.with_tokens({id_: text.encode() for text, id_ in tokens.items()})
         more = {**self.special_tokens, **tokens}
         name = self.name if more == self.special_tokens else ""
-        foreign = self.foreign | {id_ for id_ in tokens.values() if id_ not in self.vocab}
-        return replace(self, vocab=vocab, special_tokens=more, name=name, foreign=foreign)
+        added_ids = self.added_ids | {id_ for id_ in tokens.values() if id_ not in self.vocab}
+        return replace(self, vocab=vocab, special_tokens=more, name=name, added_ids=added_ids)
 
     def __reduce__(self) -> tuple[Callable[..., Definition], tuple[object, ...]]:
         values = {**{name: getattr(self, name) for name in self.__slots__}, "special_tokens": dict(self.special_tokens)}
@@ -222,4 +225,7 @@ class Definition:
 
 def _unpickled(form: int, values: dict[str, Any]) -> Definition:
     pickled.check(form)
+    if "foreign" in values:  # the name that the field had before
+        values = {**values, "added_ids": values["foreign"]}
+        del values["foreign"]
     return Definition(**values)

@@ -1,6 +1,6 @@
 """What went wrong in, an exception class out: every error that tokkit raises on purpose is a `TokkitError`."""
 
-from tokkit.visible import visible
+from tokkit.escaping import visible
 
 
 class TokkitError(Exception):

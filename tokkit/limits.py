@@ -109,9 +109,9 @@ def check_grown(made: int, given: int, what: str) -> None:
         raise exceeded("grown_bytes", f"{what} makes {made:,} characters of {given:,}", CorpusError)
 
 
-def grown(error: object, most: int | None = None) -> CorpusError:
-    """Return the error of stages that made too much of a text: over `most` bytes, or the limit that holds here."""
-    return exceeded("grown_bytes", str(error), CorpusError, most)
+def grown(error: object, limit: int | None = None) -> CorpusError:
+    """Return the error of stages that made too much of a text: over `limit` bytes, or the limit that holds here."""
+    return exceeded("grown_bytes", str(error), CorpusError, limit)
 
 
 def exceeded(name: str, what: str, kind: type[Raised], value: float | None = None) -> Raised:

@@ -29,7 +29,7 @@ def thread_count(threads: int | None) -> int:
     return threads
 
 
-def together(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
+def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
     """Run `work` in this thread and up to `threads - 1` others until all have returned; on an error, `stop` makes them.
 
     Nobody waits for the others to begin, which takes a quarter of a millisecond: this thread is in `work` first, so

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tokkit.engines.assembly import Assembler, Own, Words
     from tokkit.formats.differences import Difference
     from tokkit.postprocessors.batch import Batch
-    from tokkit.streaming.continuing import Completions, EncodeStream
+    from tokkit.streaming.encode_stream import Completions, EncodeStream
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -270,13 +270,13 @@ class Tokenizer:
         the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be
         below n: a token at the cut may be another one where the text ends there.
         """
-        from tokkit.streaming.continuing import truncated
+        from tokkit.streaming.encode_stream import truncated
 
         return truncated(self, self._engine, text, n, special)
 
     def encode_stream(self, *, special: Special = "text") -> EncodeStream:
         """Return a stream that encodes text bit by bit: `feed(text) -> ids`, `flush() -> ids`."""
-        from tokkit.streaming.continuing import EncodeStream
+        from tokkit.streaming.encode_stream import EncodeStream
 
         return EncodeStream(self._engine, special)
 
@@ -285,7 +285,7 @@ class Tokenizer:
 
         The text may go on; each completion begins with the rest of it. As tiktoken's, for byte-level BPE alone.
         """
-        from tokkit.streaming.continuing import completions_of
+        from tokkit.streaming.encode_stream import completions_of
 
         if self._completions is None:
             self._completions = completions_of(self._definition, self._engine)

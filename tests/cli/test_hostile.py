@@ -17,7 +17,7 @@ import model_folders
 import tokkit
 from all_commands import COMMANDS, REQUIRED, arguments, make_files
 from tokkit.cli.train import BELONGS, MODELS
-from tokkit.visible import CONTROLS
+from tokkit.escaping import CONTROLS
 
 HOSTILE = "h\x1b[31m\x07\r\nforged: line\t\x7f\x9b2J\u202egnp\u2066\u200f\u2028\u061cé"
 """An ESC sequence, a bell, line ends, DEL, C1, and controls of bidi."""
@@ -265,6 +265,6 @@ def test_nothing_is_said_but_through_what_escapes() -> None:
     folder = Path(tokkit.__file__).parent / "cli"
     said = {path.name: path.read_text(encoding="utf-8").count("click.echo(") for path in folder.glob("*.py")}
     # Notes, which escape; the bar, its end and its JSON, and the version, in which nothing is a user's.
-    assert {name: n for name, n in said.items() if n} == {"ending.py": 1, "progress.py": 3, "__init__.py": 1}
+    assert {name: n for name, n in said.items() if n} == {"errors.py": 1, "progress.py": 3, "__init__.py": 1}
     raw = re.compile(r"format_filename|sys\.std(?:out|err)\.write|\bprint\(")
     assert not [path.name for path in folder.glob("*.py") if raw.search(path.read_text(encoding="utf-8"))]

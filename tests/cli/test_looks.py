@@ -194,7 +194,7 @@ def test_bench_measures_the_start_of_a_large_file_and_says_so(run, tokenizer) ->
 
 def test_bench_measures_the_stages_of_encoding_where_asked(run, tokenizer) -> None:
     from tokkit._core.text import isas
-    from tokkit.cli.stages import STAGES
+    from tokkit.cli.stage_timing import STAGES
 
     Path("a.txt").write_text("low lower lowest café\n" * 2000)
     args = ("bench", tokenizer, "a.txt", "--against", "none", "--runs", 1)

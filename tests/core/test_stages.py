@@ -9,7 +9,7 @@ import tokkit
 from strategies import adversarial
 from tokkit._core.encode import STAGES, StageTimer, clock_hertz, scan_seconds
 from tokkit._core.text import isa, isas, scan
-from tokkit.cli import stages
+from tokkit.cli import stage_timing
 from tokkit.engines.byte_level import ByteLevelEngine
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
@@ -98,7 +98,7 @@ def test_no_figures_where_the_regex_package_cuts(make_tokenizer) -> None:
     assert choose(pattern, keep_unmatched=False).engine == "regex"
     tok = make_tokenizer("rank", pattern)
     assert ByteLevelEngine(tok.definition).encoder is None
-    found = stages.measured(tok.definition, [b"xx"], 1)
+    found = stage_timing.measured(tok.definition, [b"xx"], 1)
     assert found["isas"] == []
-    assert "regex" in stages.title(found)
+    assert "regex" in stage_timing.title(found)
     assert found["tier"] == "regex"

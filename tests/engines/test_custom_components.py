@@ -29,7 +29,12 @@ def definition() -> tokkit.Definition:
     vocab = tokkit.Vocab.from_list([b"[UNK]", b"STRASSE", b"A B", b"<x>"])
     added = (tokkit.AddedToken("<x>", 3, special=True),)
     return tokkit.Definition(
-        vocab, WordLevel(unk_token="[UNK]"), Commas(), normalizer=Shouting(), added_tokens=added, foreign=frozenset({3})
+        vocab,
+        WordLevel(unk_token="[UNK]"),
+        Commas(),
+        normalizer=Shouting(),
+        added_tokens=added,
+        added_ids=frozenset({3}),
     )
 
 
@@ -59,7 +64,7 @@ class Failing:
 
     pretokenize = encode = normalize
 
-    def encoder(self, vocab: tokkit.Vocab, foreign: object) -> Failing:
+    def encoder(self, vocab: tokkit.Vocab, added_ids: object) -> Failing:
         return self
 
 

@@ -32,7 +32,7 @@ from tokkit.pretokenizers.split import Split
 from tokkit.pretokenizers.whitespace import Whitespace
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
-from tokkit.unicode_regex.cuts import ATOM_RANGES
+from tokkit.unicode_regex.boundaries import ATOM_RANGES
 
 CLIP = r"<\|startoftext\|>|'s|'t|'re|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 NORMALIZERS = [

@@ -42,8 +42,8 @@ Make = Callable[..., tokkit.Tokenizer]
 
 def with_added(definition: Definition, added: tuple[AddedToken, ...]) -> Definition:
     vocab = definition.vocab.with_tokens({token.id: token.content.encode() for token in added})
-    foreign = frozenset(token.id for token in added)
-    return replace(definition, vocab=vocab, added_tokens=added, special_tokens={}, foreign=foreign)
+    added_ids = frozenset(token.id for token in added)
+    return replace(definition, vocab=vocab, added_tokens=added, special_tokens={}, added_ids=added_ids)
 
 
 def as_components(definition: Definition) -> Definition:

@@ -256,7 +256,7 @@ def test_an_added_token_whose_id_no_tokenizer_json_can_give_it_is_not_written(tm
         model=CharBPE(merges=[(1, 1, 2)]),
         pretokenizer=None,
         added_tokens=(AddedToken("<s>", 0, special=True, normalized=False),),
-        foreign=frozenset([0]),
+        added_ids=frozenset([0]),
     )
     with pytest.raises(FormatError, match=r"'<s>' has the id 0, and tokenizers would give it 2"):
         formats.write(definition, tmp_path / "tokenizer.json")

@@ -11,8 +11,8 @@ import numpy as np
 
 from mutate_json import CHANGE
 from tokkit.errors import TokkitError
+from tokkit.escaping import visible
 from tokkit.view import attention_html
-from tokkit.visible import visible
 
 __all__ = ["CHANGE", "check"]
 

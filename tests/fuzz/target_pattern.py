@@ -18,7 +18,7 @@ from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.tree import NotRegular
 
 BYTES = tokkit.Vocab.from_list([*(bytes([byte]) for byte in range(256)), b"ab", b"  ", b"a1"])
-MOST_TEXT = 200
+MAX_TEXT = 200
 SECONDS = 1.0
 
 
@@ -46,7 +46,7 @@ CHANGE = mutate.one_of(change)
 
 def check(data: bytes) -> None:
     source, _, text = data.decode("utf-8", "replace").partition("\n")
-    text = text[:MOST_TEXT]
+    text = text[:MAX_TEXT]
     rng = random.Random(data)
     for keep in (False, True):
         try:

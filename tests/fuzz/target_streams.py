@@ -21,7 +21,7 @@ from tokkit.engines.interpreter import Interpreter
 
 FORMATS = {"tokenizer_json": "tokenizer.json", "sentencepiece": "saved.model", "gguf": "vocabulary.gguf"}
 HEAD = 3
-MOST_BYTES = 400
+MAX_BYTES = 400
 
 
 @functools.cache
@@ -61,5 +61,5 @@ def check(data: bytes) -> None:
     if len(data) < HEAD:
         return
     tok, twin = tokenizers()[data[0] % len(tokenizers())]
-    text = data[HEAD : HEAD + MOST_BYTES].decode("utf-8", "replace") * (60 if data[1] == 255 else 1 + data[1] % 3)
+    text = data[HEAD : HEAD + MAX_BYTES].decode("utf-8", "replace") * (60 if data[1] == 255 else 1 + data[1] % 3)
     check_text(tok, twin, text, random.Random(hashlib.sha1(data).digest()))

@@ -28,16 +28,16 @@ TEXTS = (
     "The lowest, newest ＡＢ é e\u0301 東京 12345!\r\n",
     "<s>a</s> <unk>[UNK]\0\x1b ",
 )
-MOST_CHARACTERS = 300
-MOST_STEPS = 100
+MAX_CHARACTERS = 300
+MAX_STEPS = 100
 
 
 def texts_for(tok: tokkit.Tokenizer, rng: random.Random) -> list[str]:
     """Some of a few texts that are always the same, some of what the tokenizer knows, and one by chance."""
     vocab = tok.vocab
     ids = [id_ for id_ in rng.sample(range(vocab.n_ids), min(vocab.n_ids, 12)) if id_ in vocab]
-    known = "".join(vocab[id_].decode("utf-8", "replace") for id_ in ids)[:MOST_CHARACTERS]
-    added = "a".join(tok.special_tokens)[:MOST_CHARACTERS]
+    known = "".join(vocab[id_].decode("utf-8", "replace") for id_ in ids)[:MAX_CHARACTERS]
+    added = "a".join(tok.special_tokens)[:MAX_CHARACTERS]
     return [
         *rng.sample(TEXTS, 2),
         known,
@@ -59,7 +59,7 @@ def streamed(tok: tokkit.Tokenizer, parts: list[str], special: Any) -> list[int]
 
 def check_decoding(tok: tokkit.Tokenizer, ids: list[int]) -> None:
     """Decoding bit by bit gives what decoding at once gives."""
-    ids = ids[:MOST_STEPS]
+    ids = ids[:MAX_STEPS]
     try:
         text = tok.decode(ids)
     except TokkitError:

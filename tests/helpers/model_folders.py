@@ -21,11 +21,11 @@ BERT = {
 
 def tensors_of(config: dict[str, Any], *, seed: int = 0, head: bool = False) -> dict[str, np.ndarray]:
     """Random tensors by the names of the family's files."""
-    plan = families.read(config)
+    spec = families.read(config)
     rng = np.random.default_rng(seed)
-    shapes = {plan.family.prefix + name: shape for _, name, shape in families.names(plan)}
+    shapes = {spec.family.prefix + name: shape for _, name, shape in families.names(spec)}
     if head:
-        shapes |= {plan.head_name(name): shape for name, shape in plan.head_shapes().items()}
+        shapes |= {spec.head_name(name): shape for name, shape in spec.head_shapes().items()}
     return {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
 
 

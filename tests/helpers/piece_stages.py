@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from tokkit._core.align import AlignedText
-    from tokkit.models.pieces import PieceModel
+    from tokkit.models.base import CompiledModel
 
 Tokens = tuple[list[int], list[tuple[int, int]], list[int]]
 Stage = Callable[[str], "AlignedText"]
@@ -76,7 +76,7 @@ def byte_level(text: str) -> AlignedText:
     return aligned
 
 
-def ours(model: PieceModel, text: str, stage: Stage = whole, **options: Any) -> Tokens:
+def ours(model: CompiledModel, text: str, stage: Stage = whole, **options: Any) -> Tokens:
     """Ids, offsets in characters and numbers of words."""
     ids, spans, words = model.encode(stage(text), **options)
     character = [0]
@@ -106,7 +106,7 @@ def tokens_of(tokenizer: tokenizers.Tokenizer, text: str) -> Tokens:
     return encoding.ids, encoding.offsets, encoding.word_ids
 
 
-def assert_same(model: PieceModel, stage: Stage, tokenizer: tokenizers.Tokenizer, texts: Sequence[str]) -> None:
+def assert_same(model: CompiledModel, stage: Stage, tokenizer: tokenizers.Tokenizer, texts: Sequence[str]) -> None:
     """Equal ids, offsets and words for each text, or the first place where they differ."""
     for text in texts:
         got, wanted = ours(model, text, stage), tokens_of(tokenizer, text)

@@ -17,8 +17,8 @@ from piece_stages import assert_same, byte_level, cut_by, metaspace, ours, their
 from reference.char_bpe import char_bpe
 from strategies import adversarial, documents
 from tokkit.errors import OptionError, VocabError
+from tokkit.models.base import CompiledModel
 from tokkit.models.char_bpe import CharBPE, merge_ids
-from tokkit.models.pieces import PieceModel
 from tokkit.vocab import Vocab
 from work import work_of
 
@@ -64,7 +64,7 @@ def drawn(seed: int) -> tuple[list[str], list[tuple[str, str]], dict[str, Any]]:
     return names, merges, options
 
 
-def made(names: list[str], merges: list[tuple[str, str]], options: dict[str, Any]) -> PieceModel:
+def made(names: list[str], merges: list[tuple[str, str]], options: dict[str, Any]) -> CompiledModel:
     vocab = Vocab.from_list([name.encode() for name in names])
     ids = merge_ids(vocab, merges, continuing_subword_prefix=options.get("continuing_subword_prefix"))
     return CharBPE(merges=ids, **options).encoder(vocab)
@@ -119,7 +119,7 @@ def test_long_texts_change_nothing(seed: int) -> None:
     assert_same(made(names, merges, options), whole, tokenizer, texts)
 
 
-def published(path: Path) -> tuple[dict[str, Any], PieceModel]:
+def published(path: Path) -> tuple[dict[str, Any], CompiledModel]:
     model = json.loads(path.read_text(encoding="utf-8"))["model"]
     vocab = Vocab.from_mapping({token.encode(): id_ for token, id_ in model["vocab"].items()})
     pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
@@ -234,7 +234,7 @@ def test_vocabularies_that_do_not_fit_are_refused_with_the_place() -> None:
     good = Vocab.from_list([b"a", b"b", b"ab"])
     with pytest.raises(VocabError, match="the ids 0 and 3 have the same token, b'a'"):
         CharBPE(merges=[[0, 1, 2]]).encoder(vocab)
-    assert CharBPE(merges=[[0, 1, 2]]).encoder(vocab, foreign=[3]).encode(whole("ab"))[0].tolist() == [2]
+    assert CharBPE(merges=[[0, 1, 2]]).encoder(vocab, added_ids=[3]).encode(whole("ab"))[0].tolist() == [2]
     for merge in ([0, 1, 9], [0, 1, 0], [1, 0, 2], [0, 0, 2]):
         with pytest.raises(VocabError, match="merge 1 "):
             CharBPE(merges=[[0, 1, 2], merge]).encoder(good)
@@ -247,12 +247,12 @@ def test_vocabularies_that_do_not_fit_are_refused_with_the_place() -> None:
     with pytest.raises(VocabError, match="shorter than the prefix"):
         merge_ids(good, [("a", "b")], continuing_subword_prefix="##")
     with pytest.raises(VocabError, match="no token is 'ab'"):
-        merge_ids(good, ["a b"], foreign=[2])
+        merge_ids(good, ["a b"], added_ids=[2])
     for wrong in (["a b", ("a", "b")], [("a", "b", "ab")], [("a", 3)], [("a", "\ud800")]):
         with pytest.raises(VocabError, match="merges are pairs of strings"):
             merge_ids(good, wrong)
-    with pytest.raises(OptionError, match="foreign ids"):
-        CharBPE(merges=[[0, 1, 2]]).encoder(good, foreign=[5])
+    with pytest.raises(OptionError, match="added_ids holds 5"):
+        CharBPE(merges=[[0, 1, 2]]).encoder(good, added_ids=[5])
 
 
 def test_merges_are_found_in_either_spelling_even_where_tokens_hold_the_separator() -> None:

@@ -51,14 +51,14 @@ def test_the_core_refuses_tables_that_do_not_fit_the_vocabulary() -> None:
     import numpy as np
 
     marks = np.zeros(VOCAB.n_ids, dtype=np.uint8)
-    for kind, foreign, options in (
+    for kind, added_ids, options in (
         ("char", marks, {}),
         ("bpe", marks[1:], {}),
         ("bpe", marks, {"merges": np.zeros((1, 2), dtype=np.uint32)}),
         ("unigram", marks, {"scores": np.zeros(2)}),
     ):
         with pytest.raises(ValueError, match=r"no model|one entry|three columns|one score"):
-            PieceEncoder(kind, VOCAB.blob, VOCAB.offsets, foreign, options)
+            PieceEncoder(kind, VOCAB.blob, VOCAB.offsets, added_ids, options)
     empty = Vocab.from_list([])
     for kind, options in (("bpe", {"drops_unknown": True}), ("wordpiece", {}), ("wordlevel", {})):
         model = PieceEncoder(kind, empty.blob, empty.offsets, marks[:0], options)

@@ -18,7 +18,7 @@ from reference.unigram import unigram
 from strategies import documents
 from tokkit.errors import OptionError, VocabError
 from tokkit.formats import decimals
-from tokkit.models.pieces import PieceModel
+from tokkit.models.base import CompiledModel
 from tokkit.models.unigram import Unigram
 from tokkit.vocab import Vocab
 from work import work_of
@@ -45,7 +45,7 @@ def drawn(seed: int) -> tuple[Scored, int, bool]:
     return [(name, rng.choice(scores)) for name in names], names.index("<unk>"), rng.random() < 0.5
 
 
-def made(tokens: Scored, unk_id: int | None, byte_fallback: bool = False) -> PieceModel:
+def made(tokens: Scored, unk_id: int | None, byte_fallback: bool = False) -> CompiledModel:
     model = Unigram(scores=[score for _, score in tokens], unk_id=unk_id, byte_fallback=byte_fallback)
     return model.encoder(Vocab.from_list([name.encode() for name, _ in tokens]))
 
@@ -61,13 +61,13 @@ def test_random_vocabularies_give_what_tokenizers_and_the_twin_give(seed: int, t
 
 
 @pytest.fixture(scope="module")
-def t5(shared: Path) -> tuple[PieceModel, Any]:
+def t5(shared: Path) -> tuple[CompiledModel, Any]:
     path = shared / "vocabs" / "t5" / "tokenizer.json"
     model = json.loads(path.read_text(encoding="utf-8"), parse_float=decimals.read)["model"]
     return made(model["vocab"], model["unk_id"]), tokenizers.Tokenizer.from_file(str(path))
 
 
-def test_t5_gives_what_tokenizers_gives(t5: tuple[PieceModel, Any], corpora: dict[str, Path]) -> None:
+def test_t5_gives_what_tokenizers_gives(t5: tuple[CompiledModel, Any], corpora: dict[str, Path]) -> None:
     model, tokenizer = t5
     bare = tokenizers.Tokenizer(tokenizer.model)
     bare.pre_tokenizer = tokenizer.pre_tokenizer
@@ -78,7 +78,7 @@ def test_t5_gives_what_tokenizers_gives(t5: tuple[PieceModel, Any], corpora: dic
     assert_same(model, words_with_metaspace, bare, [tokenizer.normalizer.normalize_str(text) for text in texts])
 
 
-def test_t5_gives_the_golden_ids(t5: tuple[PieceModel, Any], shared: Path) -> None:
+def test_t5_gives_the_golden_ids(t5: tuple[CompiledModel, Any], shared: Path) -> None:
     model, tokenizer = t5
     cases = (shared / "golden" / "t5.inp").read_text(encoding="utf-8").split("\n__ggml_vocab_test__\n")
     lines = (shared / "golden" / "t5.out").read_text(encoding="utf-8").split("\n")
@@ -103,7 +103,7 @@ def test_a_character_without_a_token_is_an_error_where_there_is_no_unk_id() -> N
 def test_tokens_that_are_not_the_models_own_never_match() -> None:
     vocab = Vocab.from_list([b"<unk>", b"a", b"b", b"ab"])
     for model in (Unigram(scores=[0, -1, -1], unk_id=0).encoder(vocab),
-                  Unigram(scores=[0, -1, -1, -1], unk_id=0).encoder(vocab, foreign=[3])):  # fmt: skip
+                  Unigram(scores=[0, -1, -1, -1], unk_id=0).encoder(vocab, added_ids=[3])):  # fmt: skip
         assert model.encode(whole("ab"))[0].tolist() == [1, 2]
 
 
@@ -138,7 +138,7 @@ def test_huge_scores_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize("unit", ["a", "e", "漢", "=", "the"])
-def test_one_long_piece_costs_no_more_than_its_bytes(unit: str, t5: tuple[PieceModel, Any]) -> None:
+def test_one_long_piece_costs_no_more_than_its_bytes(unit: str, t5: tuple[CompiledModel, Any]) -> None:
     once, twice = (whole(unit * (n // len(unit.encode()))) for n in (100_000, 200_000))
     assert work_of(t5[0].encode, twice) < 2.2 * work_of(t5[0].encode, once)
     assert work_of(t5[0].encode, once) < 40 * 100_000  # the longest token has 16 characters

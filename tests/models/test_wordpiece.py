@@ -16,7 +16,7 @@ from piece_stages import assert_same, cut_by, ours, theirs, whole
 from reference.wordpiece import wordpiece
 from strategies import documents
 from tokkit.errors import OptionError, VocabError
-from tokkit.models.pieces import PieceModel
+from tokkit.models.base import CompiledModel
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
 from tokkit.vocab import Vocab
@@ -72,7 +72,7 @@ def test_published_vocabularies_give_what_tokenizers_gives(name: str, shared: Pa
     assert_same(model, cut_by(bare.pre_tokenizer), bare, normal)
 
 
-def word_models(names: list[str], unk_token: str) -> tuple[PieceModel, Any]:
+def word_models(names: list[str], unk_token: str) -> tuple[CompiledModel, Any]:
     model = WordLevel(unk_token=unk_token).encoder(vocab_of(names))
     return model, tokenizers.models.WordLevel(vocab={name: i for i, name in enumerate(names)}, unk_token=unk_token)
 
@@ -96,9 +96,9 @@ def test_word_level_gives_what_tokenizers_gives(names: list[str], words: list[st
 def test_two_tokens_alike_are_refused_with_their_ids(kind: Any) -> None:
     with pytest.raises(VocabError, match="the ids 0 and 2 have the same token, b'a'"):
         kind().encoder(vocab_of(["a", "b", "a"]))
-    assert kind().encoder(vocab_of(["a", "b", "a"]), foreign={0}).encode(whole("a"))[0].tolist() == [2]
+    assert kind().encoder(vocab_of(["a", "b", "a"]), added_ids={0}).encode(whole("a"))[0].tolist() == [2]
     with pytest.raises(VocabError, match="no unknown token"):
-        kind(unk_token="b").encoder(vocab_of(["a", "b"]), foreign={1}).encode(whole("x"))
+        kind(unk_token="b").encoder(vocab_of(["a", "b"]), added_ids={1}).encode(whole("x"))
 
 
 @pytest.mark.parametrize(

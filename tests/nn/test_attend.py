@@ -193,7 +193,7 @@ def test_the_kernel_refuses_what_does_not_fit() -> None:
 DIGEST = """
 import hashlib, numpy as np
 from tokkit import nn
-config = nn.TransformerConfig(dim=32, n_heads=4, n_layers=2, causal=True, kind="int8")
+config = nn.TransformerConfig(dim=32, n_heads=4, n_layers=2, causal=True, dtype="int8")
 x = np.random.default_rng(0).standard_normal((2, 20, 32))
 y = nn.Encoder(config, nn.initial(config.shapes(), seed=1, std=0.2))(x)
 print(hashlib.sha256(y.tobytes()).hexdigest(), *y[0, 0, :8].tolist())

@@ -61,7 +61,7 @@ def test_an_encoder_gives_threads_what_it_gives_one(options: dict[str, Any], thr
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
 def test_packed_matrices_are_shared_by_threads(kind: str) -> None:
-    layer, x = nn.Linear(draw(70, 96), draw(70), kind=kind), draw(130, 96)
+    layer, x = nn.Linear(draw(70, 96), draw(70), dtype=kind), draw(130, 96)
 
     def work(threads: int) -> np.ndarray:
         with nn.threads(threads):

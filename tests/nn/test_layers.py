@@ -137,13 +137,13 @@ def test_nan_in_one_sequence_reaches_no_other() -> None:
 def test_smaller_weights_point_the_same_way(kind: str, least: float) -> None:
     config = nn.TransformerConfig(dim=128, n_heads=4, n_layers=2)
     weights, x = nn.initial(config.shapes(), seed=1, std=0.05), draw(4, 16, 128)
-    full, small = nn.Encoder(config, weights)(x), nn.Encoder(replace(config, kind=kind), weights)(x)
+    full, small = nn.Encoder(config, weights)(x), nn.Encoder(replace(config, dtype=kind), weights)(x)
     cosines = (full * small).sum(-1) / np.linalg.norm(full, axis=-1) / np.linalg.norm(small, axis=-1)
     assert cosines.min() > least
     w, y = draw(5, 128), draw(3, 128)
     if kind == "bfloat16":
         seen = bfloat16(y) if rounds_bfloat16() else y
-        assert np.abs(nn.Linear(w, kind=kind)(y) - np.float64(seen) @ np.float64(bfloat16(w)).T).max() < 1e-4
+        assert np.abs(nn.Linear(w, dtype=kind)(y) - np.float64(seen) @ np.float64(bfloat16(w)).T).max() < 1e-4
 
 
 def test_heads_shared_or_single_are_those_of_the_general_layer() -> None:
@@ -198,7 +198,7 @@ def test_weights_and_input_that_do_not_fit_are_named() -> None:
     for bad in ({"n_heads": 5}, {"n_kv_heads": 3}, {"rope": nn.RopeConfig(head_dim=4)}):
         with pytest.raises(ShapeError, match="heads"):
             config_of(**bad)
-    for bad in ({"activation": "swish"}, {"norm": "group"}, {"kind": "int4"}, {"dim": 0}):
+    for bad in ({"activation": "swish"}, {"norm": "group"}, {"dtype": "int4"}, {"dim": 0}):
         with pytest.raises(OptionError, match=r"is one of|'layer' or|stored as|at least 1"):
             config_of(**bad)
     with pytest.raises(OptionError, match="three ways"):

@@ -179,7 +179,7 @@ def test_a_residual_has_the_shape_of_x(shape: tuple[int, ...]) -> None:
 
 
 def test_a_weight_is_named_in_full_wherever_it_is_missed() -> None:
-    config = config_of(cross=True, causal=True, pre_norm=True, relative_buckets=8, kind="int8")
+    config = config_of(cross=True, causal=True, pre_norm=True, relative_buckets=8, dtype="int8")
     weights = weights_of(config)
     for name in weights:
         # A bias of a norm that a model does not have is none.

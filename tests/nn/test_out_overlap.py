@@ -69,7 +69,7 @@ CALLS = {
     ),
     **{
         f"Linear.__call__, {kind}": Call(
-            lambda x, residual, weight, bias, out, kind=kind: nn.Linear(weight, bias, kind=kind)(
+            lambda x, residual, weight, bias, out, kind=kind: nn.Linear(weight, bias, dtype=kind)(
                 x, activation="gelu", residual=residual, out=out
             ),
             rows(residual=draw(7, 33, seed=1), weight=draw(33, 33), bias=draw(33)),

@@ -68,9 +68,9 @@ def test_a_linear_layer_says_what_does_not_fit() -> None:
     with pytest.raises(ShapeError, match="first axes"):
         nn.Linear(draw(12, 8), draw(11))
     with pytest.raises(OptionError, match="stored as"):
-        nn.Linear(draw(12, 8), kind="fp4")
+        nn.Linear(draw(12, 8), dtype="fp4")
     with pytest.raises(OptionError, match="finite"):
-        nn.Linear(np.full((2, 2), np.nan), kind="int8")
+        nn.Linear(np.full((2, 2), np.nan), dtype="int8")
     with pytest.raises(TypeError, match="int64"):
         nn.Linear(np.ones((2, 2), dtype=np.int64))
 

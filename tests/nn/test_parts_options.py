@@ -127,8 +127,8 @@ def test_a_head_adds_its_bias_and_writes_where_it_is_told() -> None:
 @pytest.mark.parametrize("kind", ["bfloat16", "int8"])
 def test_a_head_is_stored_as_it_is_told(kind: str) -> None:
     weight, bias, x = draw(40, 64), draw(40, seed=1), draw(2, 3, 64)
-    got, exact = nn.LMHead(weight, bias, kind=kind)(x), nn.LMHead(weight, bias)(x)
-    assert np.array_equal(got, nn.Linear(weight, bias, kind=kind)(x))
+    got, exact = nn.LMHead(weight, bias, dtype=kind)(x), nn.LMHead(weight, bias)(x)
+    assert np.array_equal(got, nn.Linear(weight, bias, dtype=kind)(x))
     assert not np.array_equal(got, exact)
     np.testing.assert_allclose(got, exact, atol=0.5)
 

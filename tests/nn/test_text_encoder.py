@@ -76,7 +76,7 @@ def test_one_call_is_all_of_its_parts_in_turn(isa: str, kind: str) -> None:
         layers.append([*(PackedLinear(w, b, kind) for w, b in [joined, *others]), *norms])
     ids, starts = packed([9, 1, 33, 270, 4])
     x = np.random.default_rng(1).standard_normal((len(ids), 40), dtype=np.float32)
-    expected = nn.Encoder(config_of(dim=40, n_heads=5, hidden_dim=100, n_layers=3, kind=kind), weights)(
+    expected = nn.Encoder(config_of(dim=40, n_heads=5, hidden_dim=100, n_layers=3, dtype=kind), weights)(
         x, cu_seqlens=starts
     )
     encoder, runs = PackedEncoder(layers, heads=5, dim=40), []
@@ -107,14 +107,14 @@ def test_relative_positions_give_what_the_general_stack_gives() -> None:
 def test_positions_begin_where_they_are_told_and_leave_out_an_id() -> None:
     config = config_of()
     weights = weights_of(config)
-    encoder = TextEncoder(config, weights, first=2, skipped=1)
+    encoder = TextEncoder(config, weights, position_offset=2, padding_idx=1)
     ids, starts = np.array([4, 1, 5, 1, 6, 7, 8]), np.array([0, 4, 7])
     table = weights["embeddings.position.weight"] + weights["embeddings.type.weight"][0]
     got = encoder.embeddings(ids, starts)
     x = np.float64(weights["embeddings.word.weight"][ids] + table[[2, 1, 3, 1, 2, 3, 4]])
     expected = layer_norm(x, 1e-12) * weights["embeddings.norm.weight"] + weights["embeddings.norm.bias"]
     np.testing.assert_allclose(got, expected, atol=1e-5)
-    assert encoder.embeddings.most == 398
+    assert encoder.embeddings.max_length == 398
 
 
 def test_types_other_than_0_are_added_in_place_of_it() -> None:

@@ -52,12 +52,12 @@ def saved(tmp_path: Path, name: str, options: dict[str, Any], **how: Any) -> tup
 
 
 def ours(folder: Path, precision: str = "float32") -> tuple[TextEncoder, MaskedHead]:
-    plan = families.read(json.loads((folder / "config.json").read_text()), precision)
-    weights = Weights(read_model(folder), plan, "here")
-    encoder = TextEncoder(plan.config, weights, first=plan.first, skipped=plan.skipped)
+    spec = families.read(json.loads((folder / "config.json").read_text()), precision)
+    weights = Weights(read_model(folder), spec, "here")
+    encoder = TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
     parts = weights.head()
     matrix = parts.pop("decoder.weight", encoder.embeddings.words)
-    return encoder, MaskedHead(parts, matrix, activation=plan.head_activation, eps=plan.config.eps)
+    return encoder, MaskedHead(parts, matrix, activation=spec.head_activation, eps=spec.config.eps)
 
 
 def drawn() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:

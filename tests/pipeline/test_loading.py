@@ -32,7 +32,7 @@ def modules(*kinds: str) -> list[dict[str, Any]]:
 def test_a_folder_without_modules_is_pooled_by_the_mean(tmp_path: Path) -> None:
     model = pipeline.load(write(tmp_path))
     assert (model.dimension, model.max_length, model.precision) == (16, 20, "fp32")
-    seen = model.inside("the cat sat")
+    seen = model.hidden_states("the cat sat")
     assert seen.tokens == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     assert seen.offsets.tolist() == [[0, 0], [0, 3], [4, 7], [8, 11], [0, 0]]
     assert seen.states.shape == (3, 5, 16)
@@ -50,7 +50,7 @@ def test_modules_are_followed_one_after_another(tmp_path: Path) -> None:
     write_safetensors(folder / "2_Dense" / "model.safetensors", {"linear.weight": w, "linear.bias": b})
     model = pipeline.load(folder)
     assert (model.dimension, model.max_length) == (6, 4)
-    expected = np.tanh(model.inside("the cat").states[-1][0] @ w.T + b)
+    expected = np.tanh(model.hidden_states("the cat").states[-1][0] @ w.T + b)
     found = model.encode(["the cat sat on a mat"], normalize=False)[0]
     np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
 
@@ -86,7 +86,7 @@ def test_a_prompt_can_be_left_out_of_the_pooling(tmp_path: Path) -> None:
         **{"1_Pooling__config": {"embedding_dimension": 16, "pooling_mode": "mean", "include_prompt": False}},
     )  # fmt: skip
     model = pipeline.load(folder)
-    states = model.inside("the cat sat on").states[-1]
+    states = model.hidden_states("the cat sat on").states[-1]
     found = model.encode(["sat on"], prompt="the cat ", normalize=False)[0]
     np.testing.assert_allclose(found, states[3:].mean(0), atol=1e-6)
 
@@ -113,7 +113,7 @@ def test_poolings_are_joined_side_by_side(tmp_path: Path) -> None:
     folder = write(tmp_path, modules=modules("Transformer", "Pooling"), **{"1_Pooling__config": flags})
     model = pipeline.load(folder)
     assert model.dimension == 32
-    states = model.inside("a mat").states[-1]
+    states = model.hidden_states("a mat").states[-1]
     expected = np.concatenate([states[0], states.mean(0)])
     np.testing.assert_allclose(model.encode(["a mat"], normalize=False)[0], expected, atol=1e-6)
 
@@ -268,7 +268,7 @@ def test_what_is_asked_of_the_inside_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a layer is str"):
         model.attention("the cat", layers=["1"])  # type: ignore[list-item]
     with pytest.raises(OptionError, match="the text has 32 tokens, and the model takes 20"):
-        model.inside("a " * 30)
+        model.hidden_states("a " * 30)
     with pytest.raises(OptionError, match="the word 'dog' is not in the text"):
         model.word_vectors("the cat", "dog")
 

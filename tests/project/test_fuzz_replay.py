@@ -17,7 +17,7 @@ import pytest
 from conftest import LONG
 from fuzz import build
 
-MOST_SEED = {False: 1024, True: 4096}
+MAX_SEED = {False: 1024, True: 4096}
 """Bytes of a seed of a target in C, and of one in Python: files, of which some must have a token for each byte."""
 
 
@@ -98,4 +98,4 @@ def test_every_target_has_seeds_that_are_small() -> None:
     assert {path.parent.name for path in build.HERE.glob("regressions/*/*")} <= every
     assert {path.stem for path in build.HERE.glob("dictionaries/*")} <= every
     sizes = {path: path.stat().st_size for path in build.HERE.glob("seeds/*/*")}
-    assert not [path for path, n in sizes.items() if n > MOST_SEED[path.parent.name in build.PYTHON_TARGETS]]
+    assert not [path for path, n in sizes.items() if n > MAX_SEED[path.parent.name in build.PYTHON_TARGETS]]

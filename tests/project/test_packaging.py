@@ -86,7 +86,7 @@ def test_the_c_sources_have_no_warnings(compiler: str) -> None:
 
 
 def test_info_tells_how_the_core_was_built(tmp_path: Path) -> None:
-    from tokkit._core import text  # XXX
+    from tokkit._core import text
 
     facts = text.build_facts()
     assert re.match(r"(gcc|clang|MSVC) \d", facts["compiler"])

@@ -24,8 +24,8 @@ from work import work_of
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="counters are read through ctypes from .so files")
 
 N = 4000 if LONG else 1500
-MOST = 2.6  # some places wait for thousands of bytes before they begin to cut
-MOST_OF_TRAINING = 2.8  # of random text: the longer it is, the longer are the parts that occur again
+MAX_GROWTH = 2.6  # some places wait for thousands of bytes before they begin to cut
+MAX_GROWTH_OF_TRAINING = 2.8  # of random text: the longer it is, the longer are the parts that occur again
 FEW = 3000  # of a call, whatever the text: the twice of nothing is nothing
 CORPUS = sorted(Path(__file__).parents[2].glob("data/corpus/[e-j]*.txt"))
 TEXTS = KINDS | {
@@ -148,7 +148,7 @@ def test_twice_the_text_is_twice_the_work(name: str, tmp_path: Path) -> None:
         for call, run in CALLS.items():
             # Each time a tokenizer that has cached nothing.
             once, twice = (work_of(run, tokkit.Tokenizer(definition), TEXTS[kind](n), tmp_path) for n in (N, 2 * N))
-            if twice > MOST * once + FEW:
+            if twice > MAX_GROWTH * once + FEW:
                 found[kind, call] = (once, twice)
     assert not found
 
@@ -171,7 +171,7 @@ def test_twice_the_corpus_is_twice_the_work_of_training(model: Any) -> None:
             )
         except tokkit.CorpusError:  # nothing but white space
             continue
-        if twice > MOST_OF_TRAINING * once + FEW:
+        if twice > MAX_GROWTH_OF_TRAINING * once + FEW:
             found[kind] = (once, twice)
     assert not found
 
@@ -188,6 +188,6 @@ def test_twice_the_text_is_twice_the_work_of_sampling_and_levels(tmp_path: Path)
     for kind in KINDS_HERE:
         for call, run in calls.items():
             once, twice = (work_of(run, TEXTS[kind](n)) for n in (N, 2 * N))
-            if twice > MOST * once + FEW:
+            if twice > MAX_GROWTH * once + FEW:
                 found[kind, call] = (once, twice)
     assert not found

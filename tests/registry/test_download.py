@@ -79,7 +79,7 @@ def test_a_broken_answer_is_an_error_and_leaves_nothing(serve: Serve, tmp_path: 
 def test_a_server_that_drips_is_given_up_in_the_end(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "LEAST_RATE", len(DATA) * 10)
+    monkeypatch.setattr(download, "MIN_RATE", len(DATA) * 10)
     with pytest.raises(DownloadError, match="too slow"):  # after a second, of the half minute that it would take
         download.fetch(SOURCE, tmp_path, mirror=serve(sends(DATA, seconds=0.05, step=1000)), patience=1)
 

@@ -14,7 +14,7 @@ import pytest
 import tokkit
 from servers import Handler, sends
 from tokkit import registry
-from tokkit.registry import models, places
+from tokkit.registry import local_files, models
 from tokkit.registry.encodings import ENCODINGS, GPT2_PAIR
 
 TEXT = "Hello, world! naïve café 東京 🙂\n\n  def f(x):\treturn x+1  <|endoftext|><|fim_prefix|><|start|>\r\n" * 3
@@ -104,7 +104,7 @@ def test_a_file_is_found_in_each_of_the_places(shared: Path, tmp_path: Path, mon
     vocabs, file = shared / "vocabs", "r50k_base.tiktoken"
     with pytest.raises(tokkit.DownloadError, match=r"r50k_base.tiktoken \(0.8 MB\) is not in .*tokkit fetch r50k_base"):
         tokkit.get_encoding("r50k_base")
-    in_cache = put(vocabs, places.user_cache() / file)
+    in_cache = put(vocabs, local_files.user_cache() / file)
     assert tokkit.get_encoding("r50k_base").n_ids == 50257
     in_cache.unlink()
     key = hashlib.sha1(ENCODINGS["r50k_base"].url.encode()).hexdigest()
@@ -182,7 +182,7 @@ def test_download_gets_what_is_nowhere_and_only_then(
     assert tokkit.encoding_for_model("gpt-4", download=True).encode("Hello, world!") == [9906, 11, 1917, 0]
     assert asked == ["/cl100k_base.tiktoken"]
     assert tokkit.get_encoding("cl100k_base", download=True).name == "cl100k_base"
-    assert registry.fetch("cl100k_base") == places.user_cache() / "cl100k_base.tiktoken"
+    assert registry.fetch("cl100k_base") == local_files.user_cache() / "cl100k_base.tiktoken"
     assert len(asked) == 1
     # What somebody changed is replaced where fetching is asked for.
     registry.fetch("gpt-4").write_bytes(b"changed")
@@ -198,12 +198,12 @@ def test_the_users_cache_is_where_the_system_has_caches(monkeypatch: pytest.Monk
     monkeypatch.delenv("TOKKIT_CACHE_DIR")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert places.user_cache() == tmp_path / "tokkit"
+    assert local_files.user_cache() == tmp_path / "tokkit"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert places.user_cache() == Path.home() / ".cache" / "tokkit"
+    assert local_files.user_cache() == Path.home() / ".cache" / "tokkit"
     monkeypatch.setattr("sys.platform", "darwin")
-    assert places.user_cache().parts[-3:] == ("Library", "Caches", "tokkit")
+    assert local_files.user_cache().parts[-3:] == ("Library", "Caches", "tokkit")
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert places.user_cache() == tmp_path / "tokkit" / "Cache"
+    assert local_files.user_cache() == tmp_path / "tokkit" / "Cache"
     assert os.environ.get("TOKKIT_CACHE_DIR") is None

@@ -148,7 +148,7 @@ def test_a_page_has_a_limit_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
     tokens = ["a"] * 4097
     with pytest.raises(ShapeError, match="a page holds 16777216: choose heads"):
         attention_html(np.broadcast_to(0.5, (4097, 4097)), tokens)
-    monkeypatch.setattr(attention_page, "MOST_CELLS", 12)
+    monkeypatch.setattr(attention_page, "MAX_CELLS", 12)
     assert attention_html(np.ones((3, 2, 2)), tokens[:2])
     with pytest.raises(ShapeError, match="13 numbers; a page holds 12"):
         attention_html(np.ones((13, 1, 1)), tokens[:1])

@@ -16,7 +16,7 @@ from typing import Any
 from tokkit import limits
 from tokkit.errors import ChatError
 
-WIDEST_INDENT = 32
+MAX_INDENT = 32
 _FEW = 10_000
 _SIZED = (str, bytes, list, tuple, dict, set, frozenset)
 _NUMBER = re.compile(r"\d+")
@@ -48,15 +48,15 @@ def step() -> None:
     """Count one pass of a loop, or call of a macro."""
     if (budget := spent.get()) is not None:
         budget.steps += 1
-        if budget.steps > (most := budget.limits.template_steps):
-            raise _exceeded("template_steps", f"took over {most:,} steps; one takes some for each message")
+        if budget.steps > (limit := budget.limits.template_steps):
+            raise _exceeded("template_steps", f"took over {limit:,} steps; one takes some for each message")
 
 
 def check(n: int, what: str) -> None:
     """Raise ChatError where n more characters or items are too many; `what` says of what."""
     budget = spent.get() or Budget(limits.current())  # Jinja2 runs what is constant before a run begins
-    if n + budget.size > (most := budget.limits.template_size):
-        raise _exceeded("template_size", f"makes over {most:,} characters or items, by {what}")
+    if n + budget.size > (limit := budget.limits.template_size):
+        raise _exceeded("template_size", f"makes over {limit:,} characters or items, by {what}")
 
 
 def spend(value: Any, what: str) -> None:
@@ -182,8 +182,8 @@ def _brace_fields(form: str) -> tuple[str, str]:
 
 def _check_indent(indent: Any) -> None:
     width = indent if isinstance(indent, int) else len(indent) if isinstance(indent, str) else 0
-    if width > WIDEST_INDENT:
-        raise ChatError(f"the chat template asks for an indent of {width:,}; up to {WIDEST_INDENT} is taken")
+    if width > MAX_INDENT:
+        raise ChatError(f"the chat template asks for an indent of {width:,}; up to {MAX_INDENT} is taken")
 
 
 def bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

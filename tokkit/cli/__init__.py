@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from tokkit import interrupts
-from tokkit.cli import ending, options
+from tokkit.cli import errors, options
 
 COMMANDS = (
     *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "model"),
@@ -47,7 +47,7 @@ class CommandLine(click.Group):
         if hasattr(signal, "SIGTERM"):
             # So that files written aside are cleared away.
             signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-        with ending.exits():
+        with errors.exits():
             return self.main(*args, **{"prog_name": "tokkit", **kwargs})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -56,12 +56,12 @@ class CommandLine(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse what stands before the subcommand."""
-        with ending.reported():
+        with errors.reported():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand that was asked for."""
-        with ending.reported(), interrupts.Raised(), ending.warnings_shown():
+        with errors.reported(), interrupts.Raised(), errors.warnings_shown():
             return super().invoke(ctx)
 
 

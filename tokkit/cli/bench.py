@@ -91,8 +91,8 @@ def command(
         show(found)
 
 
-def _text(file: str | None, reading: Reading, most: int) -> tuple[str, str]:
-    """Return what the text is, for a reader, and the text: not more than `most` bytes and the rest of a line."""
+def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
+    """Return what the text is, for a reader, and the text: not more than `limit` bytes and the rest of a line."""
     from tokkit.cli.inputs import expand
     from tokkit.corpus import bundled
 
@@ -102,14 +102,14 @@ def _text(file: str | None, reading: Reading, most: int) -> tuple[str, str]:
     size = 0
     for batch, _ in (batch for path in paths for batch in reading.batches(path)):
         data = "".join(batch).encode()
-        if size + len(data) <= most:
+        if size + len(data) <= limit:
             parts.append(data.decode())
             size += len(data)
             continue
-        end = data.rfind(b"\n", 0, most - size) + 1
+        end = data.rfind(b"\n", 0, limit - size) + 1
         # Where no line ends, a character may be cut.
-        parts.append(data[: end or (0 if parts else most)].decode("utf-8", "ignore"))
-        return f"the first {most / 1e6:g} MB of {name}", "".join(parts)
+        parts.append(data[: end or (0 if parts else limit)].decode("utf-8", "ignore"))
+        return f"the first {limit / 1e6:g} MB of {name}", "".join(parts)
     if not size:
         from tokkit.errors import CorpusError
 
@@ -124,7 +124,7 @@ def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) ->
     import numpy as np
 
     from tokkit.cli import measure
-    from tokkit.cli.machine import cpu_name
+    from tokkit.cli.cpu_name import cpu_name
 
     return {
         "vocabulary": tokenizer,
@@ -179,9 +179,9 @@ def measured(
 
 def of_stages(tok: Tokenizer, text: str, runs: int, progress: Any) -> dict[str, Any]:
     """Return what the stages of encoding cost, in one thread."""
-    from tokkit.cli import measure, stages
+    from tokkit.cli import measure, stage_timing
 
-    return stages.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))
+    return stage_timing.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))
 
 
 def show(found: dict[str, Any]) -> None:
@@ -215,11 +215,11 @@ def show(found: dict[str, Any]) -> None:
 
 def show_stages(found: dict[str, Any]) -> None:
     """Print the table of stages and the limit below it, or why there is none."""
-    from tokkit.cli import stages
+    from tokkit.cli import stage_timing
     from tokkit.cli.output import say, table
 
     say("")
-    say(stages.title(found))
+    say(stage_timing.title(found))
     if found["isas"]:
-        table(stages.rows(found))
-        say(stages.LIMIT_LINE)
+        table(stage_timing.rows(found))
+        say(stage_timing.LIMIT_LINE)

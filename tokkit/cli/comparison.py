@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.cli.ending import note
+from tokkit.cli.errors import note
 from tokkit.cli.inputs import Reading, expand
 from tokkit.cli.output import counted, say, table
-from tokkit.cli.pieces import readable, shortened
+from tokkit.cli.token_text import readable, shortened
 from tokkit.cli.usage import Counts, Usage
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-MOST_PIECES = 12
+MAX_PIECES = 12
 """Pieces shown of a difference before it is cut."""
 COLUMNS = {
     "tokens": "tokens",
@@ -120,9 +120,9 @@ def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
 
 
 def _pieces(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[str]:
-    inner = [start, *cuts[: np.searchsorted(cuts, end, side="right")][: MOST_PIECES + 1].tolist()]
+    inner = [start, *cuts[: np.searchsorted(cuts, end, side="right")][: MAX_PIECES + 1].tolist()]
     pieces = [readable(text[x:y]) for x, y in itertools.pairwise(inner)]
-    return pieces if len(pieces) <= MOST_PIECES else [*pieces[:MOST_PIECES], "…"]
+    return pieces if len(pieces) <= MAX_PIECES else [*pieces[:MAX_PIECES], "…"]
 
 
 def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:

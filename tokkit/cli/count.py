@@ -60,8 +60,8 @@ def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: boo
     cost = counting.bill(priced, sums["tokens"], n_output) if priced else None
     over = counting.over(entries, limit, "")
     if priced and priced[1].window is not None:
-        most = max(priced[1].window - n_output, 0)
-        over += counting.over(entries, most, f", all that the window of {priced[2]} has room for")
+        room = max(priced[1].window - n_output, 0)
+        over += counting.over(entries, room, f", all that the window of {priced[2]} has room for")
     if json:
         more: dict[str, Any] = ({"limit": limit} if limit is not None else {}) | ({"cost": cost} if cost else {})
         more |= {"over": over} if limit is not None or (priced and priced[1].window is not None) else {}

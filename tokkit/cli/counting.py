@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tokkit.cli.ending import note
+from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, Reading
 from tokkit.cli.output import counted, say
 from tokkit.corpus import readers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokkit.cli import ending, inputs, output
+from tokkit.cli import errors, inputs, output
 from tokkit.cli.progress import Progress
 from tokkit.errors import CorpusError, OptionError
 
@@ -70,12 +70,12 @@ def _model(given: str | None, old: SearchIndex | None) -> str:
 
 def _report(done: Outcome) -> None:
     for path, reason in done.skipped:
-        ending.note(f"skipped {inputs.shown(path)}: {ending.describe(CorpusError(reason))}")
+        errors.note(f"skipped {inputs.shown(path)}: {errors.describe(CorpusError(reason))}")
     parts = [f"{output.counted(done.passages, 'passage')} of {output.counted(done.files, 'file')}"]
     parts += [f"{output.counted(done.unchanged, 'file')} unchanged"] * bool(done.unchanged)
     parts += [f"{output.counted(len(done.skipped), 'file')} skipped"] * bool(done.skipped)
     where = inputs.shown(os.fspath(done.index.folder))
-    ending.note(f"{where}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
+    errors.note(f"{where}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
 
 
 def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
@@ -104,11 +104,11 @@ def _lines() -> Iterator[str]:
 
 def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:
     """Yield queries some at a time; those typed at a terminal one by one."""
-    most = 1 if sys.stdin is not None and sys.stdin.isatty() else TOGETHER
+    limit = 1 if sys.stdin is not None and sys.stdin.isatty() else TOGETHER
     waiting: list[str] = []
     for query in queries:
         waiting.append(query)
-        if len(waiting) == most:
+        if len(waiting) == limit:
             yield waiting
             waiting = []
     if waiting:

@@ -12,7 +12,7 @@ import click
 from tokkit.cli import output
 from tokkit.cli.id_files import BINARY, Source
 from tokkit.cli.inputs import Reading, expand, shown
-from tokkit.cli.pieces import readable
+from tokkit.cli.token_text import readable
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import CorpusError, OptionError, VocabError
 

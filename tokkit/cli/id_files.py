@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit.cli import output
 from tokkit.cli.inputs import Reading, expand, shown, total_bytes
-from tokkit.cli.pieces import readable
+from tokkit.cli.token_text import readable
 from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
 from tokkit.errors import OptionError
@@ -29,7 +29,7 @@ KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
 FITTING = {"npy": ("npy",), "bin": ("bin",), "json": ("json", "full")}
 """What a name says → the formats that it may stand for."""
 BINARY = ("npy", "bin")
-LARGEST = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
+MAX_IDS = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +150,9 @@ def _pieces_line(tok: Tokenizer) -> Callable[[list[int]], str]:
 def width(tok: Tokenizer, dtype: str) -> str:
     """Return "uint16" or "uint32"; OptionError where the tokenizer has ids that do not fit."""
     if dtype == "auto":
-        return "uint16" if tok.n_ids - 1 <= LARGEST["uint16"] else "uint32"
-    if tok.n_ids - 1 > LARGEST[dtype]:
-        raise OptionError(f"ids of this tokenizer run to {tok.n_ids - 1}; {dtype} holds up to {LARGEST[dtype]}")
+        return "uint16" if tok.n_ids - 1 <= MAX_IDS["uint16"] else "uint32"
+    if tok.n_ids - 1 > MAX_IDS[dtype]:
+        raise OptionError(f"ids of this tokenizer run to {tok.n_ids - 1}; {dtype} holds up to {MAX_IDS[dtype]}")
     return dtype
 
 

@@ -19,7 +19,7 @@ from tokkit.errors import CorpusError, FormatError, VocabError
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-MOST_DIGITS = 20
+MAX_DIGITS = 20
 """More than any id has: longer numbers are refused before they cost time."""
 IDS_AT_ONCE = 1 << 20
 NPY_MAGIC = b"\x93NUMPY"
@@ -64,7 +64,7 @@ def decoded_lines(
 def _plain_ids(line: bytes) -> list[int]:
     words = line.split()
     for word in words:
-        if not word.isdigit() or len(word) > MOST_DIGITS:
+        if not word.isdigit() or len(word) > MAX_DIGITS:
             raise ValueError(
                 f"{word[:40].decode('utf-8', 'backslashreplace')!r} is no id; ids are numbers, apart by spaces"
             )

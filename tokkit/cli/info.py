@@ -39,9 +39,9 @@ def facts() -> dict[str, Any]:
     import sys
     from pathlib import Path
 
-    from tokkit._core import text  # XXX
-    from tokkit.cli.machine import cpu_name
-    from tokkit.registry.places import user_cache
+    from tokkit._core import text
+    from tokkit.cli.cpu_name import cpu_name
+    from tokkit.registry.local_files import user_cache
     from tokkit.threads import thread_count
     from tokkit.version import __version__
 

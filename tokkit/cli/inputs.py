@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import click
 
 from tokkit.errors import CorpusError
-from tokkit.visible import show
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.corpus.readers import Block

@@ -38,7 +38,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
     from tokkit.cli import pipeline
     from tokkit.cli.inputs import load
     from tokkit.cli.output import say, say_json
-    from tokkit.cli.pieces import readable, shortened
+    from tokkit.cli.token_text import readable, shortened
 
     tok = load(tokenizer, pattern)
     if tokens:
@@ -72,7 +72,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
 def facts(tok: Tokenizer) -> dict[str, Any]:
     """Return what there is to know, in the order in which it is shown."""
     from tokkit.cli import pipeline
-    from tokkit.cli.pieces import merges, readable
+    from tokkit.cli.token_text import merges, readable
     from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
     from tokkit.pretokenizers import patterns
@@ -122,7 +122,7 @@ def engine(tok: Tokenizer) -> str:
 
 def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
     """Return piece, id and character offsets of each token of a text."""
-    from tokkit.cli.pieces import readable
+    from tokkit.cli.token_text import readable
 
     encoding = tok(text, special=special, truncation=None, padding=None)
     rows = zip(encoding.ids, encoding.token_bytes, encoding.offsets, strict=True)
@@ -142,7 +142,7 @@ def show_sample(pieces: list[dict[str, Any]]) -> None:
 def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:
     """Print id and piece of every token, one a line."""
     from tokkit.cli.output import say_json, stdout
-    from tokkit.cli.pieces import readable
+    from tokkit.cli.token_text import readable
 
     if as_json:
         say_json([{"id": id_, "piece": readable(token), "bytes": token.hex()} for token, id_ in tok.vocab.items()])

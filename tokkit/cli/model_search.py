@@ -85,8 +85,8 @@ def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> Non
     Several words are one query; with "-" each line of stdin is one. The exit code is 1 where the index is empty.
     """
     from tokkit.cli.embedding import answers, show
-    from tokkit.cli.ending import note
-    from tokkit.visible import show as shown
+    from tokkit.cli.errors import note
+    from tokkit.escaping import show as shown
 
     found, text = False, None
     for text, hits in answers(index, " ".join(query), chosen):

@@ -38,9 +38,9 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
 
         check(chosen["plot"], force=chosen["force"])
         similarity_plot.check()
-    elif len(given) > similarities.MOST and not json:
+    elif len(given) > similarities.MAX_TEXTS and not json:
         raise click.UsageError(
-            f"{len(given)} texts; a table has at most {similarities.MOST}: --plot or --json show more"
+            f"{len(given)} texts; a table has at most {similarities.MAX_TEXTS}: --plot or --json show more"
         )
     matrix = similarities.matrix(load(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"])
     similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])

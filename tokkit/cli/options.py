@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from tokkit.cli.help import Command
-from tokkit.visible import show
+from tokkit.escaping import show
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-from tokkit.visible import CONTROLS, show, visible
+from tokkit.escaping import CONTROLS, show, visible
 
 STDOUT = "-"
 
@@ -119,7 +119,7 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
 
     OSError where the file exists and `force` is not set; whatever fails, an old file stays as it was.
     """
-    from tokkit.formats import unfinished
+    from tokkit.formats import temporary_files
 
     check(path, force=force)
     if path == STDOUT:
@@ -131,7 +131,7 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
             yield file
         return
     target = os.path.realpath(path)
-    with unfinished.beside(target) as aside:
+    with temporary_files.beside(target) as aside:
         with open(aside, "xb") as file:
             yield file
             file.flush()

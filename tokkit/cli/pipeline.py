@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Node = tuple[str, str, list["Node"]]
 """What it is, what is said of it, and the parts it has."""
-LONGEST = 90
+MAX_WIDTH = 90
 
 
 def nodes(definition: Definition) -> list[Node]:
@@ -111,7 +111,7 @@ def _written(written: dict[str, Any]) -> tuple[str, list[Node]]:
 
 def _brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, (str, dict, list, bool)) else str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
+    return text if len(text) <= MAX_WIDTH else f"{text[: MAX_WIDTH // 2]}…{text[-MAX_WIDTH // 2 :]}"
 
 
 def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:

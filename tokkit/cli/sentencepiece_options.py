@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tokkit.cli import options
-from tokkit.visible import show
+from tokkit.escaping import show
 
 MODELS = ("unigram", "sp-bpe", "sp-word", "sp-char")
 BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}

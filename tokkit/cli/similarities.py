@@ -15,7 +15,7 @@ from tokkit.cli.inputs import Reading
 if TYPE_CHECKING:
     from tokkit.search.builder import Encoder
 
-MOST = 40
+MAX_TEXTS = 40
 """Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
 
 
@@ -49,7 +49,7 @@ def show(
     if as_json:
         output.say_json({"texts": list(given), "similarity": made.round(6).tolist()})
         return
-    elif len(given) <= MOST:
+    elif len(given) <= MAX_TEXTS:
         head = ["", "", *range(1, len(given) + 1)]
         rows = [[i, snippet(text, width=width), *(f"{x:.3f}" for x in made[i - 1])] for i, text in enumerate(given, 1)]
         output.table([head, *rows], left=(1,))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokkit.cli.pieces import readable
+from tokkit.cli.token_text import readable
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tokkit.cli import output
-from tokkit.cli.ending import note
+from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, shown, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.train_options import BELONGS
@@ -145,8 +145,8 @@ def run(job: Job, progress: Progress) -> Result:
     options = dict(job.options)
     # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
     if job.explain or options["model"] in ("bpe", "wordpiece"):
-        most = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
-        options["explain"] = lambda step: steps.append(step) if len(steps) < most else None
+        limit = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
+        options["explain"] = lambda step: steps.append(step) if len(steps) < limit else None
     if len(job.sizes) == 1:
         made = [train(source, vocab_size=job.sizes[0], progress=progress, **options)]
     else:

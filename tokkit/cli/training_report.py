@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table
-from tokkit.cli.pieces import merges, readable, shortened
+from tokkit.cli.token_text import merges, readable, shortened
 from tokkit.trainers.options import Step
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **c
 
     No character is cut, and a text that fits is written as it is. How many tokens were kept stands on stderr.
     """
-    from tokkit.cli.ending import note
+    from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check, counted, writing
     from tokkit.corpus import readers
-    from tokkit.visible import show
+    from tokkit.escaping import show
 
     if readers.holds_records(file):
         raise click.UsageError(f"{show(file)} holds many texts, and one is cut: give it as plain text")

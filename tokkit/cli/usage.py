@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokkit.cli.pieces import readable
+from tokkit.cli.token_text import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 WORD = re.compile(r"\S+")
-LONGEST = 5
+N_LONGEST = 5
 
 
 class Counts:
@@ -83,7 +83,7 @@ class Usage:
         added = {token.id for token in self.tok.definition.added_tokens}
         own = [(token, id_) for token, id_ in self.tok.vocab.items() if id_ not in added]
         unused = sum(not self._used[id_] for _, id_ in own)
-        longest = sorted((token for token, _ in own), key=len, reverse=True)[:LONGEST]
+        longest = sorted((token for token, _ in own), key=len, reverse=True)[:N_LONGEST]
         return {
             "vocab_size": len(self.tok.vocab),
             "unused": unused,

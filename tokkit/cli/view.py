@@ -32,7 +32,7 @@ def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **ch
     """Show which tokens each text becomes, and how many there are; a character that is cut is shown as its bytes."""
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import counted, put, say
-    from tokkit.cli.showing import in_colours, shown_tokens
+    from tokkit.cli.token_lines import in_colours, shown_tokens
 
     tok = load(tokenizer, chosen["pattern"])
     coloured, n_tokens, n_bytes = in_colours(colour), 0, 0

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tokkit.cli.comparison import shown_rates, texts_of
-from tokkit.cli.ending import note
+from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table, writing
-from tokkit.cli.pieces import shortened
+from tokkit.cli.token_text import shortened
 from tokkit.cli.train_options import BELONGS, MODELS
 from tokkit.cli.usage import Usage
 from tokkit.errors import CorpusError, OptionError

@@ -254,7 +254,7 @@ class Encoding:
 
     @functools.cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
-        own = self._tok.definition.added_ids.values()
+        own = self._tok.definition.added_vocab.values()
         return {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
 
     def token_byte_values(self) -> list[bytes]:

@@ -14,7 +14,7 @@ from tokkit.corpus.id_writers import IdWriter
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
-from tokkit.threads import CHARACTERS_A_THREAD, together
+from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 
 BLOCK_BYTES = 1 << 20
 """What a thread reads and encodes at once: it stays in the second-level cache, and its ids soon find their way out
@@ -184,7 +184,7 @@ class FileEncoder:
                         if not turns.put(number, ids):
                             return
 
-            together(work, threads, turns.stop)
+            run_threads(work, threads, turns.stop)
             if failed:  # blocks are begun in order, and those begun are finished: the first is always the same
                 raise failed[min(failed)]
             writer.documents += 1

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tokkit.errors import OptionError
-from tokkit.formats import files, unfinished
+from tokkit.formats import files, temporary_files
 
 KINDS = {".npy": "npy", ".bin": "bin"}
 NPY_HEAD_BYTES = 128
@@ -139,8 +139,8 @@ class IdWriter:
     def _create(self, target: str) -> BinaryIO:
         self._check(target)
         if not self._aside:
-            unfinished.clear(self._out)
-        aside = unfinished.new(target, self._out)
+            temporary_files.clear(self._out)
+        aside = temporary_files.new(target, self._out)
         self._aside[target] = aside
         return open(aside, "xb", buffering=0)
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal, cast
 import numpy as np
 
 from tokkit.errors import CorpusError, OptionError
-from tokkit.visible import show
+from tokkit.escaping import show
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Unit = Literal["line", "paragraph", "file"]

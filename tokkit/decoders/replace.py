@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tokkit import limits
 from tokkit.decoders.base import Decoder, check_replaced, check_text, replace_each
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tokkit.decoders.base import Decoder
 from tokkit.errors import OptionError
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.unicode_regex.cost_limits import PatternTime
 
 
 @dataclass(frozen=True, slots=True)

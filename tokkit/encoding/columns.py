@@ -37,7 +37,7 @@ def as_text(tokens: Sequence[bytes]) -> list[str]:
     return [token.decode("utf-8", "replace") for token in tokens]
 
 
-def together(name: str, columns: Sequence[Any]) -> Any:
+def concatenate(name: str, columns: Sequence[Any]) -> Any:
     """Return the columns of a name, one of each part, as one."""
     if len(columns) == 1:
         return columns[0]

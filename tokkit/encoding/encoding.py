@@ -12,7 +12,7 @@ from tokkit import pickled
 from tokkit._core.align import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.encoding.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.encoding.columns import DTYPES, LISTS, as_text, empty, filled, read_only, together, tokens_of
+from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, tokens_of
 from tokkit.encoding.length_rules import check_padded, checked_direction
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
@@ -224,7 +224,7 @@ class Encoding(Aligned):
         parts = [padding, self] if left else [self, padding]
         shift = k if left else 0
         ranges = {sequence: (a + shift, b + shift) for sequence, (a, b) in self._ranges.items()}
-        return derived(n + k, lambda name: together(name, [part.column(name) for part in parts]), ranges, overflow)
+        return derived(n + k, lambda name: concatenate(name, [part.column(name) for part in parts]), ranges, overflow)
 
     def truncate(self, max_length: int, *, stride: int = 0, direction: Direction = "right") -> Encoding:
         """Return the first `max_length` tokens (the last, for "left"); the others are its `overflowing`.
@@ -362,7 +362,7 @@ def joined(
     def make(name: str) -> Any:
         if grow and "offsets" in name:
             return grown(name, parts)
-        return together(name, columns(name) if columns is not None else [part.column(name) for part in parts])
+        return concatenate(name, columns(name) if columns is not None else [part.column(name) for part in parts])
 
     def combined() -> list[Encoding]:
         return [joined(chosen, ranges=ranges, grow=grow) for chosen in overflowing_choices(parts)]

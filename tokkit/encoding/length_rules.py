@@ -33,8 +33,8 @@ class Truncation:
     direction: Literal["left", "right"] = "right"
 
     def __post_init__(self) -> None:
-        checked_int("truncation", "max_length", self.max_length, most=(1 << 63) - 1)
-        checked_int("truncation", "stride", self.stride, most=(1 << 63) - 1)
+        checked_int("truncation", "max_length", self.max_length, maximum=(1 << 63) - 1)
+        checked_int("truncation", "stride", self.stride, maximum=(1 << 63) - 1)
         _checked_choice("truncation", "strategy", self.strategy, "longest_first", "only_first", "only_second")
         _checked_choice("truncation", "direction", self.direction, "left", "right")
         if self.stride and self.stride >= self.max_length:
@@ -60,7 +60,7 @@ class Padding:
     def __post_init__(self) -> None:
         for name in ("length", "pad_to_multiple_of"):
             if getattr(self, name) is not None:
-                checked_int("padding", name, getattr(self, name), most=(1 << 31) - 1)
+                checked_int("padding", name, getattr(self, name), maximum=(1 << 31) - 1)
         _checked_choice("padding", "direction", self.direction, "left", "right")
         checked_int("padding", "pad_id", self.pad_id)
         checked_int("padding", "pad_type_id", self.pad_type_id)
@@ -70,8 +70,8 @@ class Padding:
 
 def check_padded(n_rows: int, length: int) -> None:
     """Raise OptionError where rows of this length are more tokens than the limit padded_tokens."""
-    if n_rows * length > (most := limits.current().padded_tokens):
-        what = f"padding to {length:,} tokens makes {n_rows * length:,} tokens, more than {most:,}"
+    if n_rows * length > (maximum := limits.current().padded_tokens):
+        what = f"padding to {length:,} tokens makes {n_rows * length:,} tokens, more than {maximum:,}"
         raise limits.exceeded("padded_tokens", what, OptionError)
 
 

@@ -107,7 +107,7 @@ class Assembler:
         """What spells tokens as a tokenizer.json does: the model's own of byte-level BPE in symbols."""
         if self._definition.over_bytes is None:
             return None
-        added = frozenset(self._definition.added_ids.values())
+        added = frozenset(self._definition.added_vocab.values())
 
         def spell(tokens: list[bytes], ids: list[int]) -> list[str]:
             return [

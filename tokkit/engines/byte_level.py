@@ -27,9 +27,9 @@ from tokkit.models import bpe
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.unicode_regex.boundaries import pattern_boundaries
 from tokkit.unicode_regex.compile import compile_pattern
-from tokkit.unicode_regex.cuts import pattern_cuts
+from tokkit.unicode_regex.cost_limits import PatternTime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,9 +48,9 @@ class ByteLevelEngine(Engine):
     uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a piece certainly ends"
 
     def __init__(
-        self, definition: Definition, *, foreign: Collection[int] = (), interpreter: InterpreterMaker | None = None
+        self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: InterpreterMaker | None = None
     ) -> None:
-        """Build the tables; `foreign` ids are, like added tokens, not the model's own."""
+        """Build the tables; `added_ids` ids are, like added tokens, not the model's own."""
         if definition.over_bytes is None:
             raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
         self._model, split = definition.over_bytes
@@ -59,7 +59,7 @@ class ByteLevelEngine(Engine):
         self.split_engine, self.split_reason = self._chosen.engine, self._chosen.reason
         if self._chosen.engine != "scanner" and not split.keep_unmatched:
             _say_what_is_dropped(split.pattern or "")
-        self._foreign = [*foreign, *(token.id for token in definition.added_tokens)]
+        self._added_ids = [*added_ids, *(token.id for token in definition.added_tokens)]
         normalizer = component_of(definition.normalizer, Normalizer)
         before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
         # NFC keeps what the proof of split points needs (split_points.c): no mark comes up where there was none.
@@ -67,7 +67,7 @@ class ByteLevelEngine(Engine):
         self._core = bpe.encoder(
             definition.vocab,
             self._model,
-            self._foreign,
+            self._added_ids,
             patterns.WHOLE if self._chosen.split is None else self._chosen.split,
             before=before,
             splittable=keeps and split.pattern in patterns.CUTTABLE,
@@ -217,7 +217,7 @@ class ByteLevelEngine(Engine):
     @functools.cached_property
     def _absent(self) -> set[int]:
         vocab = self._definition.vocab
-        single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(self._foreign)
+        single = set(np.flatnonzero(self._lengths == 1).tolist()).difference(self._added_ids)
         return set(range(256)).difference(vocab[id_][0] for id_ in single)
 
     @functools.cached_property
@@ -226,7 +226,7 @@ class ByteLevelEngine(Engine):
         vocab = self._definition.vocab
         more = vocab.with_tokens({vocab.n_ids + k: bytes([byte]) for k, byte in enumerate(sorted(self._absent))})
         model = replace(self._model, drops_unknown=False)
-        return ByteLevelEngine(replace(self._definition, vocab=more, model=model), foreign=self._foreign)
+        return ByteLevelEngine(replace(self._definition, vocab=more, model=model), added_ids=self._added_ids)
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
@@ -259,8 +259,8 @@ class ByteLevelEngine(Engine):
 
 def _say_what_is_dropped(pattern: str) -> None:
     """Warn of characters that a pattern never matches: text of them gets no ids."""
-    cuts = pattern_cuts(pattern)
-    if cuts is None or (dropped := "".join(chr(code) for code in range(32, 127) if not cuts.may[code])) == "":
+    found = pattern_boundaries(pattern)
+    if found is None or (dropped := "".join(chr(code) for code in range(32, 127) if not found.may[code])) == "":
         return
     shown = dropped if len(dropped) <= 20 else dropped[:20] + "…"
     logger.warning("the pattern %r does not match %r: text that it leaves unmatched gets no ids", pattern, shown)

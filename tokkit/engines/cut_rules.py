@@ -29,7 +29,7 @@ from tokkit.unicode_regex.atoms import (
     nowhere,
 )
 
-MOST_SETS = 8
+MAX_SETS = 8
 """Kinds of characters that a rule may tell apart on the left: the bits of a byte."""
 
 
@@ -76,7 +76,7 @@ def _tables(allowed: Matrix) -> Tables | None:
     allowed[[*WHITES, *range(0x1C, 0x20)]] = False
     allowed[:, [OTHER, WHITE, BLANK, LEADS]] = False
     rows = _kinds(allowed)
-    if len(rows) > MOST_SETS:
+    if len(rows) > MAX_SETS:
         allowed = _coarser(allowed)
         rows = _kinds(allowed)
     if not len(rows):

@@ -13,10 +13,10 @@ from tokkit import limits
 from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end
 from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
-from tokkit.engines.special_tokens import MOST_POLICIES, Special, SpecialTokens
+from tokkit.engines.special_tokens import MAX_POLICIES, Special, SpecialTokens
 from tokkit.errors import CorpusError, SpecialTokenError
-from tokkit.threads import CHARACTERS_A_THREAD, together
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.threads import CHARACTERS_A_THREAD, run_threads
+from tokkit.unicode_regex.cost_limits import PatternTime
 
 if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
@@ -77,7 +77,7 @@ class Engine:
         allowed = self._tokens.allowed(special)
         key = special == "all", allowed
         if (way := self._ways.get(key)) is None:
-            if len(self._ways) >= MOST_POLICIES:
+            if len(self._ways) >= MAX_POLICIES:
                 self._ways.clear()
             encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
             way = self._ways[key] = encoder, self._tokens.finder(allowed)
@@ -191,7 +191,7 @@ class Engine:
         """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
         try:
             # Each further thread brings a cache of its own, which pays only where there is much to encode.
-            together(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            run_threads(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
             return batch.result()
         finally:
             batch.close()

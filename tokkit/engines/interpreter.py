@@ -8,6 +8,8 @@ that only `regex` runs, text whose stages need it whole. Both give equal results
 from __future__ import annotations
 
 import contextlib
+import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,10 +25,11 @@ from tokkit.encoding.columns import tokens_of
 from tokkit.engines.added_tokens import AddedTokens
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, TokkitError
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.unicode_regex.cost_limits import PatternTime
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
+    from tokkit.vocab import Vocab
 
 Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
 """ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of the piece of each token."""
@@ -183,10 +186,17 @@ class Models:
         as_stated = as_stated or not self._hidden
         if as_stated not in self._made:
             definition = self._definition
-            model: Any = definition.model
-            foreign = definition.foreign if as_stated else definition.foreign | self._hidden
-            self._made[as_stated] = model.encoder(definition.vocab, foreign=foreign)
+            added_ids = definition.added_ids if as_stated else definition.added_ids | self._hidden
+            self._made[as_stated] = _encoder(definition.model, definition.vocab, added_ids)
         return self._made[as_stated]
+
+
+def _encoder(model: Any, vocab: Vocab, added_ids: frozenset[int]) -> Any:
+    if "foreign" not in inspect.signature(model.encoder).parameters:
+        return model.encoder(vocab, added_ids=added_ids)
+    name = f"{type(model).__name__}.encoder()"
+    warnings.warn(f"the argument foreign of {name} should be added_ids now", DeprecationWarning, stacklevel=2)
+    return model.encoder(vocab, foreign=added_ids)
 
 
 def spelt_out(definition: Definition) -> frozenset[int]:
@@ -210,7 +220,7 @@ class _Bytes:
     def __init__(self, definition: Definition, added_ids: list[int]) -> None:
         from tokkit.engines.byte_level import ByteLevelEngine
 
-        self.engine = ByteLevelEngine(definition, foreign=added_ids)
+        self.engine = ByteLevelEngine(definition, added_ids=added_ids)
         self.cache_info = self.engine.cache_info
 
     def encode(self, text: AlignedText) -> Found:

@@ -45,8 +45,8 @@ def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool
         return None
     before = normalizer if normalized_first else Component((), [])
     on_units = Component((), []) if normalized_first else normalizer
-    cuts = getattr(definition.model, "cuts", None)
-    within = nowhere() if cuts is None else cuts(definition.vocab, model.core)
+    splittable = getattr(definition.model, "splittable", None)
+    within = nowhere() if splittable is None else splittable(definition.vocab, model.core)
     one_word = not any(spec[0].startswith("split") for spec in pretokenizer.specs)
     rules = cut_rules.compose(on_units.rules, pretokenizer.rules, within)
     return StagedEncoder(

@@ -143,7 +143,7 @@ class SentencePieceEngine(Engine):
             raise OptionError(f"this engine is for SentencePiece models, not for {type(definition.model).__name__}")
         if unusual := [token.content for token in definition.added_tokens if not token.plain]:
             raise OptionError(f"with a SentencePiece model, added tokens are found as they stand; see {unusual[0]!r}")
-        self.core = encoder_of(definition.model, definition.added_ids.items())
+        self.core = encoder_of(definition.model, definition.added_vocab.items())
         """What encodes a text in which no added token is looked for."""
         super().__init__(definition)
 

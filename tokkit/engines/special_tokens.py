@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Special = str | Collection[str]
 
-MOST_POLICIES = 64
+MAX_POLICIES = 64
 """Policies are few; a caller that makes new ones all the time pays for it."""
 
 
@@ -58,7 +58,7 @@ class SpecialTokens:
         try:
             return self._finders[allowed]
         except KeyError:
-            if len(self._finders) >= MOST_POLICIES:
+            if len(self._finders) >= MAX_POLICIES:
                 self._finders.clear()
             return self._finders.setdefault(allowed, self._finder(allowed))
 

@@ -9,7 +9,7 @@ from tokkit.definition import Definition
 from tokkit.engines.engine import Engine
 from tokkit.engines.interpreter import Interpreter, Models
 from tokkit.engines.plan import staged_encoder
-from tokkit.models.pieces import PieceModel
+from tokkit.models.base import CompiledModel
 
 
 class StagedEngine(Engine):
@@ -28,7 +28,7 @@ class StagedEngine(Engine):
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return what the core runs, None where a component is Python's."""
         model = self._models(as_stated=as_stated)
-        if not isinstance(model, PieceModel):
+        if not isinstance(model, CompiledModel):
             return None
         key = id(model), normalized_first
         if key not in self._encoders:

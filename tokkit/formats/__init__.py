@@ -126,9 +126,9 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
     if _PIECE.match(data) or (suffix == SENTENCEPIECE and data[:1] in _FIELDS):
         return _read_sentencepiece(data, pattern, special)
-    from tokkit.formats import unsupported
+    from tokkit.formats import unsupported_formats
 
-    _refuse_foreign(unsupported.in_file(data))
+    _refuse_unsupported(unsupported_formats.name_of(data))
     raise FormatError(f"unknown format: {SUPPORTED} can be read; this is a file that starts {data[:24]!r}")
 
 
@@ -152,7 +152,7 @@ def _read_sentencepiece(data: bytes, pattern: str | None, special: Mapping[str, 
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
 
-def _refuse_foreign(what: str | None) -> None:
+def _refuse_unsupported(what: str | None) -> None:
     if what is not None:
         raise FormatError(f"{what}: not supported yet; {SUPPORTED} can be read")
 

@@ -191,7 +191,7 @@ def _check_special(definition: Definition, ids: dict[str, int]) -> None:
     if other := set(definition.added_tokens) ^ wanted:
         text = min(token.content for token in other)
         raise FormatError(f"the added tokens of a {NAME} are {' '.join(SPECIAL)}, as special ones; {text!r} differs")
-    if definition.foreign:
+    if definition.added_ids:
         raise FormatError(f"all tokens of a {NAME} are the model's, and here some ids are of added tokens alone")
     template, has = _template(ids), definition.postprocessor
     same = has == template

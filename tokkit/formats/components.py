@@ -16,7 +16,7 @@ from tokkit.formats import oniguruma, strict_json
 from tokkit.formats.strict_json import Section
 
 NULL = type(None)
-MOST_NESTED = 100
+MAX_NESTED = 100
 """Sequences in one another: each is some calls deep, in reading and in running, and Python allows a thousand."""
 _REQUIRED: Any = object()
 
@@ -110,9 +110,9 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
     """Return the component that a value of a file describes; None for null."""
     if value is None:
         return None
-    if path.count("[") > MOST_NESTED:
+    if path.count("[") > MAX_NESTED:
         stage = path.partition(".")[0]
-        raise FormatError(f"{stage} is nested too deep: {MOST_NESTED} sequences in one another are the most")
+        raise FormatError(f"{stage} is nested too deep: {MAX_NESTED} sequences in one another are the most")
     section = Section(value, path)
     name = section.take("type", str)
     if name not in kinds:

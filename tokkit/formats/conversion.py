@@ -61,7 +61,7 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     offsets: NDArray[np.int64] = vocab.offsets.copy()
     blob, parts, done = vocab.blob, [], 0
     lengths = np.diff(offsets)
-    for id_ in sorted(definition.added_ids.values()):
+    for id_ in sorted(definition.added_vocab.values()):
         parts.append(blob[done : offsets[id_]])
         done = int(offsets[id_ + 1])
         lengths[id_] = 0
@@ -111,7 +111,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
         raise FormatError(f"byte-level BPE alone has merges of bytes; this model is {type(model).__name__}")
     if model.merges is not None:
         return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
-    merges, unreachable = possible_merges(definition.vocab, model, definition.added_ids.values())
+    merges, unreachable = possible_merges(definition.vocab, model, definition.added_vocab.values())
     return merges, unreachable > 0
 
 
@@ -123,7 +123,7 @@ def why_not_ranks(definition: Definition) -> str | None:
         return None
     if (byte := missing_byte(definition.vocab.blob, definition.vocab.offsets)) is not None:
         return f"the byte {byte:#04x} has no token"
-    vocab, special = definition.vocab, definition.added_ids.values()
+    vocab, special = definition.vocab, definition.added_vocab.values()
     merges, unreachable = possible_merges(vocab, definition.model, special)
     by_rank, _ = possible_merges(vocab, BPE(), special)
     n = min(len(merges), len(by_rank))
@@ -148,4 +148,4 @@ def why_not_ranks(definition: Definition) -> str | None:
 def merges_make_all(definition: Definition) -> bool:
     """Tell whether merging makes every ordinary token: whole pieces need no rule of their own then."""
     model = definition.model
-    return isinstance(model, BPE) and not possible_merges(definition.vocab, model, definition.added_ids.values())[1]
+    return isinstance(model, BPE) and not possible_merges(definition.vocab, model, definition.added_vocab.values())[1]

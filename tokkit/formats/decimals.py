@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-MOST = (1 << 64) - 1
+MAX = (1 << 64) - 1
 POWERS = 308
 """The greatest power of ten that is one step; a less one takes several."""
 EXACT_DIGITS = 15
@@ -33,7 +33,7 @@ def read(text: str) -> float:
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = whole + fraction
     power = int(exponent or 0) - len(fraction)
-    taken = len(digits) if len(digits) < 20 else next(n for n in range(len(digits), 0, -1) if int(digits[:n]) <= MOST)
+    taken = len(digits) if len(digits) < 20 else next(n for n in range(len(digits), 0, -1) if int(digits[:n]) <= MAX)
     value = float(int(digits[:taken]))
     power += len(digits) - taken
     while abs(power) > POWERS and value:
@@ -69,7 +69,7 @@ def write(value: float) -> str:
             digits = f"{int(integer):0{power + 1}}"
             plain = f"{digits[:-power]}.{digits[-power:]}"
             spelt = plain if power < 2 * EXACT_DIGITS else f"{int(integer)}e-{power}"
-            if integer <= MOST and read(spelt) == size and (not best or float(spelt) == size):
+            if integer <= MAX and read(spelt) == size and (not best or float(spelt) == size):
                 best = spelt
         if best and float(best) == size:
             break

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, TokkitError
 
-MOST_TEXTS = 20_000
+MAX_TEXTS = 20_000
 """Texts of a rule that are tried; each is a few characters long."""
 
 
@@ -47,7 +47,7 @@ def find(definition: Definition, there: Definition, rules: Sequence[Rule]) -> li
     found = []
     for rule in rules:
         shown = Difference(rule.what)
-        for text in list(rule.texts)[:MOST_TEXTS]:
+        for text in list(rule.texts)[:MAX_TEXTS]:
             ids, ids_there = here.encode(text), other.encode(text)
             if ids != ids_there:
                 shown = Difference(rule.what, text, tuple(ids), tuple(ids_there))
@@ -75,5 +75,5 @@ def found_or_refused(
     return found
 
 
-def _shown(ids: Sequence[int], most: int = 12) -> str:
-    return f"[{', '.join(map(str, ids[:most]))}{', …' if len(ids) > most else ''}]"
+def _shown(ids: Sequence[int], limit: int = 12) -> str:
+    return f"[{', '.join(map(str, ids[:limit]))}{', …' if len(ids) > limit else ''}]"

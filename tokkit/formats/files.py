@@ -13,8 +13,8 @@ from typing import Any
 
 from tokkit import limits
 from tokkit.errors import FormatError, SameFileError
-from tokkit.formats import unfinished
-from tokkit.visible import show as show
+from tokkit.escaping import show as show
+from tokkit.formats import temporary_files
 
 Buffer = bytes | memoryview
 
@@ -59,12 +59,12 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def read_all(file: BufferedReader) -> bytes:
     """Return what an open file holds; FormatError for an empty file, or one above the limit file_bytes."""
-    most = limits.current().file_bytes
-    data = file.read(most + 1)
+    limit = limits.current().file_bytes
+    data = file.read(limit + 1)
     if not data:
         raise FormatError("the file is empty")
-    if len(data) > most:
-        raise limits.exceeded("file_bytes", f"the file has more than {most:,} bytes", FormatError)
+    if len(data) > limit:
+        raise limits.exceeded("file_bytes", f"the file has more than {limit:,} bytes", FormatError)
     return data
 
 
@@ -151,7 +151,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
     if mode is not None and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(f"{show(path)} is read-only")
     target = os.path.realpath(path)
-    with unfinished.beside(target) as temporary:
+    with temporary_files.beside(target) as temporary:
         _write_new(temporary, data, mode)
         if overwrite:
             os.replace(temporary, target)

@@ -32,8 +32,8 @@ def fingerprint(definition: Definition, engine: Engine) -> str:
             digest.update(b"drops unknown")
     else:
         # Which tokens a SentencePiece model has says the model itself.
-        foreign = [] if isinstance(model, SentencePieceModel) else sorted(definition.foreign)
-        digest.update(repr((added, _plain(model), _plain(split), foreign)).encode())
+        added_ids = [] if isinstance(model, SentencePieceModel) else sorted(definition.added_ids)
+        digest.update(repr((added, _plain(model), _plain(split), added_ids)).encode())
     more = {
         "added": [_plain(t) for t in definition.added_tokens if not (t.special and _is_plain(definition, t))],
         "normalizer": _plain(definition.normalizer),

@@ -1,7 +1,7 @@
 """An open GGUF file in, a definition out: the vocabulary that a model file carries in its keys tokenizer.ggml.*.
 
 Byte-level BPE ("gpt2") is made here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
-gguf_kinds.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text
+gguf_models.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text
 for a model that expects NFC (Qwen's) has to be in it.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from tokkit.decoders.byte_level import ByteLevel as ToText
 from tokkit.definition import AddedToken, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import gguf_file, gguf_kinds, gguf_splits, gguf_vocabulary, symbol_tables
+from tokkit.formats import gguf_file, gguf_models, gguf_splits, gguf_vocabulary, symbol_tables
 from tokkit.formats.gguf_vocabulary import BYTE, BYTE_LEVEL, GGML, PREFIX, UNUSED, Vocabulary
 from tokkit.formats.model_json import pack
 from tokkit.formats.strict_json import brief
@@ -46,7 +46,7 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
     if pattern is not None:
         raise OptionError(f"pattern= was given, but text for the model {vocabulary.model!r} is not cut by a pattern")
     try:
-        return gguf_kinds.DEFINITIONS[vocabulary.model](vocabulary)
+        return gguf_models.DEFINITIONS[vocabulary.model](vocabulary)
     except (OptionError, VocabError) as error:
         raise FormatError(f"{GGML}tokens: {error}") from None
 
@@ -60,13 +60,13 @@ def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
     ids = {text: id_ for id_, text in tokens.items()}
     if "" in ids:
         raise FormatError(f"{GGML}tokens[{ids['']}]: a token is empty")
-    added = gguf_kinds.added_tokens(vocabulary, tokens)
+    added = gguf_models.added_tokens(vocabulary, tokens)
     table = Table.of(ids)
     around: dict[str, Any] = {
         "special_tokens": {},
         "added_tokens": added,
         "normalizer": NFC() if vocabulary.flags.get("normalizer.nfc", False) else None,
-        "postprocessor": gguf_kinds.framing(vocabulary, second_type=1),
+        "postprocessor": gguf_models.framing(vocabulary, second_type=1),
     }
     if not isinstance(cut.split, Split):
         return replace(_in_turn(table, vocabulary.merges, added, cut.split, cut.whole_piece), **around)
@@ -91,15 +91,15 @@ def _in_turn(
     own = table.without(texts)
     packed = pack(own, added, f"{GGML}tokens")
     # Merges make the others or do not; with none of their own in the table, a file could not state their ids.
-    foreign = frozenset(id_ for text, id_ in texts.items() if whole_piece or len(text) == 1)
+    added_ids = frozenset(id_ for text, id_ in texts.items() if whole_piece or len(text) == 1)
     found = table.find_merges(Merges.of(merges))
     model = CharBPE(
-        merges=merge_ids(packed, merges, foreign=foreign) if found is None else found, ignore_merges=whole_piece
+        merges=merge_ids(packed, merges, added_ids=added_ids) if found is None else found, ignore_merges=whole_piece
     )
     parts = [SplitByPattern({"Regex": text}, "Isolated") for text in splits]
     byte_level = ByteLevel(add_prefix_space=False, use_regex=False)
     return Definition(
-        packed, model, InTurn([*parts, byte_level]), decoder=ToText(), added_tokens=added, foreign=foreign
+        packed, model, InTurn([*parts, byte_level]), decoder=ToText(), added_tokens=added, added_ids=added_ids
     )
 
 

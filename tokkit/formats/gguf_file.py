@@ -28,7 +28,7 @@ MAX_NAME = 1 << 16
 """Bytes of a key's name, as the specification has it."""
 MAX_STRINGS = 1 << 22
 """Strings in one array: a vocabulary has at most half as many tokens (vocab.MAX_ID), and fewer merges than this."""
-DEEPEST = 4
+MAX_DEPTH = 4
 
 # Number of a type → what it is: the type of a fixed-width value, BOOL, STRING or ARRAY.
 _FIXED = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
@@ -128,8 +128,8 @@ class _Reader:
             self._check_count(count, 8, MAX_STRINGS, "strings")
             return self._strings(count, keep)
         if kind == _ARRAY:
-            if depth == DEEPEST:
-                raise self._error(at, f"arrays nested more than {DEEPEST} deep")
+            if depth == MAX_DEPTH:
+                raise self._error(at, f"arrays nested more than {MAX_DEPTH} deep")
             self._check_count(count, 12, MAX_STRINGS, "arrays")
             for _ in range(count):
                 self._array(False, depth + 1)
@@ -207,13 +207,13 @@ class _Reader:
         if self._place + n > MAX_METADATA:
             raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
-    def _check_count(self, count: int, width: int, most: int, what: str) -> None:
+    def _check_count(self, count: int, width: int, limit: int, what: str) -> None:
         """Refuse a number of things that the rest of the file, or any tokenizer, has no room for."""
         left = self._size - self._place
         if count * width > left:
             raise self._error(self._place - 8, f"{count} {what} are announced, and {left} bytes are left")
-        if count > most:
-            raise self._error(self._place - 8, f"{count} {what} are announced; {most} are the most that is read")
+        if count > limit:
+            raise self._error(self._place - 8, f"{count} {what} are announced; {limit} are the most that is read")
 
     def _error(self, at: int, reason: str) -> FormatError:
         key = f"{brief(self._key) if not self._key.isprintable() else self._key[:80]}, " if self._key else ""

@@ -16,7 +16,7 @@ from tokkit.errors import FormatError
 from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.strict_json import brief
 
-LONGEST = 1024
+MAX_CHARACTERS = 1024
 """Characters of a normal token, which is cut in two in all ways, in quadratic time. The longest in use have 64."""
 
 _Merge = tuple[tuple[float, str, int, int, int], int, int, int]
@@ -54,8 +54,8 @@ def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
 
 
 def _check_length(text: str, id_: int) -> None:
-    if len(text) > LONGEST:
-        raise FormatError(f"{GGML}tokens[{id_}]: {len(text)} characters; a token has {LONGEST} at most")
+    if len(text) > MAX_CHARACTERS:
+        raise FormatError(f"{GGML}tokens[{id_}]: {len(text)} characters; a token has {MAX_CHARACTERS} at most")
 
 
 def _check_unused(vocabulary: Vocabulary, ids: dict[str, int]) -> None:

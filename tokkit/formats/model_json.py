@@ -87,21 +87,21 @@ def pack(vocab: Table, added: Iterable[AddedToken], path: str, *, empty: bool = 
     return packed.with_tokens(more) if more else packed
 
 
-def read(model: Section, type_: str, vocab: Table, packed: Vocab, foreign: Collection[int]) -> Any:
-    """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `foreign` ids."""
+def read(model: Section, type_: str, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> Any:
+    """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `added_ids` ids."""
     try:
-        made = _READERS[type_](model, vocab, packed, foreign)
+        made = _READERS[type_](model, vocab, packed, added_ids)
     except (OptionError, VocabError) as error:
         raise FormatError(f"model: {error}") from None
     model.finish()
     return made
 
 
-def _bpe(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> CharBPE:
+def _bpe(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> CharBPE:
     prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
     dropout = model.take("dropout", float, int, NULL, default=None)
     return CharBPE(
-        merges=_find_merges(model.take("merges"), prefix, vocab, packed, foreign),
+        merges=_find_merges(model.take("merges"), prefix, vocab, packed, added_ids),
         dropout=dropout,
         unk_token=model.take("unk_token", str, NULL, default=None),
         continuing_subword_prefix=prefix,
@@ -112,12 +112,12 @@ def _bpe(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) 
     )
 
 
-def _classic(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> CharBPE:
-    return replace(_bpe(model, vocab, packed, foreign), suffix_apart=True)
+def _classic(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> CharBPE:
+    return replace(_bpe(model, vocab, packed, added_ids), suffix_apart=True)
 
 
 def _find_merges(
-    merges: Any, prefix: str | None, vocab: Table, packed: Vocab, foreign: Collection[int]
+    merges: Any, prefix: str | None, vocab: Table, packed: Vocab, added_ids: Collection[int]
 ) -> NDArray[np.uint32]:
     n_prefix = len((prefix or "").encode())
     if isinstance(merges, Merges):
@@ -126,7 +126,7 @@ def _find_merges(
             return found
     in_list = listed(merges, "model.merges")
     try:
-        return merge_ids(packed, in_list, continuing_subword_prefix=prefix, foreign=foreign)
+        return merge_ids(packed, in_list, continuing_subword_prefix=prefix, added_ids=added_ids)
     except VocabError:
         for where, left, right in merges_in_turn(in_list):
             joined = left + right.encode()[n_prefix:].decode(errors="replace")
@@ -136,13 +136,13 @@ def _find_merges(
         raise
 
 
-def _unigram(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> Unigram:
+def _unigram(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> Unigram:
     unk_id = model.take("unk_id", int, NULL, default=None)
     fallback = model.take("byte_fallback", bool, NULL, default=None)
     return Unigram(scores=np.asarray(vocab.scores), unk_id=unk_id, byte_fallback=bool(fallback))
 
 
-def _wordpiece(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> WordPiece:
+def _wordpiece(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> WordPiece:
     return WordPiece(
         unk_token=model.take("unk_token", str),
         continuing_subword_prefix=model.take("continuing_subword_prefix", str),
@@ -150,7 +150,7 @@ def _wordpiece(model: Section, vocab: Table, packed: Vocab, foreign: Collection[
     )
 
 
-def _wordlevel(model: Section, vocab: Table, packed: Vocab, foreign: Collection[int]) -> WordLevel:
+def _wordlevel(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> WordLevel:
     return WordLevel(unk_token=model.take("unk_token", str))
 
 
@@ -227,7 +227,7 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
     vocab, model = definition.vocab, definition.model
     own: dict[str, int] = {} if vocab.empty is None else {"": vocab.empty}
     for token, id_ in vocab.items():
-        if id_ not in definition.foreign:
+        if id_ not in definition.added_ids:
             text = token.decode()
             if text in own:
                 raise FormatError(f"the ids {own[text]} and {id_} have the same token, {text!r}")

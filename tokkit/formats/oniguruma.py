@@ -61,7 +61,7 @@ _ONE = re.compile(rf"{_CHARACTER_ESCAPE}|[^\\\[\](){{}}|.?*+^$]", re.DOTALL)
 _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
-MOST_REPEATS = 100_000
+MAX_REPEATS = 100_000
 """More are an error in Oniguruma."""
 
 
@@ -127,12 +127,12 @@ def check(pattern: str) -> None:
 
 
 def _check_repeats(at: int, text: str) -> None:
-    least, _, most = text.strip("{}").partition(",")
-    if text[0] == "{" and (max(len(least), len(most)) > 6 or max(int(least), int(most or 0)) > MOST_REPEATS):
-        raise _refused(at, f"{text!r} repeats more than {MOST_REPEATS} times")
+    minimum, _, maximum = text.strip("{}").partition(",")
+    if text[0] == "{" and (max(len(minimum), len(maximum)) > 6 or max(int(minimum), int(maximum or 0)) > MAX_REPEATS):
+        raise _refused(at, f"{text!r} repeats more than {MAX_REPEATS} times")
     if text in ("{0}", "{0,0}"):
         raise _refused(at, f"{text!r} repeats nothing")
-    if most and int(most) < int(least):
+    if maximum and int(maximum) < int(minimum):
         raise _refused(at, f"{text!r} has its least number behind its greatest, which Oniguruma reads as possessive")
 
 

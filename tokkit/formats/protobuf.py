@@ -14,7 +14,7 @@ from tokkit.errors import FormatError
 
 VARINT, EIGHT_BYTES, BYTES, FOUR_BYTES = 0, 1, 2, 5
 """The forms of values on the wire; groups (3 and 4), which nobody writes any more, are refused."""
-_MOST_NUMBER = (1 << 29) - 1
+_MAX_NUMBER = (1 << 29) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def fields(data: bytes, where: str) -> Iterator[Field]:
         start = at
         tag, at = _varint(data, at, where)
         number, form = tag >> 3, tag & 7
-        if not 1 <= number <= _MOST_NUMBER:
+        if not 1 <= number <= _MAX_NUMBER:
             raise FormatError(f"{where}, byte {start}: no field has the number {number}")
         value: int | bytes
         if form == VARINT:

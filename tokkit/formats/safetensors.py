@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError, OptionError, ShapeError
+from tokkit.escaping import visible
 from tokkit.formats import files
 from tokkit.formats.strict_json import Section, brief, kind, loads, typed
-from tokkit.visible import visible
 
 MAX_HEADER = 100_000_000
 """Bytes of the longest header that is read, which is the limit of the format's own library."""

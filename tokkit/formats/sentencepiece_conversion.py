@@ -14,7 +14,7 @@ import numpy as np
 
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import gguf_kinds, gguf_merges, sentencepiece_rules
+from tokkit.formats import gguf_merges, gguf_models, sentencepiece_rules
 from tokkit.formats.differences import Rule
 from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
 from tokkit.formats.sentencepiece_rules import MARK, flat
@@ -72,9 +72,9 @@ def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
         model=made,
         pretokenizer=unreachable.pretokenizer,
         normalizer=Sequence([*steps, *unreachable.steps]),
-        decoder=gguf_kinds.decoder_of(model.normalizer.add_dummy_prefix, model.byte_fallback),
+        decoder=gguf_models.decoder_of(model.normalizer.add_dummy_prefix, model.byte_fallback),
         # In a tokenizer.json all tokens of the model have scores, or may be found as characters.
-        foreign=frozenset(range(model.pieces.n_ids, definition.vocab.n_ids)),
+        added_ids=frozenset(range(model.pieces.n_ids, definition.vocab.n_ids)),
     ), [*differ, *unreachable.rules, *symbol_rules]
 
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from tokkit.errors import FormatError
+from tokkit.escaping import visible
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensors, read_safetensors
 from tokkit.formats.strict_json import Section, brief, loads, typed
-from tokkit.visible import visible
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -147,7 +147,7 @@ def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
     if len(vocab) < np.count_nonzero(np.diff(offsets)):
         id_ = next(i for i, token in enumerate(tokens) if token and vocab[token] != i)
         raise FormatError(f"the ids {id_} and {vocab[tokens[id_]]} have the same bytes, {definition.vocab[id_]!r}")
-    for text, id_ in sorted(definition.added_ids.items(), key=lambda item: item[1]):
+    for text, id_ in sorted(definition.added_vocab.items(), key=lambda item: item[1]):
         if text in vocab:
             raise FormatError(f"the special token {text!r} is written like the ordinary token with id {vocab[text]}")
         if whole_piece and not text.isascii() and byte_symbols.is_symbols(text):

@@ -59,15 +59,15 @@ def from_json(value: object) -> Definition:
         made = byte_level_json.read(model, vocab, added, split)
         if made is not None:
             return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
-    foreign = frozenset(token.id for token in added if vocab.find(token.content) < 0)
+    added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     packed = model_json.pack(vocab, added, "model.vocab", empty=True)
     made = Definition(
         packed,
-        model_json.read(model, type_, vocab, packed, foreign),
+        model_json.read(model, type_, vocab, packed, added_ids),
         stages["pre_tokenizer"],
         decoder=stages["decoder"],
         added_tokens=added,
-        foreign=foreign,
+        added_ids=added_ids,
         **around,
     )
     try:

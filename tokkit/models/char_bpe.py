@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import renamed
 from tokkit._core.encode import PieceEncoder, find_merges
 from tokkit.errors import OptionError, VocabError
-from tokkit.models import pieces
+from tokkit.models import base
 from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
 from tokkit.vocab import Vocab
 
@@ -58,13 +59,13 @@ class CharBPE:
         merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
         merges.flags.writeable = False
         object.__setattr__(self, "merges", merges)
-        pieces.check_text(
+        base.check_text(
             optional=True,
             unk_token=self.unk_token,
             continuing_subword_prefix=self.continuing_subword_prefix,
             end_of_word_suffix=self.end_of_word_suffix,
         )
-        pieces.check_switches(
+        base.check_switches(
             suffix_apart=self.suffix_apart,
             fuse_unk=self.fuse_unk,
             byte_fallback=self.byte_fallback,
@@ -75,15 +76,16 @@ class CharBPE:
         if dropout is not None and not (number and 0 <= dropout <= 1):
             raise OptionError(f"dropout is a probability from 0 to 1, or None, not {dropout!r}")
 
-    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
-        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
-        marks = pieces.own_tokens(vocab, foreign)
-        if self.suffix_apart and pieces.id_of(self.end_of_word_suffix or None, vocab, marks) is None:
+    @renamed.keywords(foreign="added_ids")
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
+        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = base.own_tokens(vocab, added_ids)
+        if self.suffix_apart and base.id_of(self.end_of_word_suffix or None, vocab, marks) is None:
             raise VocabError(f"the end of words, {self.end_of_word_suffix!r}, is a symbol of its own, but no token")
         options: dict[str, object] = {
             "merges": self.merges,
             "dropout": float(self.dropout or 0),
-            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "unknown": base.id_of(self.unk_token, vocab, marks),
             "drops_unknown": self.unk_token is None,
             "prefix": (self.continuing_subword_prefix or "").encode(),
             "suffix": (self.end_of_word_suffix or "").encode(),
@@ -92,9 +94,9 @@ class CharBPE:
             "byte_fallback": self.byte_fallback,
             "whole_piece": self.ignore_merges,
         }
-        return pieces.build("bpe", vocab, marks, options)
+        return base.build("bpe", vocab, marks, options)
 
-    def cuts(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
+    def splittable(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
         """Return the pairs of atoms between which a piece may be cut: no merge joins them, and each is a token.
 
         A merge across such a place would have a left side that ends in the one and a right side that begins with the
@@ -133,12 +135,13 @@ def _atoms(vocab: Vocab, ids: NDArray[np.uint32], *, last: bool) -> NDArray[np.i
     return np.asarray(found[ids])
 
 
+@renamed.keywords(foreign="added_ids")
 def merge_ids(
     vocab: Vocab,
     merges: Sequence[str] | Sequence[tuple[str, str]],
     *,
     continuing_subword_prefix: str | None = None,
-    foreign: Collection[int] = (),
+    added_ids: Collection[int] = (),
 ) -> NDArray[np.uint32]:
     """Return the ids of merges: uint32 of shape (n, 3), left, right and result.
 
@@ -146,7 +149,7 @@ def merge_ids(
     one without as many bytes as the prefix has. VocabError names the first merge that is none or has no tokens.
     """
     cut = len((continuing_subword_prefix or "").encode())
-    marks = pieces.own_tokens(vocab, foreign)
+    marks = base.own_tokens(vocab, added_ids)
     types = set(map(type, merges))
     spaced = types == {str}
     if not spaced and not (types <= {tuple, list} and set(map(len, merges)) <= {2}):
@@ -175,7 +178,7 @@ def _one_by_one(
         if len(right.encode()) < cut:
             raise VocabError(f"merge {number} joins {left!r} and {right!r}, which is shorter than the prefix")
         tokens = (left, right, left + right.encode()[cut:].decode(errors="replace"))
-        ids = tuple(pieces.id_of(token, vocab, marks) for token in tokens)
+        ids = tuple(base.id_of(token, vocab, marks) for token in tokens)
         if None in ids:
             absent = tokens[ids.index(None)]
             raise VocabError(f"merge {number} joins {left!r} and {right!r}, but no token is {absent!r}")

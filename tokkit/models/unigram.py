@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import renamed
 from tokkit.errors import OptionError, VocabError
-from tokkit.models import pieces
+from tokkit.models import base
 from tokkit.vocab import Vocab
 
 
@@ -44,18 +45,19 @@ class Unigram:
             raise VocabError(f"the score of token {np.argmin(finite)} is {scores[np.argmin(finite)]}; give a number")
         scores.flags.writeable = False
         object.__setattr__(self, "scores", scores)
-        pieces.check_switches(byte_fallback=self.byte_fallback)
+        base.check_switches(byte_fallback=self.byte_fallback)
         unk_id = self.unk_id
         if unk_id is not None and (isinstance(unk_id, bool) or not isinstance(unk_id, int)):
             raise OptionError(f"unk_id is an id or None, not {unk_id!r}")
         if unk_id is not None and not 0 <= unk_id < len(scores):
             raise VocabError(f"unk_id is {unk_id}, but the model has {len(scores)} tokens, with ids from 0")
 
-    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
-        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
+    @renamed.keywords(foreign="added_ids")
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
+        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
         if len(self.scores) > vocab.n_ids:
             raise VocabError(f"there are {len(self.scores)} scores for {vocab.n_ids} ids; each score is of a token")
-        marks = pieces.own_tokens(vocab, foreign, len(self.scores))
+        marks = base.own_tokens(vocab, added_ids, len(self.scores))
         scores = np.zeros(vocab.n_ids)
         scores[: len(self.scores)] = self.scores
         options: dict[str, object] = {
@@ -64,4 +66,4 @@ class Unigram:
             "unknown": self.unk_id,
             "byte_fallback": self.byte_fallback,
         }
-        return pieces.build("unigram", vocab, marks, options)
+        return base.build("unigram", vocab, marks, options)

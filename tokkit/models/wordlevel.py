@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tokkit.models import pieces
+from tokkit import renamed
+from tokkit.models import base
 from tokkit.vocab import Vocab
 
 
@@ -24,12 +25,13 @@ class WordLevel:
     unk_token: str = "<unk>"
 
     def __post_init__(self) -> None:
-        pieces.check_text(optional=False, unk_token=self.unk_token)
+        base.check_text(optional=False, unk_token=self.unk_token)
 
-    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
-        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
-        marks = pieces.own_tokens(vocab, foreign)
+    @renamed.keywords(foreign="added_ids")
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
+        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = base.own_tokens(vocab, added_ids)
         options: dict[str, object] = {
-            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "unknown": base.id_of(self.unk_token, vocab, marks),
         }
-        return pieces.build("wordlevel", vocab, marks, options)
+        return base.build("wordlevel", vocab, marks, options)

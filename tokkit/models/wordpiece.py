@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tokkit import renamed
 from tokkit.errors import OptionError
-from tokkit.models import pieces
+from tokkit.models import base
 from tokkit.vocab import Vocab
 
-MOST_CHARACTERS = (1 << 63) - 1
+MAX_CHARACTERS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +33,20 @@ class WordPiece:
     max_input_chars_per_word: int = 100
 
     def __post_init__(self) -> None:
-        pieces.check_text(
+        base.check_text(
             optional=False, unk_token=self.unk_token, continuing_subword_prefix=self.continuing_subword_prefix
         )
-        most = self.max_input_chars_per_word
-        if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_CHARACTERS:
-            raise OptionError(f"max_input_chars_per_word is a number of characters, 0 or more, not {most!r}")
+        limit = self.max_input_chars_per_word
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= MAX_CHARACTERS:
+            raise OptionError(f"max_input_chars_per_word is a number of characters, 0 or more, not {limit!r}")
 
-    def encoder(self, vocab: Vocab, *, foreign: Collection[int] = ()) -> pieces.PieceModel:
-        """Build the tables; `foreign` are ids of the vocabulary that are not the model's own, but added tokens'."""
-        marks = pieces.own_tokens(vocab, foreign)
+    @renamed.keywords(foreign="added_ids")
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
+        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        marks = base.own_tokens(vocab, added_ids)
         options: dict[str, object] = {
-            "unknown": pieces.id_of(self.unk_token, vocab, marks),
+            "unknown": base.id_of(self.unk_token, vocab, marks),
             "prefix": self.continuing_subword_prefix.encode(),
             "most_characters": self.max_input_chars_per_word,
         }
-        return pieces.build("wordpiece", vocab, marks, options)
+        return base.build("wordpiece", vocab, marks, options)

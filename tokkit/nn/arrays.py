@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 from tokkit.threads import thread_count
 
 Floats = NDArray[np.float32]
@@ -31,7 +31,7 @@ def threads(n: int) -> Iterator[None]:
     ...     current_threads()
     1
     """
-    before = _THREADS.set(whole("threads", n, least=1))
+    before = _THREADS.set(as_int("threads", n, minimum=1))
     try:
         yield
     finally:
@@ -243,6 +243,6 @@ def initial(
         elif init == "normal":
             made[name] = rng.normal(0.0, std, tuple(shape)).astype(np.float32)
         else:
-            most = float(np.sqrt(6.0 / (shape[0] + shape[1])))
-            made[name] = rng.uniform(-most, most, tuple(shape)).astype(np.float32)
+            limit = float(np.sqrt(6.0 / (shape[0] + shape[1])))
+            made[name] = rng.uniform(-limit, limit, tuple(shape)).astype(np.float32)
     return made

@@ -14,7 +14,7 @@ from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, out
 
 BLOCK = kernels.BLOCK
 """Block masks are of blocks of this many positions, or a multiple."""
-MOST_OFFSET = 1 << 50
+MAX_OFFSET = 1 << 50
 """Offsets and windows beyond any sequence, and far from overflow."""
 _GIVEN_AS = {
     "allow": "mask", "add": "mask", "ignored": "key_padding_mask", "blocks": "block_mask", "by_distance": "bias.table",
@@ -215,8 +215,8 @@ def _broadcast(mask: NDArray[Any], full: tuple[int, ...], name: str) -> NDArray[
     made = made[tuple(slice(0, 1) if step == 0 else slice(None) for step in made.strides)]
     if made.dtype.kind == "f" and made.dtype != np.float32:
         # A float64 mask may hold what float32 has no room for: it becomes the largest number, not an infinity.
-        most = np.finfo(np.float32).max
-        made = np.where(np.isinf(made), made, np.clip(made, -most, most)).astype(np.float32)
+        limit = np.finfo(np.float32).max
+        made = np.where(np.isinf(made), made, np.clip(made, -limit, limit)).astype(np.float32)
     # Rows are read as they stand, so that a single column becomes a row.
     made = np.ascontiguousarray(np.broadcast_to(made, (*made.shape[:-1], full[-1])))
     return np.broadcast_to(made, full)
@@ -277,14 +277,14 @@ def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) ->
 
 def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
     """Return (offset, left, right): how far behind and ahead of itself, and of `offset`, a query sees."""
-    if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)) or abs(offset) > MOST_OFFSET:
+    if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)) or abs(offset) > MAX_OFFSET:
         raise OptionError(f"causal_offset is a whole number within ±2^50, not {offset!r}")
     sides: list[int] = []
     given = (window, window) if window is None or isinstance(window, (int, np.integer)) else tuple(window)
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
             raise OptionError(f"window is a number, or a pair of numbers or None, none negative, not {window!r}")
-        sides.append(kernels.FAR if side is None else min(int(side), MOST_OFFSET))
+        sides.append(kernels.FAR if side is None else min(int(side), MAX_OFFSET))
     if len(sides) != 2:
         raise OptionError(f"window has two sides, left and right, not {window!r}")
     if isinstance(window, (int, np.integer)):

@@ -11,38 +11,42 @@ import numpy as np
 from tokkit.errors import OptionError
 
 
-def whole(name: str, value: object, *, least: int | None = None) -> int:
-    """Return an option that must be a whole number (int, or numpy's) of at least `least`, as int; else OptionError.
+def as_int(name: str, value: object, *, minimum: int | None = None) -> int:
+    """Return an option as int; OptionError if it is not an integer (numpy's included) of at least `minimum`.
 
-    >>> whole("n_heads", np.int64(8), least=1)
+    >>> as_int("n_heads", np.int64(8), minimum=1)
     8
     """
-    if type(value) is int and (least is None or value >= least):
+    if type(value) is int and (minimum is None or value >= minimum):
         return value
-    rule = "a whole number" if least is None else f"a whole number of at least {least}"
+    rule = "a whole number" if minimum is None else f"a whole number of at least {minimum}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
         raise OptionError(f"{name} is {rule}, not {value!r}")
     try:
         made = operator.index(value)
     except TypeError:
         raise OptionError(f"{name} is {rule}, not {value!r}") from None
-    if least is not None and made < least:
+    if minimum is not None and made < minimum:
         raise OptionError(f"{name} is {rule}, not {made}")
     return made
 
 
-def real(name: str, value: object, *, least: float | None = None, above: float | None = None) -> float:
-    """Return an option that must be a finite number, of at least `least` or above `above`, as float; else OptionError.
+def as_float(name: str, value: object, *, minimum: float | None = None, greater_than: float | None = None) -> float:
+    """Return an option as float; OptionError if it is not finite, below `minimum` or not above `greater_than`.
 
-    >>> real("eps", 1, least=0)
+    >>> as_float("eps", 1, minimum=0)
     1.0
     """
     rule = "a finite number"
-    if least is not None or above is not None:
-        rule += f" of at least {least}" if least is not None else f" above {above}"
+    if minimum is not None or greater_than is not None:
+        rule += f" above {greater_than}" if minimum is None else f" of at least {minimum}"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise OptionError(f"{name} is {rule}, not {value!r}")
     made = float(value)
-    if not math.isfinite(made) or (least is not None and made < least) or (above is not None and made <= above):
+    if (
+        not math.isfinite(made)
+        or (minimum is not None and made < minimum)
+        or (greater_than is not None and made <= greater_than)
+    ):
         raise OptionError(f"{name} is {rule}, not {made}")
     return made

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tokkit import renamed
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.checks import real, whole
-from tokkit.nn.linear import check_kind
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.linear import check_dtype
 from tokkit.nn.rope import RopeConfig
 
 Shapes = dict[str, tuple[int, ...]]
@@ -14,6 +15,7 @@ FEED_FORWARDS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu")
 NORMS = ("layer", "rms")
 
 
+@renamed.keywords(kind="dtype")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
     """What a stack of layers is; weights are a mapping beside it, and caches are state beside both.
@@ -24,7 +26,7 @@ class TransformerConfig:
     "rms"; `pre_norm` puts it before each part, with one more at the end, instead of behind each sum. `causal` lets a
     token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
-    `shared_layers`: one layer's weights serve all `n_layers`. `kind`: how matrices are stored, as in `Linear`.
+    `shared_layers`: one layer's weights serve all `n_layers`. `dtype`: how matrices are stored, as in `Linear`.
 
     Numbers that cannot work alone are OptionError, sizes that do not go together ShapeError.
     """
@@ -50,7 +52,9 @@ class TransformerConfig:
     relative_distance: int = 128
     scale: float | None = None
     shared_layers: bool = False
-    kind: str = "float32"
+    dtype: str = "float32"
+
+    kind = renamed.attribute("kind", "dtype")
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -70,19 +74,19 @@ class TransformerConfig:
             factors = len(self.rope.head_factors)
             if factors != self.n_heads:
                 raise ShapeError(f"rope has {factors} head_factors; {self.n_heads} query heads want as many")
-        check_kind(self.kind)
+        check_dtype(self.dtype)
 
     def _check_numbers(self) -> None:
         # Stored as Python's own: sizes of numpy's narrow types would overflow in products.
-        made: dict[str, object] = {"eps": real("eps", self.eps, least=0), "window": _window(self.window)}
+        made: dict[str, object] = {"eps": as_float("eps", self.eps, minimum=0), "window": _window(self.window)}
         for name in ("dim", "n_heads", "n_layers", "relative_distance"):
-            made[name] = whole(name, getattr(self, name), least=1)
-        made["relative_buckets"] = whole("relative_buckets", self.relative_buckets, least=0)
+            made[name] = as_int(name, getattr(self, name), minimum=1)
+        made["relative_buckets"] = as_int("relative_buckets", self.relative_buckets, minimum=0)
         for name in ("n_kv_heads", "head_dim", "hidden_dim", "memory_dim"):
             if getattr(self, name) is not None:
-                made[name] = whole(name, getattr(self, name), least=1)
+                made[name] = as_int(name, getattr(self, name), minimum=1)
         if self.scale is not None:
-            made["scale"] = real("scale", self.scale)
+            made["scale"] = as_float("scale", self.scale)
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -159,5 +163,5 @@ def _window(window: object) -> object:
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
             raise OptionError(f"window has two sides, left and right, not {window!r}")
-        return tuple(None if side is None else whole("each side of window", side, least=0) for side in window)
-    return whole("window", window, least=1)
+        return tuple(None if side is None else as_int("each side of window", side, minimum=0) for side in window)
+    return as_int("window", window, minimum=1)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, initial, output, rows_of
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 
 
 class Embedding:
@@ -32,7 +32,7 @@ class Embedding:
 
         Negative sizes are OptionError.
         """
-        vocab_size, dim = whole("vocab_size", vocab_size, least=0), whole("dim", dim, least=0)
+        vocab_size, dim = as_int("vocab_size", vocab_size, minimum=0), as_int("dim", dim, minimum=0)
         return cls(initial({"weight": (vocab_size, dim)}, seed=seed, init=init, std=std)["weight"])
 
     @classmethod
@@ -49,7 +49,7 @@ class Embedding:
         name, first = next(iter(vectors.items()))
         if np.ndim(first) != 1:
             raise ShapeError(f"the vector of {name!r} has shape {np.shape(first)}; it must be (dim), as all of them")
-        dim, vocab_size = len(first), whole("vocab_size", vocab_size, least=0)
+        dim, vocab_size = len(first), as_int("vocab_size", vocab_size, minimum=0)
         made = cls.random(vocab_size, dim, seed=seed, std=std)
         for token, i in tokens.items():
             if token not in vectors:
@@ -57,7 +57,7 @@ class Embedding:
             vector = floats(vectors[token], f"the vector of {token!r}")
             if vector.shape != (dim,):
                 raise ShapeError(f"the vector of {token!r} has shape {vector.shape}; others have ({dim},)")
-            if not 0 <= whole(f"the id of {token!r}", i) < vocab_size:
+            if not 0 <= as_int(f"the id of {token!r}", i) < vocab_size:
                 raise IndexError(f"the id of {token!r} is {i}, outside a table of {vocab_size} rows")
             made.weight[i] = vector
         return made

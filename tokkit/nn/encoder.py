@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit import renamed
 from tokkit._core import nn as kernels
 from tokkit._core.nn import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
@@ -54,11 +55,19 @@ class Embeddings:
 
     Weights as `embedding_shapes` says. The table of words may be of any kind of float, and stays where it is: of a
     mapped file, only the rows that are looked up are read. The position of a token is its number in its sequence plus
-    `first`; with `skipped`, RoBERTa's count, tokens of that id are not counted, and have the position `skipped`.
+    `position_offset`. With `padding_idx`, as in RoBERTa, tokens of that id are not counted and have the position
+    `padding_idx`.
     """
 
+    @renamed.keywords(first="position_offset", skipped="padding_idx")
     def __init__(
-        self, weights: Mapping[str, Any], *, dim: int, eps: float, first: int = 0, skipped: int | None = None
+        self,
+        weights: Mapping[str, Any],
+        *,
+        dim: int,
+        eps: float,
+        position_offset: int = 0,
+        padding_idx: int | None = None,
     ) -> None:
         self.words: NDArray[Any] = weights["word.weight"]
         self._positions = np.array(floats(weights["position.weight"], "position.weight"))
@@ -68,20 +77,22 @@ class Embeddings:
             # Nearly always the type is 0: its vector is added once, here.
             self._positions += self._types[0]
         self._norm = np.array(take(weights, "norm.weight", (dim,))), np.array(take(weights, "norm.bias", (dim,)))
-        self._eps, self._first, self._skipped = eps, first, skipped
+        self._eps, self._position_offset, self._padding_idx = eps, position_offset, padding_idx
+
+    most = renamed.attribute("most", "max_length")
 
     @property
-    def most(self) -> int:
+    def max_length(self) -> int:
         """Tokens of the longest sequence there are positions for."""
-        return len(self._positions) - self._first
+        return len(self._positions) - self._position_offset
 
     def __call__(
         self, ids: NDArray[np.int64], starts: NDArray[np.int64], type_ids: NDArray[np.int64] | None = None
     ) -> Floats:
         """Return (total, dim); an id or type outside its table is IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
-        if lengths.max(initial=0) > self.most:
-            raise ShapeError(f"a sequence has {lengths.max()} tokens, and the model positions for {self.most}")
+        if lengths.max(initial=0) > self.max_length:
+            raise ShapeError(f"a sequence has {lengths.max()} tokens, and the model positions for {self.max_length}")
         x = self.looked_up(ids)
         places = np.empty_like(x)
         kernels.gather(self._positions, self._places(ids, starts), places, threads=current_threads())
@@ -111,12 +122,12 @@ class Embeddings:
 
     def _places(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
         lengths = np.diff(starts)
-        if self._skipped is None:
-            return np.arange(len(ids)) - np.repeat(starts[:-1] - self._first, lengths)
-        counted = ids != self._skipped
+        if self._padding_idx is None:
+            return np.arange(len(ids)) - np.repeat(starts[:-1] - self._position_offset, lengths)
+        counted = ids != self._padding_idx
         before = np.concatenate([[0], np.cumsum(counted)])
-        places: NDArray[np.int64] = before[1:] - np.repeat(before[starts[:-1]] - self._first + 1, lengths)
-        places[~counted] = self._skipped
+        places: NDArray[np.int64] = before[1:] - np.repeat(before[starts[:-1]] - self._position_offset + 1, lengths)
+        places[~counted] = self._padding_idx
         return places
 
 
@@ -134,15 +145,23 @@ class TextEncoder:
     (5, 8)
     """
 
+    @renamed.keywords(first="position_offset", skipped="padding_idx")
     def __init__(
-        self, config: TransformerConfig, weights: Mapping[str, Any], *, first: int = 0, skipped: int | None = None
+        self,
+        config: TransformerConfig,
+        weights: Mapping[str, Any],
+        *,
+        position_offset: int = 0,
+        padding_idx: int | None = None,
     ) -> None:
         check_config(config)
         self.config = config
         # Taken by name: what `weights` holds may be converted only when it is asked for.
         there = {name: weights[f"embeddings.{name}"] for name in TABLES if f"embeddings.{name}" in weights}
         tables = Named(there, "embeddings.")
-        self.embeddings = Embeddings(tables, dim=config.dim, eps=config.eps, first=first, skipped=skipped)
+        self.embeddings = Embeddings(
+            tables, dim=config.dim, eps=config.eps, position_offset=position_offset, padding_idx=padding_idx
+        )
         self._qkv: list[Linear] = []
         self._relative: RelativeBias | None = None
         if config.relative_buckets:
@@ -161,7 +180,7 @@ class TextEncoder:
         made = []
         for names in (("attention.q", "attention.k", "attention.v"), ("attention.o",), ("feed_forward.up",),
                       ("feed_forward.down",)):  # fmt: skip
-            made.append(Linear.of(own, names, kind=self.config.kind))
+            made.append(Linear.of(own, names, dtype=self.config.dtype))
         self._qkv.append(made[0])
         return [*(linear.packed for linear in made), *(np.array(own[name]) for name in LAYER)]
 

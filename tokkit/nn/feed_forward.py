@@ -26,8 +26,8 @@ class FeedForward:
         self.config = config
         gate = {"swiglu": "silu", "geglu": "gelu"}.get(config.activation)
         self._gate = gate
-        self._up = Linear.of(taken, ("gate", "up") if gate else ("up",), kind=config.kind)
-        self._down = Linear.of(taken, ("down",), kind=config.kind)
+        self._up = Linear.of(taken, ("gate", "up") if gate else ("up",), dtype=config.dtype)
+        self._down = Linear.of(taken, ("down",), dtype=config.dtype)
 
     @property
     def packed(self) -> tuple[PackedLinear, PackedLinear]:

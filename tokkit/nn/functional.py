@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, added_rows, check_overlap, current_threads, floats, matrix, output, rows_of
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 
 ACTIVATIONS = kernels.ACTIVATIONS
 """Names of activations: "gelu" is by erf, "gelu_tanh" its approximation, "silu" also known as swish."""
@@ -182,7 +182,7 @@ def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
     """
     if not 0 <= p <= 1:
         raise OptionError(f"p is a probability from 0 to 1, not {p!r}")
-    made, seed = floats(x, "x"), whole("seed", seed, least=0)
+    made, seed = floats(x, "x"), as_int("seed", seed, minimum=0)
     if p == 1:
         return np.zeros_like(made)
     kept = np.random.default_rng(seed).random(made.shape) >= p

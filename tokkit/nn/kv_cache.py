@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 
 
 class KVCache:
@@ -31,8 +31,8 @@ class KVCache:
     def __init__(self, *, capacity: int | None = None, window: int | None = None) -> None:
         if capacity is not None and window is not None:
             raise OptionError("a cache has a capacity or a window, not both")
-        self.capacity = None if capacity is None else whole("capacity", capacity, least=1)
-        self.window = None if window is None else whole("window", window, least=1)
+        self.capacity = None if capacity is None else as_int("capacity", capacity, minimum=1)
+        self.window = None if window is None else as_int("window", window, minimum=1)
         self.length = 0
         """Tokens seen, forgotten ones included: the position of the next."""
         self._keys: Floats | None = None

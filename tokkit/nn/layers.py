@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit import renamed
 from tokkit._core.nn import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, starts_of, under
@@ -25,8 +26,8 @@ from tokkit.nn.positions import RelativeBias
 
 def make_norm(config: TransformerConfig, weights: Mapping[str, Any]) -> LayerNorm | RMSNorm:
     """Return the norm that the configuration names, with these weights."""
-    kind = LayerNorm if config.norm == "layer" else RMSNorm
-    return kind(weights, dim=config.dim, eps=config.eps)
+    norm = LayerNorm if config.norm == "layer" else RMSNorm
+    return norm(weights, dim=config.dim, eps=config.eps)
 
 
 class Layer:
@@ -281,8 +282,9 @@ class Decoder(Stack):
 class LMHead:
     """Hidden states (…, dim) in, logits (…, vocab_size) out; `weight` is the embedding's where they are tied."""
 
-    def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, kind: str = "float32") -> None:
-        self._linear = Linear(weight, bias, kind=kind)
+    @renamed.keywords(kind="dtype")
+    def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, dtype: str = "float32") -> None:
+        self._linear = Linear(weight, bias, dtype=dtype)
 
     def __call__(self, x: ArrayLike, *, out: Floats | None = None) -> Floats:
         """Return x weightᵀ + bias; an `out` that overlaps x is ShapeError."""

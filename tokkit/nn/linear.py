@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit import renamed
 from tokkit._core.nn import FUSED, KINDS, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import (
@@ -26,11 +27,11 @@ ROW_PAD = 16
 """Floats behind each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
 
 
-def check_kind(kind: str) -> str:
+def check_dtype(dtype: str) -> str:
     """Return the name of how weights are stored, or say which there are."""
-    if kind not in KINDS:
-        raise OptionError(f"weights are stored as {', '.join(KINDS)}, not {kind!r}")
-    return kind
+    if dtype not in KINDS:
+        raise OptionError(f"weights are stored as {', '.join(KINDS)}, not {dtype!r}")
+    return dtype
 
 
 def buffer(rows: int, columns: int) -> Floats:
@@ -42,7 +43,7 @@ def buffer(rows: int, columns: int) -> Floats:
 class Linear:
     """activation(x Wᵀ + b) + residual, with weight (n, k) and bias (n): torch's layout. Immutable.
 
-    `kind` says how the packed copy of the weights is stored: "float32"; "bfloat16", half of the memory (relative
+    `dtype` says how the packed copy of the weights is stored: "float32"; "bfloat16", half of the memory (relative
     error of a weight below 2^-8), which a CPU that multiplies bfloat16 runs nearly twice as fast, rounding rows of x to
     it too, and others compute in float32; "int8", a quarter: one scale a row of W, and each row of x put on 8 bits of
     its own as it comes (cosine to float32 about 0.999). Sums of int8 products are whole numbers, equal on every
@@ -53,11 +54,13 @@ class Linear:
     array([[3.5, 0. ]], dtype=float32)
     """
 
-    def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, kind: str = "float32") -> None:
-        self._pack([weight], [bias], check_kind(kind), [])
+    @renamed.keywords(kind="dtype")
+    def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, dtype: str = "float32") -> None:
+        self._pack([weight], [bias], check_dtype(dtype), [])
 
     @classmethod
-    def of(cls, weights: Mapping[str, Any], names: Sequence[str], *, kind: str = "float32") -> Linear:
+    @renamed.keywords(kind="dtype")
+    def of(cls, weights: Mapping[str, Any], names: Sequence[str], *, dtype: str = "float32") -> Linear:
         """Return several layers that read the same x as one: names "q", "k" are those of q.weight, q.bias, k.weight."""
         made = cls.__new__(cls)
         missing = [f"{name}.weight" for name in names if f"{name}.weight" not in weights]
@@ -65,11 +68,11 @@ class Linear:
             raise ShapeError(f"the weights have no {full_name(weights, missing[0])!r}")
         biases = [weights.get(f"{name}.bias") for name in names]
         full = [full_name(weights, name) for name in names]
-        made._pack([weights[f"{name}.weight"] for name in names], biases, check_kind(kind), full)
+        made._pack([weights[f"{name}.weight"] for name in names], biases, check_dtype(dtype), full)
         return made
 
     def _pack(
-        self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], kind: str, names: Sequence[str]
+        self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], dtype: str, names: Sequence[str]
     ) -> None:
         parts = [floats(weight, "weight") for weight in weights]
         for part in parts:
@@ -85,14 +88,16 @@ class Linear:
             offsets.append(offset)
         weight = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
         joined = None if all(bias is None for bias in biases) else np.concatenate(offsets)
-        if kind == "int8" and weight.shape[1] > 65536:
+        if dtype == "int8" and weight.shape[1] > 65536:
             raise OptionError(f"int8 weights have at most 65536 inputs, not {weight.shape[1]}: sums would overflow")
-        if kind == "int8" and not np.isfinite(weight).all():
+        if dtype == "int8" and not np.isfinite(weight).all():
             of = f"those of {', '.join(names)} hold" if names else "these hold"
             raise OptionError(f"int8 weights must be finite, and {of} NaN or infinity")
-        self.packed = PackedLinear(weight, joined, kind)
+        self.packed = PackedLinear(weight, joined, dtype)
         self.shape: tuple[int, int] = self.packed.shape
-        self.kind = kind
+        self.dtype = dtype
+
+    kind = renamed.attribute("kind", "dtype")
 
     def __call__(
         self,

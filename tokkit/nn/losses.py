@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 from tokkit.nn.functional import log_softmax
 
 
@@ -30,7 +30,7 @@ def cross_entropy(
         )
     if reduction not in ("none", "mean", "sum"):
         raise OptionError(f"reduction is 'none', 'mean' or 'sum', not {reduction!r}")
-    ignore_index = whole("ignore_index", ignore_index)
+    ignore_index = as_int("ignore_index", ignore_index)
     counted = wanted != ignore_index
     outside = counted & ((wanted < 0) | (wanted >= made.shape[-1]))
     if outside.any():

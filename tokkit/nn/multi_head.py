@@ -37,10 +37,10 @@ class MultiHeadAttention:
         taken = take_all(weights, config.attention_shapes(memory_dim))
         # What reads the same tokens is one product: its rows are q, k and v of one token, side by side.
         names = ("q", "k", "v")
-        self._joined = Linear.of(taken, names, kind=config.kind) if memory_dim is None else None
-        self._q = Linear.of(taken, names[:1], kind=config.kind) if memory_dim is not None else None
-        self._kv = Linear.of(taken, names[1:], kind=config.kind) if memory_dim is not None else None
-        self._o = Linear.of(taken, ("o",), kind=config.kind)
+        self._joined = Linear.of(taken, names, dtype=config.dtype) if memory_dim is None else None
+        self._q = Linear.of(taken, names[:1], dtype=config.dtype) if memory_dim is not None else None
+        self._kv = Linear.of(taken, names[1:], dtype=config.dtype) if memory_dim is not None else None
+        self._o = Linear.of(taken, ("o",), dtype=config.dtype)
         self._ropes = None if config.rope is None or memory_dim is not None else _ropes(config, config.rope)
         _, self._left, self._right = band_of(config.window, config.causal, 0)
 

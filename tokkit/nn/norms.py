@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take
-from tokkit.nn.checks import whole
+from tokkit.nn.checks import as_int
 from tokkit.nn.functional import layer_norm, rms_norm
 
 
@@ -19,7 +19,7 @@ class LayerNorm:
     """Layer norm over the last axis, with weight (dim) and bias (dim, or none); other shapes are ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-5) -> None:
-        dim = whole("dim", dim, least=0)
+        dim = as_int("dim", dim, minimum=0)
         self.weight = take(weights, "weight", (dim,))
         self.bias = take(weights, "bias", (dim,)) if "bias" in weights else None
         self.eps = eps
@@ -33,7 +33,7 @@ class RMSNorm:
     """RMS norm over the last axis, with weight (dim); another shape is ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-6) -> None:
-        self.weight = take(weights, "weight", (whole("dim", dim, least=0),))
+        self.weight = take(weights, "weight", (as_int("dim", dim, minimum=0),))
         self.eps = eps
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None, out: Floats | None = None) -> Floats:
@@ -51,7 +51,7 @@ class BatchNormState:
     @classmethod
     def new(cls, dim: int) -> BatchNormState:
         """Return mean 0 and variance 1, both (dim); a negative `dim` is OptionError."""
-        dim = whole("dim", dim, least=0)
+        dim = as_int("dim", dim, minimum=0)
         return cls(np.zeros(dim, dtype=np.float32), np.ones(dim, dtype=np.float32))
 
 
@@ -67,7 +67,7 @@ class BatchNorm:
     """
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
-        dim = whole("dim", dim, least=0)
+        dim = as_int("dim", dim, minimum=0)
         self.weight, self.bias = take(weights, "weight", (dim,)), take(weights, "bias", (dim,))
         self.eps, self.momentum = eps, momentum
 

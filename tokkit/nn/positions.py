@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of, take
 from tokkit.nn.attention import DistanceBias
-from tokkit.nn.checks import real, whole
+from tokkit.nn.checks import as_float, as_int
 
 
 def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:
@@ -24,7 +24,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
     >>> sinusoidal([1], 4).round(4)
     array([[0.8415, 0.5403, 0.01  , 1.    ]], dtype=float32)
     """
-    dim, base = whole("dim", dim, least=1), real("base", base, above=0)
+    dim, base = as_int("dim", dim, minimum=1), as_float("base", base, greater_than=0)
     where = np.asarray(_counted(positions))
     if where.dtype.kind not in "iuf" and where.size:
         raise TypeError(f"positions is an array of {where.dtype}; give numbers")
@@ -87,7 +87,7 @@ class LearnedPositions:
 
         A position outside the table is IndexError; a negative n or `start`, OptionError.
         """
-        start = whole("start", start, least=0)
+        start = as_int("start", start, minimum=0)
         where = ids_of(_counted(positions, start), "positions")
         limit = self.weight.shape[0]
         if where.size and (where.min() < 0 or where.max() >= limit):
@@ -108,7 +108,7 @@ def alibi_slopes(n_heads: int) -> Floats:
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
     """
-    n_heads = whole("n_heads", n_heads, least=1)
+    n_heads = as_int("n_heads", n_heads, minimum=1)
     lower = 1 << (n_heads.bit_length() - 1)
     slopes = [2.0 ** (-8.0 * i / lower) for i in range(1, lower + 1)]
     slopes += [2.0 ** (-4.0 * i / lower) for i in range(1, 2 * (n_heads - lower), 2)]
@@ -121,8 +121,8 @@ def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> Dist
     `offset` is the position of the first query, as in `scaled_dot_product_attention`'s causal_offset. Negative numbers
     of queries or keys are OptionError.
     """
-    n_queries, n_keys = whole("n_queries", n_queries, least=0), whole("n_keys", n_keys, least=0)
-    offset = whole("offset", offset)
+    n_queries, n_keys = as_int("n_queries", n_queries, minimum=0), as_int("n_keys", n_keys, minimum=0)
+    offset = as_int("offset", offset)
     distance = np.arange(-(n_keys - 1), n_queries) + offset if n_keys else np.arange(n_queries) + offset
     return DistanceBias(-alibi_slopes(n_heads)[:, None] * np.abs(distance).astype(np.float32), max(n_keys - 1, 0))
 
@@ -139,7 +139,7 @@ def relative_buckets(
     >>> relative_buckets([0, -1, 1, -200]).tolist()
     [0, 1, 17, 15]
     """
-    n_buckets, max_distance = whole("n_buckets", n_buckets, least=1), whole("max_distance", max_distance, least=1)
+    n_buckets, max_distance = as_int("n_buckets", n_buckets, minimum=1), as_int("max_distance", max_distance, minimum=1)
     distance = ids_of(distances, "distances")
     buckets = np.zeros_like(distance)
     if bidirectional:
@@ -174,8 +174,8 @@ class RelativeBias:
         max_distance: int = 128,
         bidirectional: bool = True,
     ) -> None:
-        self.n_buckets, n_heads = whole("n_buckets", n_buckets, least=1), whole("n_heads", n_heads, least=1)
-        self.max_distance, self.bidirectional = whole("max_distance", max_distance, least=1), bidirectional
+        self.n_buckets, n_heads = as_int("n_buckets", n_buckets, minimum=1), as_int("n_heads", n_heads, minimum=1)
+        self.max_distance, self.bidirectional = as_int("max_distance", max_distance, minimum=1), bidirectional
         self.weight = take(weights, "weight", (self.n_buckets, n_heads))
 
     def __call__(self, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
@@ -183,8 +183,8 @@ class RelativeBias:
 
         Negative numbers of queries or keys are OptionError.
         """
-        n_queries, n_keys = whole("n_queries", n_queries, least=0), whole("n_keys", n_keys, least=0)
-        offset, before = whole("offset", offset), max(n_keys - 1, 0)
+        n_queries, n_keys = as_int("n_queries", n_queries, minimum=0), as_int("n_keys", n_keys, minimum=0)
+        offset, before = as_int("offset", offset), max(n_keys - 1, 0)
         query_minus_key = np.arange(-before, n_queries) + offset
         buckets = relative_buckets(
             -query_minus_key,
@@ -198,5 +198,5 @@ class RelativeBias:
 def _counted(positions: ArrayLike | int, start: int = 0) -> ArrayLike:
     # A number n, be it numpy's, as start … start + n - 1. Arrays without axes are positions, and stay.
     if isinstance(positions, (int, np.integer, np.bool_)):
-        return np.arange(start, start + whole("a number of positions", positions, least=0))
+        return np.arange(start, start + as_int("a number of positions", positions, minimum=0))
     return positions

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, output
-from tokkit.nn.checks import real, whole
+from tokkit.nn.checks import as_float, as_int
 
 Doubles = NDArray[np.float64]
 SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn", "llama3")
@@ -85,19 +85,19 @@ class RopeConfig:
     def _check_numbers(self) -> None:
         # Stored as Python's own: a base of numpy's float32 would make every angle that imprecise.
         made: dict[str, object] = {
-            name: whole(name, getattr(self, name), least=1) for name in ("head_dim", "original_length")
+            name: as_int(name, getattr(self, name), minimum=1) for name in ("head_dim", "original_length")
         }
         if self.rotary_dim is not None:
-            made["rotary_dim"] = whole("rotary_dim", self.rotary_dim, least=1)
-        made["base"] = real("base", self.base, above=0)
-        made["factor"] = real("factor", self.factor, least=1)
-        made["exponent"] = real("exponent", self.exponent)
+            made["rotary_dim"] = as_int("rotary_dim", self.rotary_dim, minimum=1)
+        made["base"] = as_float("base", self.base, greater_than=0)
+        made["factor"] = as_float("factor", self.factor, minimum=1)
+        made["exponent"] = as_float("exponent", self.exponent)
         for name in ("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor"):
-            made[name] = real(name, getattr(self, name), least=0)
+            made[name] = as_float(name, getattr(self, name), minimum=0)
         if self.attention_factor is not None:
-            made["attention_factor"] = real("attention_factor", self.attention_factor, above=0)
+            made["attention_factor"] = as_float("attention_factor", self.attention_factor, greater_than=0)
         if self.head_factors is not None:
-            made["head_factors"] = tuple(real("each of head_factors", f, above=0) for f in self.head_factors)
+            made["head_factors"] = tuple(as_float("each of head_factors", f, greater_than=0) for f in self.head_factors)
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -110,8 +110,8 @@ def converted_base(base: float, factor: float, dim: int) -> float:
     >>> round(converted_base(10000.0, 4.0, 128), 1)
     40889.9
     """
-    base, factor = real("base", base, above=0), real("factor", factor, above=0)
-    dim = whole("dim", dim, least=2)
+    base, factor = as_float("base", base, greater_than=0), as_float("factor", factor, greater_than=0)
+    dim = as_int("dim", dim, minimum=2)
     return base * factor ** (dim / (dim - 2)) if dim > 2 else base * factor
 
 
@@ -121,7 +121,7 @@ def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
     >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
     [1.0, 0.01]
     """
-    length = whole("length", length, least=0)
+    length = as_int("length", length, minimum=0)
     dim, s, train = config.rotary_dim or config.head_dim, config.factor, config.original_length
     base, i = config.base, np.arange(0, dim, 2) / dim
     if config.scaling == "ntk":
@@ -172,7 +172,7 @@ def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
     >>> log_n_scale([511, 512 * 512 - 1], 512).tolist()
     [1.0, 2.0]
     """
-    train_length = whole("train_length", train_length, least=2)
+    train_length = as_int("train_length", train_length, minimum=2)
     where = np.asarray(positions, dtype=np.float64)
     if where.size and not where.min() >= 0:
         raise OptionError(f"positions are numbers of at least 0, not {where.min()}")

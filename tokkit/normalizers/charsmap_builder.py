@@ -13,9 +13,9 @@ from tokkit._core.text import Charsmap
 from tokkit.errors import OptionError
 
 _LEAF_BELOW, _VALUE = 1 << 8, 1 << 31
-_OFFSET_SHIFT, _MOST_UNITS = 10, 1 << 21
+_OFFSET_SHIFT, _MAX_UNITS = 10, 1 << 21
 _BLOCK, _ALL = 256, (1 << 256) - 1
-_LONGEST, _MOST_RULES = 256, 1 << 20
+_MAX_BYTES, _MAX_RULES = 256, 1 << 20
 _OPEN_BLOCKS = 16
 """Blocks, the last ones with room, in which a node looks for it: more makes the map smaller, and making it slower."""
 _EVERY_OTHER = [sum(1 << i for i in range(_BLOCK) if not i >> bit & 1) for bit in range(8)]
@@ -46,8 +46,8 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
             strings += target.encode() + b"\0"
         keys.append((source.encode(), places[target]))
     units = _placed(*_small_trie(sorted(keys)))
-    if len(units) > _MOST_UNITS:
-        raise OptionError(f"the rules make {len(units)} units, and a map has up to {_MOST_UNITS}")
+    if len(units) > _MAX_UNITS:
+        raise OptionError(f"the rules make {len(units)} units, and a map has up to {_MAX_UNITS}")
     return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + bytes(strings)
 
 
@@ -157,8 +157,8 @@ def decompile(charsmap: bytes) -> list[tuple[str, str]]:
     stack = [(b"", _offset(units[0]))]
     while stack:
         key, base = stack.pop()
-        if len(key) > _LONGEST or len(found) > _MOST_RULES:
-            raise OptionError(f"the map has rules of more than {_LONGEST} bytes, or more than {_MOST_RULES}")
+        if len(key) > _MAX_BYTES or len(found) > _MAX_RULES:
+            raise OptionError(f"the map has rules of more than {_MAX_BYTES} bytes, or more than {_MAX_RULES}")
         for at, byte in below.get(base, ()):
             longer, next_base = key + bytes([byte]), at ^ _offset(units[at])
             stack.append((longer, next_base))

@@ -16,8 +16,8 @@ from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.normalizers.base import Normalizer, Specs, check_text
 from tokkit.unicode_regex.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
-from tokkit.unicode_regex.bounds import PatternTime
-from tokkit.unicode_regex.cuts import chosen, pattern_cuts
+from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
+from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
 # Characters that mean themselves, as often as one stands there or before others: nothing that needs an automaton.
@@ -28,11 +28,11 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class _Literal(NamedTuple):
-    """A text, where `ahead` stands behind it; or runs of it, of `least` or more, where that is not 0."""
+    """A text, where `ahead` stands behind it; or runs of it, of `minimum` or more, where that is not 0."""
 
     text: str
     ahead: str = ""
-    least: int = 0
+    minimum: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Replace(Normalizer):
         content, pattern = self.content.encode(), self.pattern.get("Regex", "")
         if found := self._literal():
             text, ahead = found.text.encode(), found.ahead.encode()
-            return (("replace", text + ahead, content, found.least, len(ahead)),)
+            return (("replace", text + ahead, content, found.minimum, len(ahead)),)
         choice = chosen(pattern)
         return (("replace_pattern", choice, content),) if choice is not None else None
 
@@ -68,7 +68,7 @@ class Replace(Normalizer):
         if text := self.pattern.get("String"):
             return _Literal(text)
         if run := _RUN.fullmatch(pattern):
-            return _Literal(run[1][-1], least=int(run[2] or 1))
+            return _Literal(run[1][-1], minimum=int(run[2] or 1))
         if before := _BEFORE.fullmatch(pattern):
             return _Literal(_ESCAPED.sub(r"\1", before[1]), _ESCAPED.sub(r"\1", before[2]))
         return None
@@ -78,7 +78,7 @@ class Replace(Normalizer):
         ends = [atom(self.content[-1])] if self.content else None
         starts = [atom(self.content[0])] if self.content else None
         if found := self._literal():
-            text = 2 * found.text if found.least else found.text + found.ahead
+            text = 2 * found.text if found.minimum else found.text + found.ahead
             allowed = before_ascii()
             for left, right in itertools.pairwise(map(atom, text)):
                 allowed[left, right] = False
@@ -92,12 +92,12 @@ class Replace(Normalizer):
                     images({first: starts and ([] if alone else [first]) + starts}),
                 )
             ]
-        rule = pattern_cuts(self.pattern.get("Regex", ""))
+        rule = pattern_boundaries(self.pattern.get("Regex", ""))
         if rule is None:
             return [never()]
         last_of = {code: ends and [code, *ends] for code in np.flatnonzero(rule.may).tolist()}
         first_of = {code: starts and [code, *starts] for code in np.flatnonzero(rule.may).tolist()}
-        return [CutRule(rule.safe & before_ascii(), nowhere(), images(last_of), images(first_of))]
+        return [CutRule(rule.splittable & before_ascii(), nowhere(), images(last_of), images(first_of))]
 
     def normalize(self, text: AlignedText) -> None:
         """Replace the matches in each piece; PatternError where finding them takes too long."""

@@ -4,11 +4,11 @@ from tokkit import lazy
 
 _MODULES = {
     "EncoderModel": "tokkit.pipeline.encoder_model",
-    "Guess": "tokkit.pipeline.encoder_model",
-    "Inside": "tokkit.pipeline.encoder_model",
+    "FillMaskResult": "tokkit.pipeline.encoder_model",
+    "HiddenStates": "tokkit.pipeline.encoder_model",
     "SentenceEncoder": "tokkit.pipeline.sentences",
     "load": "tokkit.pipeline.loading",
 }
 __all__ = sorted(_MODULES)
-__getattr__ = lazy.names(__name__, _MODULES)
+__getattr__ = lazy.names(__name__, _MODULES, renamed={"Guess": "FillMaskResult", "Inside": "HiddenStates"})
 __dir__ = __all__.copy

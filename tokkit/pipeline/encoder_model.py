@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import renamed
 from tokkit.errors import OptionError
 from tokkit.nn import softmax
 from tokkit.nn.masked_head import MaskedHead
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tokkit._core.text import Text
     from tokkit.engines.special_tokens import Special
     from tokkit.nn.encoder import TextEncoder
-    from tokkit.pipeline.families import Plan
+    from tokkit.pipeline.families import EncoderSpec
     from tokkit.pipeline.weights import Weights
     from tokkit.tokenizer import Tokenizer
 
@@ -29,7 +30,7 @@ MASKS = ("[MASK]", "<mask>")
 HASHED_BYTES = 1 << 20
 
 
-class Inside(NamedTuple):
+class HiddenStates(NamedTuple):
     """What stands inside a model for one text of T tokens.
 
     tokens (T): their text; offsets (T, 2): where in the text they stand, in characters, (0, 0) for special tokens;
@@ -41,7 +42,7 @@ class Inside(NamedTuple):
     states: Floats
 
 
-class Guess(NamedTuple):
+class FillMaskResult(NamedTuple):
     """A token that may stand for a mask: its text, its id, its probability, and the text with it in place."""
 
     token: str
@@ -59,34 +60,34 @@ class EncoderModel:
         tokenizer: Tokenizer,
         encoder: TextEncoder,
         weights: Weights,
-        plan: Plan,
+        spec: EncoderSpec,
         *,
         max_length: int,
         left: bool = False,
     ) -> None:
         self.folder, self.tokenizer, self.encoder = folder, tokenizer, encoder
-        self._weights, self._plan = weights, plan
+        self._weights, self._spec = weights, spec
         self._packer = Packer(tokenizer, max_length, left=left)
 
     @property
     def max_length(self) -> int:
         """Tokens of the longest text, special tokens included: what is longer is cut."""
-        return self._packer.most
+        return self._packer.max_length
 
     @property
     def n_layers(self) -> int:
         """Layers of the encoder."""
-        return self._plan.config.n_layers
+        return self._spec.config.n_layers
 
     @property
     def n_heads(self) -> int:
         """Attention heads of each layer."""
-        return self._plan.config.n_heads
+        return self._spec.config.n_heads
 
     @property
     def precision(self) -> str:
         """How matrices are stored and multiplied: "fp32", "bf16" or "int8"."""
-        return {"float32": "fp32", "bfloat16": "bf16"}.get(self._plan.config.kind, self._plan.config.kind)
+        return {"float32": "fp32", "bfloat16": "bf16"}.get(self._spec.config.dtype, self._spec.config.dtype)
 
     def fingerprint(self) -> str:
         """Return a sha256, in hexadecimal, over the model's configuration and weights and the tokenizer's own.
@@ -108,7 +109,9 @@ class EncoderModel:
     def _identifying(self) -> list[Path]:
         return [self.folder / "config.json", *sorted(self.folder.glob("*.safetensors"))]
 
-    def inside(self, text: Text, *, special: Special = "all") -> Inside:
+    inside = renamed.attribute("inside", "hidden_states")
+
+    def hidden_states(self, text: Text, *, special: Special = "all") -> HiddenStates:
         """Return the tokens of a text, and their vectors in the table of embeddings and behind each layer.
 
         A text of more than `max_length` tokens is OptionError. `states[0]` is the sum of the embeddings behind its
@@ -122,12 +125,12 @@ class EncoderModel:
             raise OptionError("the text has no tokens, and this tokenizer adds none")
         starts = np.array([0, len(ids)])
         types = encoding.column("type_ids").astype(np.int64)
-        states = np.empty((self.n_layers + 1, len(ids), self._plan.config.dim), dtype=np.float32)
+        states = np.empty((self.n_layers + 1, len(ids), self._spec.config.dim), dtype=np.float32)
         states[0] = self.encoder.embeddings(ids, starts, types if types.any() else None)
         x = states[0].copy()
         self.encoder.run(x, starts, states=states[1:])
         tokens = [token.decode("utf-8", "replace") for token in encoding.token_bytes]
-        return Inside(tokens, encoding.column("offsets"), states)
+        return HiddenStates(tokens, encoding.column("offsets"), states)
 
     def attention(
         self, text: Text, *, layers: Sequence[int] | None = None, special: Special = "all"
@@ -144,7 +147,7 @@ class EncoderModel:
                 raise TypeError(f"a layer is {type(layer).__name__}; it is a number from 0 on")
             if not 0 <= layer < self.n_layers:
                 raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
-        seen = self.inside(text, special=special)
+        seen = self.hidden_states(text, special=special)
         return seen.tokens, np.stack([self.encoder.attention_weights(layer, seen.states[layer]) for layer in chosen])
 
     def word_vectors(self, text: str, word: str) -> tuple[Floats, Floats]:
@@ -156,13 +159,13 @@ class EncoderModel:
         at = text.find(word)
         if at < 0 or not word:
             raise OptionError(f"the word {word!r} is not in the text {text!r}")
-        seen = self.inside(text)
+        seen = self.hidden_states(text)
         here = (seen.offsets[:, 0] < at + len(word)) & (seen.offsets[:, 1] > at)
         ids = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")[here]
         alone: Floats = self.encoder.embeddings.looked_up(ids.astype(np.int64)).mean(0)
         return alone, seen.states[-1][here].mean(0)
 
-    def fill_mask(self, text: str, *, k: int = 5, mask: str | None = None) -> list[list[Guess]]:
+    def fill_mask(self, text: str, *, k: int = 5, mask: str | None = None) -> list[list[FillMaskResult]]:
         """Return, for each mask in the text, the k likeliest tokens, the likeliest first.
 
         `mask` is what stands for a mask in the text, the model's own ([MASK] or <mask>) where None. OptionError for a
@@ -184,18 +187,18 @@ class EncoderModel:
         # Tables are often rounded up to rows that are no token's.
         best = np.argsort(-logits[:, : self.tokenizer.n_ids], axis=1, kind="stable")[:, :k]
         return [
-            [self._guess(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]
+            [self._result(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]
             for i, row in enumerate(best)
         ]
 
     def masked_logits(self, text: Text) -> Floats:
         """Return the logits (T, vocab_size) of the head for masked tokens, for every token of a text."""
-        return self._head(self.inside(text).states[-1])
+        return self._head(self.hidden_states(text).states[-1])
 
-    def _guess(self, text: str, span: tuple[int, int], id_: int, probability: float) -> Guess:
+    def _result(self, text: str, span: tuple[int, int], id_: int, probability: float) -> FillMaskResult:
         token = self.tokenizer.decode([id_])
         filled = text[: span[0]] + token.strip() + text[span[1] :]
-        return Guess(token.strip(), id_, probability, filled)
+        return FillMaskResult(token.strip(), id_, probability, filled)
 
     @property
     def _mask(self) -> str:
@@ -210,4 +213,4 @@ class EncoderModel:
             raise OptionError("this model has no head for masked tokens: its file holds the encoder alone")
         weights = self._weights.head()
         matrix = weights.pop("decoder.weight", self.encoder.embeddings.words)
-        return MaskedHead(weights, matrix, activation=self._plan.head_activation, eps=self._plan.config.eps)
+        return MaskedHead(weights, matrix, activation=self._spec.head_activation, eps=self._spec.config.eps)

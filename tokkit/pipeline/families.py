@@ -27,7 +27,7 @@ OTHERS = r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classif
 """Tensors that may be in a file beside those of the layers: buffers, and heads of tasks."""
 
 
-MOST_LAYERS = 1024
+MAX_LAYERS = 1024
 """Layers of the deepest encoder: the names of all tensors are listed before the first is looked for."""
 
 
@@ -117,7 +117,7 @@ FAMILIES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EncoderSpec:
     """What one model is: its layers, its tables' sizes, the names of its tensors, and those that it may have."""
 
     family: Family
@@ -128,12 +128,12 @@ class Plan:
     pad: int
 
     @property
-    def first(self) -> int:
+    def position_offset(self) -> int:
         """The position of a sequence's first token."""
         return self.pad + 1 if self.family.offset else 0
 
     @property
-    def skipped(self) -> int | None:
+    def padding_idx(self) -> int | None:
         """The id of the tokens that positions do not count, if there is one."""
         return self.pad if self.family.offset else None
 
@@ -178,8 +178,8 @@ class Plan:
         return re.match(OTHERS, name.removeprefix(self.family.prefix)) is not None
 
 
-def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
-    """Return what a config.json says, `kind` being how matrices are to be packed; FormatError names the key."""
+def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
+    """Return what a config.json says, `dtype` being how matrices are to be packed; FormatError names the key."""
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         listed = ", ".join(FAMILIES)
@@ -189,8 +189,8 @@ def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
         if config.get(key, allowed[0]) not in allowed:
             raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
     sizes: dict[str, Any] = {ours: _count(config, key) for ours, key in family.keys.items() if ours != "activation"}
-    if sizes["n_layers"] > MOST_LAYERS:
-        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MOST_LAYERS} are the most")
+    if sizes["n_layers"] > MAX_LAYERS:
+        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
     key = family.keys["activation"]
     activation = typed(config.get(key, "gelu"), key, str)
     if activation not in ACTIVATIONS:
@@ -201,33 +201,33 @@ def read(config: Mapping[str, Any], kind: str = "float32") -> Plan:
     buckets = _count(config, "relative_attention_num_buckets", family.buckets) if family.buckets else 0
     try:
         made = TransformerConfig(
-            **sizes, activation=ACTIVATIONS[activation], eps=float(eps), relative_buckets=buckets, kind=kind
+            **sizes, activation=ACTIVATIONS[activation], eps=float(eps), relative_buckets=buckets, dtype=dtype
         )
     except TokkitError as error:
         raise FormatError(f"the sizes do not go together: {error}") from None
-    plan = Plan(
+    spec = EncoderSpec(
         family=family, config=made, vocab_size=_count(config, "vocab_size"),
         positions=_count(config, "max_position_embeddings", 512),
-        types=_count(config, "type_vocab_size", family.types, least=0) if family.types else 0,
-        pad=_count(config, "pad_token_id", 1, least=0) if family.offset else 0,
+        types=_count(config, "type_vocab_size", family.types, minimum=0) if family.types else 0,
+        pad=_count(config, "pad_token_id", 1, minimum=0) if family.offset else 0,
     )  # fmt: skip
-    if plan.positions <= plan.first:
+    if spec.positions <= spec.position_offset:
         raise FormatError(
-            f"max_position_embeddings: {plan.positions} leaves no position behind pad_token_id, which is {plan.pad}"
+            f"max_position_embeddings: {spec.positions} leaves no position behind pad_token_id, which is {spec.pad}"
         )
-    return plan
+    return spec
 
 
-def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, least: int = 1) -> int:
+def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, minimum: int = 1) -> int:
     if key not in config and default is None:
         raise FormatError(f"{key}: missing")
     value = typed(config.get(key, default), key, int)
-    if not least <= value <= 1 << 31:
-        raise FormatError(f"{key}: {value} is none; it is a whole number of at least {least}")
+    if not minimum <= value <= 1 << 31:
+        raise FormatError(f"{key}: {value} is none; it is a whole number of at least {minimum}")
     return int(value)
 
 
-def names(plan: Plan) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def names(spec: EncoderSpec) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """Yield (our name, the file's, shape) of all tensors that the encoder needs."""
-    for ours, shape in plan.shapes().items():
-        yield ours, plan.name(ours), shape
+    for ours, shape in spec.shapes().items():
+        yield ours, spec.name(ours), shape

@@ -53,34 +53,34 @@ def load(
     if not (home / "config.json").exists():
         raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
     try:
-        plan = families.read(modules.read_json(home / "config.json"), PRECISIONS[precision])
+        spec = families.read(modules.read_json(home / "config.json"), PRECISIONS[precision])
     except FormatError as error:
         where = files.show(home / "config.json")
         raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
-    width = plan.config.dim * len(chain.poolings)
+    width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):
         raise FormatError(
             f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
-            f"{plan.config.dim} give {width}"
+            f"{spec.config.dim} give {width}"
         )
-    weights = Weights(read_model(home), plan, files.show(home))
+    weights = Weights(read_model(home), spec, files.show(home))
     tokenizer = tokenizers.load(home)
-    if tokenizer.n_ids > plan.vocab_size:
+    if tokenizer.n_ids > spec.vocab_size:
         raise FormatError(
             f"{files.show(home)}: the tokenizer has {tokenizer.n_ids} ids, and the tensor "
-            f"{plan.name('embeddings.word.weight')!r} of shape {(plan.vocab_size, plan.config.dim)} has rows for "
-            f"{plan.vocab_size}"
+            f"{spec.name('embeddings.word.weight')!r} of shape {(spec.vocab_size, spec.config.dim)} has rows for "
+            f"{spec.vocab_size}"
         )
     if chain.lowercase:
         normalizer = tokenizer.definition.normalizer
         lower = Lowercase() if normalizer is None else Sequence((Lowercase(), cast("Normalizer", normalizer)))
         tokenizer = tokenizers.Tokenizer(replace(tokenizer.definition, normalizer=lower))
-    encoder = TextEncoder(plan.config, weights, first=plan.first, skipped=plan.skipped)
+    encoder = TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
     weights.release()
     stated = modules.read_json(home / "tokenizer_config.json", {})
     return SentenceEncoder(
-        home, tokenizer, encoder, weights, plan, modules=chain, left=stated.get("truncation_side") == "left",
-        max_length=_limit(max_length, chain.most, stated.get("model_max_length"), encoder.embeddings.most),
+        home, tokenizer, encoder, weights, spec, modules=chain, left=stated.get("truncation_side") == "left",
+        max_length=_limit(max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length),
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class Modules:
     """What is done with hidden states: poolings joined, dense layers, then length 1; and what the model says of texts.
 
     `columns`: width of the joined poolings by their configuration and the first dense layer, 0 where neither says.
-    `most`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
+    `max_length`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
     `others`: the folders of the modules behind the transformer.
     """
 
@@ -89,7 +89,7 @@ class Modules:
     others: tuple[Path, ...] = ()
     dense: tuple[Dense, ...] = ()
     normalize: bool = False
-    most: int | None = None
+    max_length: int | None = None
     lowercase: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
@@ -160,10 +160,10 @@ def _of_texts(folder: Path) -> dict[str, Any]:
     for name in names:
         if (folder / name).exists():
             config = read_json(folder / name)
-            most = config.get("max_seq_length")
-            if most is not None and (type(most) is not int or most < 1):
-                raise FormatError(f"{files.show(folder / name)}: max_seq_length is {most!r}; it must be a number")
-            return {"most": most, "lowercase": bool(config.get("do_lower_case", False))}
+            max_length = config.get("max_seq_length")
+            if max_length is not None and (type(max_length) is not int or max_length < 1):
+                raise FormatError(f"{files.show(folder / name)}: max_seq_length is {max_length!r}; it must be a number")
+            return {"max_length": max_length, "lowercase": bool(config.get("do_lower_case", False))}
     return {}
 
 

@@ -28,24 +28,24 @@ class Packed(NamedTuple):
 
 
 class Packer:
-    """Makes packed ids of at most `most` tokens a text, the special tokens of the postprocessor among them.
+    """Makes packed ids of at most `max_length` tokens a text, the special tokens of the postprocessor among them.
 
     What truncation and padding the tokenizer's file states is not followed: sentence models state their own.
     """
 
-    def __init__(self, tokenizer: Tokenizer, most: int, *, left: bool = False) -> None:
-        self._tokenizer, self.most, self._left = tokenizer, most, left
+    def __init__(self, tokenizer: Tokenizer, max_length: int, *, left: bool = False) -> None:
+        self._tokenizer, self.max_length, self._left = tokenizer, max_length, left
         self._parts = (tokenizer.definition.postprocessor or Plain()).layout().parts
         self.n_added = sum(len(part.ids) for part in self._parts if isinstance(part, Added))
-        if most <= self.n_added:
-            raise OptionError(f"{most} tokens leave no room for text: each text has {self.n_added} special ones")
+        if max_length <= self.n_added:
+            raise OptionError(f"{max_length} tokens leave no room for text: each text has {self.n_added} special ones")
         self._types = np.array([part.type_id for part in self._parts], dtype=np.int64)
 
     def __call__(self, texts: Sequence[Text], *, special: Special, threads: int) -> Packed:
         """Return the ids of the texts; with no texts, none."""
         ids, offsets = self._tokenizer.encode_batch(texts, special=special, threads=threads)
         n, whole = len(offsets) - 1, np.diff(offsets)
-        kept = np.minimum(whole, self.most - self.n_added)
+        kept = np.minimum(whole, self.max_length - self.n_added)
         starts = np.zeros(n + 1, dtype=np.int64)
         np.cumsum(kept + self.n_added, out=starts[1:])
         made = np.empty(int(starts[-1]), dtype=np.int64)

@@ -41,7 +41,7 @@ class SentenceEncoder(EncoderModel):
     def dimension(self) -> int:
         """Columns of a vector."""
         dense = self._modules.dense
-        return dense[-1].columns if dense else self._plan.config.dim * len(self._modules.poolings)
+        return dense[-1].columns if dense else self._spec.config.dim * len(self._modules.poolings)
 
     @property
     def prompts(self) -> dict[str, str]:

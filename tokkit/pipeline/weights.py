@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
 from tokkit.formats.safetensors import FLOATS, Tensor
-from tokkit.pipeline.families import Plan, names
+from tokkit.pipeline.families import EncoderSpec, names
 
 OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
 RELEASED_BYTES = 8 << 20
@@ -25,18 +25,18 @@ class Weights(Mapping[str, NDArray[Any]]):
     back after every RELEASED_BYTES, and by `release`.
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor], plan: Plan, where: str) -> None:
-        self._where, self._plan, self._handed = where, plan, 0
+    def __init__(self, tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) -> None:
+        self._where, self._spec, self._handed = where, spec, 0
         self._tensors = tensors
-        prefix = plan.family.prefix
+        prefix = spec.family.prefix
         self._prefix = prefix if any(name.startswith(prefix) for name in tensors) else ""
-        self._found = {ours: self._checked(name, shape) for ours, name, shape in names(plan)}
+        self._found = {ours: self._checked(name, shape) for ours, name, shape in names(spec)}
         used = {id(tensor) for tensor in self._found.values()}
         for name, tensor in tensors.items():
-            if id(tensor) not in used and not plan.known(name):
+            if id(tensor) not in used and not spec.known(name):
                 raise FormatError(
                     f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this encoder, whose "
-                    f"configuration has {plan.config.n_layers} layers"
+                    f"configuration has {spec.config.n_layers} layers"
                 )
 
     def _checked(self, name: str, shape: tuple[int, ...], prefix: str | None = None) -> Tensor:
@@ -75,20 +75,20 @@ class Weights(Mapping[str, NDArray[Any]]):
     @property
     def has_head(self) -> bool:
         """Whether the file has a head for masked tokens."""
-        return self._plan.head_name("dense.weight") in self._tensors
+        return self._spec.head_name("dense.weight") in self._tensors
 
     def head(self) -> dict[str, NDArray[np.float32]]:
         """Return the tensors of the head for masked tokens; FormatError where one is missing or has another shape."""
         found = {}
-        for ours, shape in self._plan.head_shapes().items():
-            name = self._plan.head_name(ours)
+        for ours, shape in self._spec.head_shapes().items():
+            name = self._spec.head_name(ours)
             if ours == "bias" and name not in self._tensors:
                 # Files of some versions have the bias under the decoder's name alone.
                 name = name.removesuffix("bias") + "decoder.bias"
             found[ours] = np.array(self._checked(name, shape, "").float32())
-        decoder = self._plan.head_name("decoder.weight")
+        decoder = self._spec.head_name("decoder.weight")
         if decoder in self._tensors:  # a matrix of its own, and not the table of words
-            found["decoder.weight"] = self._checked(decoder, (self._plan.vocab_size, self._plan.config.dim), "").data
+            found["decoder.weight"] = self._checked(decoder, (self._spec.vocab_size, self._spec.config.dim), "").data
         return found
 
     def release(self) -> None:

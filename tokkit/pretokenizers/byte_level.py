@@ -8,7 +8,7 @@ from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import ISOLATED
 from tokkit.unicode_regex.atoms import AT_START, BLANK, HAN, LEADS, OTHER, WHITE, CutRule, everywhere, images, nowhere
-from tokkit.unicode_regex.cuts import split_rule
+from tokkit.unicode_regex.boundaries import split_rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokkit.errors import PatternError
-from tokkit.unicode_regex import bounds
+from tokkit.unicode_regex import cost_limits
 
 if TYPE_CHECKING:
     import regex
@@ -24,14 +24,14 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """Compile a split pattern, with `$` as `end_only` has it; PatternError where `regex` refuses it."""
     import regex
 
-    bounds.check_size(pattern)
+    cost_limits.check_size(pattern)
     try:
         regex.compile(pattern)  # so that a message speaks of the pattern as it was given
         return regex.compile(end_only(pattern))
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
     except RecursionError:
-        raise PatternError(f"the pattern {bounds.shown(pattern)} is nested too deep") from None
+        raise PatternError(f"the pattern {cost_limits.shown(pattern)} is nested too deep") from None
 
 
 def end_only(pattern: str) -> str:
@@ -63,7 +63,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     last = 0
-    with bounds.Running(pattern, len(text)) as running:
+    with cost_limits.MatchTimer(pattern, len(text)) as running:
         for match in compile_pattern(pattern).finditer(text, timeout=running.remaining()):
             start, end = match.span()
             if keep_unmatched and start > last:
@@ -89,7 +89,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     at, last = 0, -1
-    with bounds.Running(pattern, len(text)) as running:
+    with cost_limits.MatchTimer(pattern, len(text)) as running:
         while at <= len(text):
             match = search(text, at, timeout=running.remaining())
             if match is None:

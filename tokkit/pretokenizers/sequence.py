@@ -10,7 +10,7 @@ from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.unicode_regex.atoms import CutRule
-from tokkit.unicode_regex.bounds import PatternTime
+from tokkit.unicode_regex.cost_limits import PatternTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
 from tokkit.unicode_regex.atoms import CutRule
-from tokkit.unicode_regex.bounds import PatternTime
-from tokkit.unicode_regex.cuts import split_rule
+from tokkit.unicode_regex.boundaries import split_rule
+from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import check_version
 
 

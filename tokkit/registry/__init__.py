@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokkit.errors import DownloadError, OptionError
-from tokkit.registry import models, places
+from tokkit.registry import local_files, models
 from tokkit.registry.encodings import ALIASES, ENCODINGS, GPT2_PAIR, SPECIAL_TOKENS, Source
 from tokkit.registry.models import encoding_name_for_model, nearest
 
@@ -63,7 +63,7 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
     whose sha256 is not the published one.
     """
     source = source_of(name)
-    place = places.find(source, path)
+    place = local_files.find(source, path)
     if place is None:
         if name == "gpt2" and (pair := _gpt2_pair(path)) is not None:
             return pair
@@ -87,7 +87,7 @@ def _read(name: str, source: Source, place: Path) -> Tokenizer:
     from tokkit.formats import tiktoken
     from tokkit.tokenizer import Tokenizer
 
-    definition = tiktoken.read(places.read(source, place), special_tokens=SPECIAL_TOKENS.get(name))
+    definition = tiktoken.read(local_files.read(source, place), special_tokens=SPECIAL_TOKENS.get(name))
     return Tokenizer(replace(definition, name=name))
 
 
@@ -96,17 +96,17 @@ def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
     from tokkit.formats import gpt2
     from tokkit.tokenizer import Tokenizer
 
-    found = [places.find(source, path) for source in GPT2_PAIR]
+    found = [local_files.find(source, path) for source in GPT2_PAIR]
     if (path is not None and not Path(path).is_dir()) or None in found:
         return None
-    vocab, merges = (places.read(source, place) for source, place in zip(GPT2_PAIR, found, strict=True) if place)
+    vocab, merges = (local_files.read(source, place) for source, place in zip(GPT2_PAIR, found, strict=True) if place)
     return Tokenizer(replace(gpt2.read(vocab, merges), name="gpt2"))
 
 
 def _nowhere(name: str, source: Source, path: str | os.PathLike[str] | None) -> str:
     from tokkit.formats.files import show
 
-    looked = ", ".join(dict.fromkeys(show(place.parent) for place in places.places(source, path)))
+    looked = ", ".join(dict.fromkeys(show(place.parent) for place in local_files.places(source, path)))
     return (
         f"{name} is not on this machine: {source.file} ({source.n_bytes / 1e6:.1f} MB) is not in {looked}; "
         f"tokkit fetch {name} downloads it, and so does download=True"
@@ -136,10 +136,10 @@ def fetch(
             f"no published encoding or model is called {name!r}{nearest(name, [*ENCODINGS, *models.MODELS])}"
         )
     source = ENCODINGS[encoding]
-    target = places.user_cache() if folder is None else Path(folder)
+    target = local_files.user_cache() if folder is None else Path(folder)
     if (target / source.file).is_file():
         try:
-            places.read(source, target / source.file)
+            local_files.read(source, target / source.file)
         except FormatError:
             if download.offline():
                 raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tokkit.errors import DownloadError, OptionError
 from tokkit.formats.files import write_atomically
-from tokkit.registry import places
+from tokkit.registry import local_files
 from tokkit.registry.encodings import Source
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """Seconds without a byte after which a server is given up."""
-LEAST_RATE = 1000
+MIN_RATE = 1000
 """Bytes a second, over the whole file, below which it is given up too; the slowest line does a hundred times that."""
 CHUNK = 1 << 16
 
@@ -66,7 +66,7 @@ def fetch(
         raise DownloadError(f"{url}: it was cut short, after {len(data):,} of {source.n_bytes:,} bytes")
     if found != source.sha256:
         raise DownloadError(f"{url}: the sha256 of what came is {found}, and {source.sha256} is right; nothing is kept")
-    places.make_private(folder)
+    local_files.make_private(folder)
     target = folder / source.file
     write_atomically(target, bytes(data))
     return target
@@ -81,7 +81,7 @@ def _parts(url: str, source: Source, patience: float) -> Iterator[bytes]:
     from tokkit.version import __version__
 
     request = urllib.request.Request(url, headers={"User-Agent": f"tokkit/{__version__}"})
-    latest = time.monotonic() + patience + source.n_bytes / LEAST_RATE
+    latest = time.monotonic() + patience + source.n_bytes / MIN_RATE
     try:
         with urllib.request.urlopen(request, timeout=patience) as response:
             yield from _read(response, source.n_bytes + 1, latest)
@@ -96,9 +96,9 @@ def _parts(url: str, source: Source, patience: float) -> Iterator[bytes]:
         raise DownloadError(f"{url}: {reason}") from None
 
 
-def _read(response: HTTPResponse, most: int, latest: float) -> Iterator[bytes]:
-    while most > 0 and (part := response.read1(min(CHUNK, most))):  # read() would wait until the chunk is full
+def _read(response: HTTPResponse, limit: int, latest: float) -> Iterator[bytes]:
+    while limit > 0 and (part := response.read1(min(CHUNK, limit))):  # read() would wait until the chunk is full
         if time.monotonic() > latest:
             raise TimeoutError
-        most -= len(part)
+        limit -= len(part)
         yield part

@@ -20,7 +20,7 @@ from tokkit.sentencepiece_model import SentencePieceModel
 Ids = NDArray[np.uint32]
 Spans = NDArray[np.int64]
 
-MOST_NBEST = 1024
+MAX_NBEST = 1024
 """What sentencepiece takes more for."""
 
 
@@ -46,7 +46,7 @@ class Segmentations:
         """
         _check_count("n", n)
         lattice = self._lattice(normalized, "n-best")
-        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MOST_NBEST))
+        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MAX_NBEST))
 
     def sample(
         self, normalized: bytes, *, alpha: float, nbest_size: int = -1, rng: np.random.Generator
@@ -66,7 +66,7 @@ class Segmentations:
         if nbest_size < 2:
             ids, spans, _ = lattice.best()
             return ids, spans
-        ways = lattice.nbest(min(nbest_size, MOST_NBEST))
+        ways = lattice.nbest(min(nbest_size, MAX_NBEST))
         scores = alpha * np.array([score for _, _, score in ways])
         weights = np.exp(scores - scores.max())
         ids, spans, _ = ways[int(rng.choice(len(ways), p=weights / weights.sum()))]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokkit.engines.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
-MOST_WORDS = 1 << 18
+MAX_WORDS = 1 << 18
 Priorities = dict[tuple[int, int], tuple[int, int]]
 """(left, right) → (priority, result), ids all; the least priority merges first."""
 
@@ -56,7 +56,7 @@ class Merges:
         elif isinstance(definition.model, CharBPE):
             merges = definition.model.merges
             empty = replace(definition.model, merges=np.empty((0, 3), dtype=np.uint32), ignore_merges=False)
-            self._bare = empty.encoder(definition.vocab, foreign=definition.foreign)
+            self._bare = empty.encoder(definition.vocab, added_ids=definition.added_ids)
         else:
             raise OptionError(f"merges are followed in BPE models, and this one is {type(definition.model).__name__}")
         self._priorities: Priorities = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges.tolist())}
@@ -79,7 +79,7 @@ class Merges:
     def _symbols(self, text: str, special: Special) -> Iterator[list[int]]:
         """Yield the ids of each word before anything merges; an added token is a word."""
         vocab, definition = self._tok.vocab, self._tok.definition
-        added = set(definition.added_ids.values())
+        added = set(definition.added_vocab.values())
         if definition.over_bytes is None:
             *_, (_, prepared) = self._tok.stages(text, special=special)
             ids, _, words = self._bare.encode(prepared)
@@ -142,7 +142,7 @@ class Dropout:
         self._merges = Merges(tok)
         model = tok.definition.model
         if isinstance(model, CharBPE):
-            self._model = replace(model, dropout=float(dropout)).encoder(tok.vocab, foreign=tok.definition.foreign)
+            self._model = replace(model, dropout=float(dropout)).encoder(tok.vocab, added_ids=tok.definition.added_ids)
 
     def encode(self, text: str, *, seed: int, special: Special = "text") -> list[int]:
         """Return ids; `seed` is from 0 to 2^64 - 1."""
@@ -165,7 +165,7 @@ class Segmenter:
     """Puts spaces between the tokens of a text, and a separator behind each that does not end its word.
 
     That is what subword-nmt writes, for classic BPE over characters; `restore` puts it together again. Characters that
-    have no token stay as they are, and so do glossaries. Words are remembered, up to `MOST_WORDS` of them, so that one
+    have no token stay as they are, and so do glossaries. Words are remembered, up to `MAX_WORDS` of them, so that one
     thread at a time may use it.
 
     >>> import tokkit
@@ -220,7 +220,7 @@ class Segmenter:
         if self._suffix:
             names[-1] = names[-1].removesuffix(self._suffix)
         made = f"{self._separator} ".join(name for name in names if name)
-        if len(self._known) < MOST_WORDS:
+        if len(self._known) < MAX_WORDS:
             self._known[word] = made
         return made
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files, unfinished
+from tokkit.formats import files, temporary_files
 from tokkit.search.exact import Nearest, best_of
 from tokkit.search.index import SearchIndex
 
@@ -48,7 +48,7 @@ def build(index: SearchIndex, *, threads: int | None = None) -> Path:
     if len(index):
         made.add(np.arange(len(index), dtype=np.uint64), np.array(index.rows.vectors), threads=workers)
     place = _place(index)
-    with unfinished.beside(os.path.abspath(place)) as aside:
+    with temporary_files.beside(os.path.abspath(place)) as aside:
         made.save(aside)
         os.replace(aside, place)
     return place

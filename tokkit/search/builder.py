@@ -51,10 +51,10 @@ def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: i
 
     OptionError for chunks of which the model would not read the end.
     """
-    most = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
-    if tokens is not None and tokens > most:
-        raise OptionError(f"chunks of {tokens} tokens, of which the model reads {most}: the rest would be lost")
-    size = most if tokens is None else tokens
+    limit = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
+    if tokens is not None and tokens > limit:
+        raise OptionError(f"chunks of {tokens} tokens, of which the model reads {limit}: the rest would be lost")
+    size = limit if tokens is None else tokens
     repeated = size // OVERLAP if overlap is None else overlap
     chunking.check(size, repeated)
     fingerprints = encoder.fingerprint(), encoder.tokenizer.fingerprint()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tokkit.tokenizer import Tokenizer
 
-LEAST_TOKENS = 8
+MIN_TOKENS = 8
 """Tokens of the smallest chunk that may be asked for: characters of more are hardly met."""
 SEGMENT = 1 << 20
 """Characters that are tokenized at once; a longer text is cut at a pause, without overlap there."""
@@ -52,8 +52,8 @@ def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Itera
 
 def check(tokens: int, overlap: int) -> None:
     """Raise OptionError for sizes that cannot work."""
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < LEAST_TOKENS:
-        raise OptionError(f"a chunk of {tokens!r} tokens; {LEAST_TOKENS} are the least")
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < MIN_TOKENS:
+        raise OptionError(f"a chunk of {tokens!r} tokens; {MIN_TOKENS} are the least")
     if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= tokens // 2:
         raise OptionError(f"an overlap of {overlap!r} tokens; chunks of {tokens} may have from 0 to {tokens // 2}")
 
@@ -71,21 +71,22 @@ def _segment_end(text: str, start: int) -> int:
 
 def _spans(text: str, tok: Tokenizer, tokens: int, overlap: int) -> Iterator[tuple[int, int]]:
     made = tok(text, add_special=False, truncation=None, padding=None)
-    cuts = _Cuts(text, made.as_arrays("offsets")["offsets"])
-    first, n = 0, cuts.n
+    boundaries = _Boundaries(text, made.as_arrays("offsets")["offsets"])
+    first, n = 0, boundaries.n
     while first < n:
-        last = cuts.end(first, tokens)
+        last = boundaries.end(first, tokens)
         # Tokens of a part on its own may be more than in the whole: of a word that is cut, or without the space before.
-        while (excess := tok.count(text[cuts.at(first) : cuts.at(last)].strip()) - tokens) > 0 and last > first + 1:
-            last = cuts.before(max(first + 1, last - excess), first)
-        start, end = cuts.at(first), cuts.at(last)
+        start, end = boundaries.at(first), boundaries.at(last)
+        while (excess := tok.count(text[start:end].strip()) - tokens) > 0 and last > first + 1:
+            last = boundaries.before(max(first + 1, last - excess), first)
+            end = boundaries.at(last)
         start += len(text[start:end]) - len(text[start:end].lstrip())
         if start < end:
             yield start, start + len(text[start:end].rstrip())
-        first = last if last == n else cuts.again(start, last, overlap)
+        first = last if last == n else boundaries.again(start, last, overlap)
 
 
-class _Cuts:
+class _Boundaries:
     """The places between the n tokens of a text: 0 before the first, n behind the last."""
 
     def __init__(self, text: str, offsets: NDArray[np.int64]) -> None:
@@ -105,10 +106,10 @@ class _Cuts:
         text = self._text
         # White space around the cut, whichever token it belongs to.
         left = right = self._starts[cut]
-        least, most = max(0, left - WHITE), min(len(text), right + WHITE)
-        while left > least and text[left - 1].isspace():
+        lower, upper = max(0, left - WHITE), min(len(text), right + WHITE)
+        while left > lower and text[left - 1].isspace():
             left -= 1
-        while right < most and text[right].isspace():
+        while right < upper and text[right].isspace():
             right += 1
         lines = text.count("\n", left, right)
         if lines:
@@ -120,11 +121,11 @@ class _Cuts:
 
     def end(self, first: int, tokens: int) -> int:
         """Where a chunk that begins at `first` ends."""
-        most = first + tokens
-        if most >= self.n:
+        upper = first + tokens
+        if upper >= self.n:
             return self.n
-        found = max(range(most - tokens // SEARCHED, most + 1), key=lambda cut: (self.pause(cut), cut))
-        return found if self.pause(found) >= 0 else self.before(most, first)
+        found = max(range(upper - tokens // SEARCHED, upper + 1), key=lambda cut: (self.pause(cut), cut))
+        return found if self.pause(found) >= 0 else self.before(upper, first)
 
     def before(self, cut: int, first: int) -> int:
         """The last cut at or before this one that is in no character, else the next behind it; behind `first`."""
@@ -140,11 +141,11 @@ class _Cuts:
 
     def again(self, start: int, last: int, overlap: int) -> int:
         """Where the chunk begins that follows the one from the character `start` to the cut `last`."""
-        least, most = max(0, last - overlap), last
-        while least < last and self.at(least) <= start:
-            least += 1
+        lower, upper = max(0, last - overlap), last
+        while lower < last and self.at(lower) <= start:
+            lower += 1
         # What is repeated is more than the white space of the pause itself.
-        while most > least and not self._text[self.at(most - 1) : self.at(last)].strip():
-            most -= 1
-        found = max(range(least, most), key=lambda cut: (self.pause(cut), -cut), default=last)
+        while upper > lower and not self._text[self.at(upper - 1) : self.at(last)].strip():
+            upper -= 1
+        found = max(range(lower, upper), key=lambda cut: (self.pause(cut), -cut), default=last)
         return found if self.pause(found) >= 0 else last

@@ -23,7 +23,7 @@ SCORES = 1 << 24
 ROWS = 1 << 12
 """Rows in float64 at once: 12 MiB of 384 columns."""
 EPS = 2.0**-24
-LEAST = 2.0**-149
+SMALLEST_FLOAT32 = 2.0**-149
 
 
 class Nearest(NamedTuple):
@@ -108,7 +108,7 @@ def _rounding(query: NDArray[np.float32], longest: float) -> float:
     """Return how far a float32 product may be from the real one: Higham, Accuracy and Stability (2002), (3.5)."""
     d = len(query)
     norm = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
-    return 1.01 * d * EPS * longest * norm + d * LEAST
+    return 1.01 * d * EPS * longest * norm + d * SMALLEST_FLOAT32
 
 
 def _possible(scores: NDArray[np.float32], k: int, rounding: float) -> NDArray[np.int64]:
@@ -119,10 +119,10 @@ def _possible(scores: NDArray[np.float32], k: int, rounding: float) -> NDArray[n
     if blocks >= k:
         # The k-th of the greatest of all blocks: at least k rows are no worse, and hardly more.
         tops = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-        least = np.partition(tops, blocks - k)[blocks - k]
+        lowest = np.partition(tops, blocks - k)[blocks - k]
     else:
-        least = np.partition(scores, n - k)[n - k]
-    bound = float(least) - 2 * rounding
+        lowest = np.partition(scores, n - k)[n - k]
+    bound = float(lowest) - 2 * rounding
     if not np.isfinite(bound):  # products beyond float32, or a norm that is
         return np.arange(n)
     found = np.flatnonzero(scores >= np.nextafter(np.float32(bound), np.float32(-np.inf)))

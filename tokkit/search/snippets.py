@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from tokkit.visible import visible
+from tokkit.escaping import visible
 
 WIDTH = 160
 """Characters of a snippet: two lines of a terminal."""
 _WORD = re.compile(r"\w+")
-LEAST = 4
+MIN_WORD = 4
 """Letters of a word that is looked for: shorter ones say little of what a text is about."""
 
 
@@ -31,13 +31,13 @@ def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
     line = printable(text)
     if len(line) <= width:
         return line
-    words = {word for word in _WORD.findall(query.casefold()) if len(word) >= LEAST}
+    words = {word for word in _WORD.findall(query.casefold()) if len(word) >= MIN_WORD}
     found = [(m.start(), m[0].casefold()) for m in _WORD.finditer(line) if m[0].casefold() in words]
-    start, most = 0, 0
+    start, best = 0, 0
     for i, (place, _) in enumerate(found):
         here = len({word for at, word in found[i:] if at < place + width // 2})
-        if here > most:
-            start, most = place, here
+        if here > best:
+            start, best = place, here
     # Some of what stands before belongs to it.
     start = min(max(0, start - width // 3), len(line) - width + 2)
     if start > 0:

@@ -1,4 +1,4 @@
 """Text that arrives in parts → ids that no later text changes; and what ids a beginning of a text may still get.
 
-Begin with continuing.py. Ids that arrive one by one become text in `tokkit.decoders.streaming`.
+Begin with encode_stream.py. Ids that arrive one by one become text in `tokkit.decoders.streaming`.
 """

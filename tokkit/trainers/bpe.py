@@ -53,7 +53,7 @@ class ByteBPE:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
-        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         if self.max_token_length is not None:
             object.__setattr__(self, "max_token_length", integer("max_token_length", self.max_token_length))
         if self.pattern is not None and not isinstance(self.pattern, str):
@@ -65,10 +65,10 @@ class ByteBPE:
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
-        least = 256 + len(self.special_tokens)
-        if not sizes or min(sizes) < least:
+        minimum = 256 + len(self.special_tokens)
+        if not sizes or min(sizes) < minimum:
             raise OptionError(
-                f"vocab_size is {given}; it must be at least {least}: 256 bytes and "
+                f"vocab_size is {given}; it must be at least {minimum}: 256 bytes and "
                 f"{len(self.special_tokens)} special tokens"
             )
 
@@ -113,11 +113,11 @@ def train_bpe(
     """
     report = report or Reporter(None)
     specials = check_special_tokens(special_tokens)
-    least = 256 + len(specials)
+    minimum = 256 + len(specials)
     for size in vocab_sizes:
-        if size < least:
+        if size < minimum:
             raise OptionError(
-                f"vocab_size is {size}; it must be at least {least}: 256 bytes and {len(specials)} special tokens"
+                f"vocab_size is {size}; it must be at least {minimum}: 256 bytes and {len(specials)} special tokens"
             )
         if size >= 1 << 31:
             raise OptionError(f"vocab_size is {size}; it must be below 2**31")
@@ -131,11 +131,11 @@ def train_bpe(
         trainer = BPETrainer(counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
     except OverflowError as error:
         raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    report("merge", 0, largest - least, always=True)
+    report("merge", 0, largest - minimum, always=True)
     while not trainer.run(VISITS_A_SLICE):
-        report("merge", trainer.n_ids - least, largest - least)
+        report("merge", trainer.n_ids - minimum, largest - minimum)
     reached = trainer.n_ids
-    report("merge", reached - least, largest - least, always=True)
+    report("merge", reached - minimum, largest - minimum, always=True)
     if reached < largest:
         logger.warning("the corpus yields %d tokens, fewer than the vocab_size of %d asked for", reached, largest)
     merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
@@ -147,7 +147,7 @@ def train_bpe(
     return [
         Definition(
             vocab=Vocab(blob[: offsets[min(size, reached)]], offsets[: min(size, reached) + 1]),
-            model=BPE(merges=merges_of_size(merges, size, least), whole_piece=False),
+            model=BPE(merges=merges_of_size(merges, size, minimum), whole_piece=False),
             pretokenizer=Split(pattern, keep_unmatched=True),
             special_tokens=special_ids,
         )

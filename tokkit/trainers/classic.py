@@ -28,7 +28,7 @@ from tokkit.trainers.wordlevel import check_sizes
 from tokkit.vocab import Vocab
 
 SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
-MOST_CHARACTERS = 1 << 16
+MAX_CHARACTERS = 1 << 16
 """Of a word: each merge in it costs as many steps as it has symbols."""
 
 logger = logging.getLogger("tokkit")
@@ -71,7 +71,7 @@ class ClassicBPE:
             raise OptionError(f"{min(both)!r} is both a special token and a glossary")
         if self.unk_token is not None:
             with_unknown(self.special_tokens, text("unk_token", self.unk_token))
-        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         flag("lowercase", self.lowercase)
         if not text("suffix", self.suffix):
             raise OptionError('the suffix is empty; word_end="none" leaves it out')
@@ -96,9 +96,9 @@ class ClassicBPE:
         """Train to the largest size, and cut a definition of each from it."""
         first = [*self.special_tokens, *self.glossaries]
         words, times = _in_order(counts)
-        if (longest := max(map(len, words))) > MOST_CHARACTERS:
+        if (longest := max(map(len, words))) > MAX_CHARACTERS:
             raise CorpusError(
-                f"a word of the corpus has {longest:,} characters, and {MOST_CHARACTERS:,} are the most that "
+                f"a word of the corpus has {longest:,} characters, and {MAX_CHARACTERS:,} are the most that "
                 'classic BPE trains on: text without spaces wants another model, such as "bbpe"'
             )
         spelt = [self._spell(word) for word in words]

@@ -39,12 +39,12 @@ MAX_TOTAL = 1 << 62
 """Greatest sum of counts times lengths: pairs are counted in int64."""
 
 
-LONGEST_WORD = 1 << 16
+MAX_WORD_BYTES = 1 << 16
 """Bytes of a word that models which merge take as a whole: else a line without spaces would become a token of half its
 length, and training would hold each of its positions."""
 
 
-MOST_RAW_BYTES = 16 << 20
+MAX_RAW_BYTES = 16 << 20
 """Of distinct words between white space, before they go through components: lines, where a script has no spaces."""
 
 
@@ -161,7 +161,7 @@ def by_pattern(pattern: str | None) -> Counter:
             block = block.validated(errors)
             table.add_text(block.data, split, block.packed_ends())
 
-    return Counter(count, longest=LONGEST_WORD)
+    return Counter(count, longest=MAX_WORD_BYTES)
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
@@ -200,7 +200,7 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longe
         if raw.add_text(block.data, split, block.packed_ends()) >= 0:
             block = block.validated(errors)
             raw.add_text(block.data, split, block.packed_ends())
-        if raw.n_bytes > MOST_RAW_BYTES:
+        if raw.n_bytes > MAX_RAW_BYTES:
             finish(table)
 
     def finish(table: WordCounts) -> None:

@@ -85,7 +85,7 @@ class HybridTraining(WordTraining):
             with_unknown(special, unknown)
             object.__setattr__(self, "unk_token", unknown)
             if self.limit_alphabet is not None:
-                limit = integer("limit_alphabet", self.limit_alphabet, least=0)
+                limit = integer("limit_alphabet", self.limit_alphabet, minimum=0)
                 object.__setattr__(self, "limit_alphabet", limit)
         if self.prefix and (prefixed := [token for token in special if self.prefix in token]):
             raise OptionError(f"the special token {prefixed[0]!r} has the prefix {self.prefix!r} in it; change one")
@@ -128,10 +128,10 @@ class HybridTraining(WordTraining):
         n_special = len(self.special_tokens)
         if not self.in_bytes:
             check_sizes(sizes, given, n_special)
-        elif not sizes or min(sizes) < (least := n_special + (512 if self.prefix else 256)):
+        elif not sizes or min(sizes) < (minimum := n_special + (512 if self.prefix else 256)):
             raise OptionError(
-                f"vocab_size is {given}; it must be at least {least}: 256 bytes{self._twice}, and {n_special} special "
-                "tokens"
+                f"vocab_size is {given}; it must be at least {minimum}: 256 bytes{self._twice}, and "
+                f"{n_special} special tokens"
             )
 
     @property

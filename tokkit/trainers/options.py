@@ -133,25 +133,25 @@ class Training(Protocol):
         """Train in so many threads, where that helps, and return a definition of each size."""
 
 
-def integer(name: str, value: object, *, least: int | None = None) -> int:
-    """Return an option that must be an int (or numpy's), of at least `least`, as one."""
+def integer(name: str, value: object, *, minimum: int | None = None) -> int:
+    """Return an option that must be an int (or numpy's), of at least `minimum`, as one."""
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise OptionError(f"{name} is {value!r}; it must be an int") from None
-    if least is not None and number < least:
-        raise OptionError(f"{name} is {number}; it must be at least {least}")
+    if minimum is not None and number < minimum:
+        raise OptionError(f"{name} is {number}; it must be at least {minimum}")
     return number
 
 
-def number(name: str, value: object, least: float, most: float, *, above: bool = False) -> float:
-    """Return an option that must be a number from `least` (or `above` it) to `most`, and not NaN."""
+def number(name: str, value: object, minimum: float, maximum: float, *, above: bool = False) -> float:
+    """Return an option that must be a number from `minimum` (or `above` it) to `maximum`, and not NaN."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise OptionError(f"{name} is {value!r}; it must be a number")
-    if not (least < value if above else least <= value) or not value <= most:
-        raise OptionError(f"{name} is {value!r}; it must be {'above' if above else 'from'} {least:g} to {most:g}")
+    if not (minimum < value if above else minimum <= value) or not value <= maximum:
+        raise OptionError(f"{name} is {value!r}; it must be {'above' if above else 'from'} {minimum:g} to {maximum:g}")
     return float(value)
 
 

@@ -137,10 +137,10 @@ class SentencePieceTraining:
         object.__setattr__(self, "rule_name", self.normalization_rule_name if rules is None else "user_defined")
         object.__setattr__(self, "meta", meta_pieces(self))
 
-    def _integer(self, name: str, least: int, most: int) -> None:
-        value = integer(name, getattr(self, name), least=least)
-        if value > most:
-            raise OptionError(f"{name} is {value}; it must be at most {most}")
+    def _integer(self, name: str, minimum: int, maximum: int) -> None:
+        value = integer(name, getattr(self, name), minimum=minimum)
+        if value > maximum:
+            raise OptionError(f"{name} is {value}; it must be at most {maximum}")
         object.__setattr__(self, name, value)
 
     def smallest(self) -> Definition:

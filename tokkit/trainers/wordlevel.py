@@ -28,13 +28,13 @@ SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
 """What `pattern` may name: white space with each punctuation character a word of its own, or white space alone."""
 
 
-def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, least: int) -> Vocab:
+def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, minimum: int) -> Vocab:
     """Return the special tokens and the words that occur most, `size` in all; of words as frequent the lesser text."""
     tokens = [token.encode() for token in special_tokens]
     special = set(tokens)
     # Items are sorted by their bytes, and so by code points; sorting keeps that order among equals.
     by_count = sorted(counts.items(), key=lambda item: -item[1])
-    words = [word for word, count in by_count if count >= least and word not in special]
+    words = [word for word, count in by_count if count >= minimum and word not in special]
     return Vocab.from_list(tokens + words[: size - len(tokens)])
 
 
@@ -74,7 +74,7 @@ class WordTraining:
 
     def check_words(self) -> None:
         """Check the options that say what a word is, and how often it occurs."""
-        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, least=0))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         flag("lowercase", self.lowercase)
         self.pretokenizer()  # PatternError comes before anything is read
 
@@ -147,10 +147,10 @@ class CharacterTraining:
         given = [unknown] if self.special_tokens is None else self.special_tokens
         tokens = checked_list("special_tokens", "special token", given)
         with_unknown(tokens, unknown)
-        least = 1 if self.min_frequency is None else self.min_frequency
+        minimum = 1 if self.min_frequency is None else self.min_frequency
         object.__setattr__(self, "unk_token", unknown)
         object.__setattr__(self, "special_tokens", tuple(tokens))
-        object.__setattr__(self, "min_frequency", integer("min_frequency", least, least=0))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", minimum, minimum=0))
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes without room for a character, or for all bytes; `given` is what was asked."""

@@ -19,15 +19,15 @@ from tokkit.normalizers.bert import Bert as Normalizer
 from tokkit.postprocessors.template import Template
 from tokkit.pretokenizers.bert import Bert as Pretokenizer
 from tokkit.trainers.bpe import tell_merges
-from tokkit.trainers.counts import LONGEST_WORD, Counter, Reporter, by_words
+from tokkit.trainers.counts import MAX_WORD_BYTES, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
 """Pairs visited between two looks for Ctrl-C: 10 to 50 ms of work."""
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-LEAST_COUNT = {"likelihood": 2, "frequency": 0}
-MOST_COUNT = (1 << 63) - 1
+MIN_COUNT = {"likelihood": 2, "frequency": 0}
+MAX_COUNT = (1 << 63) - 1
 
 logger = logging.getLogger("tokkit")
 
@@ -66,10 +66,10 @@ class WordPieceTraining:
     as_text = True
 
     def __post_init__(self) -> None:
-        choice("score", self.score, *LEAST_COUNT)
+        choice("score", self.score, *MIN_COUNT)
         tokens = checked_list("special_tokens", "special token", self.special_tokens)
         with_unknown(tokens, text("unk_token", self.unk_token))
-        least = LEAST_COUNT[self.score] if self.min_frequency is None else self.min_frequency
+        minimum = MIN_COUNT[self.score] if self.min_frequency is None else self.min_frequency
         given = self.initial_alphabet
         alphabet = checked_list("initial_alphabet", "character", list(given) if isinstance(given, str) else given)
         if long := [c for c in alphabet if len(c) > 1]:
@@ -82,9 +82,9 @@ class WordPieceTraining:
         if self.explain is not None and not callable(self.explain):
             raise OptionError(f"explain is {self.explain!r}; it must be a function that takes a Step")
         if self.limit_alphabet is not None:
-            object.__setattr__(self, "limit_alphabet", integer("limit_alphabet", self.limit_alphabet, least=0))
+            object.__setattr__(self, "limit_alphabet", integer("limit_alphabet", self.limit_alphabet, minimum=0))
         object.__setattr__(self, "special_tokens", tuple(tokens))
-        object.__setattr__(self, "min_frequency", integer("min_frequency", least, least=0))
+        object.__setattr__(self, "min_frequency", integer("min_frequency", minimum, minimum=0))
         object.__setattr__(self, "initial_alphabet", tuple(alphabet))
         self.model()  # which checks what is its own
 
@@ -104,26 +104,26 @@ class WordPieceTraining:
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
-        least = len(self.special_tokens) + 1
-        if not sizes or min(sizes) < least or max(sizes) >= 1 << 31:
+        minimum = len(self.special_tokens) + 1
+        if not sizes or min(sizes) < minimum or max(sizes) >= 1 << 31:
             raise OptionError(
-                f"vocab_size is {given}; it must be at least {least}, for {least - 1} special tokens and a character, "
-                "and below 2**31"
+                f"vocab_size is {given}; it must be at least {minimum}, for {minimum - 1} special tokens and a "
+                "character, and below 2**31"
             )
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_words(self.normalizer(), Pretokenizer(), longest=LONGEST_WORD)
+        return by_words(self.normalizer(), Pretokenizer(), longest=MAX_WORD_BYTES)
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
         """Train, and return a definition of each size."""
         tokens, spelling = self._symbols(counts)
-        least = len(tokens)
-        if min(sizes) < least:
+        minimum = len(tokens)
+        if min(sizes) < minimum:
             raise OptionError(
-                f"vocab_size is {min(sizes)}; this corpus needs at least {least}: {len(self.special_tokens)} special "
+                f"vocab_size is {min(sizes)}; this corpus needs at least {minimum}: {len(self.special_tokens)} special "
                 f"tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet would "
                 "make fewer"
             )
@@ -174,13 +174,13 @@ class WordPieceTraining:
     def _run(
         self, counts: WordCounts, tokens: list[tuple[bytes, int]], spelling: Spelling, size: int, report: Reporter
     ) -> BPETrainer | WordPieceTrainer:
-        least = min(self.min_frequency or 0, MOST_COUNT)
+        minimum = min(self.min_frequency or 0, MAX_COUNT)
         trainer: BPETrainer | WordPieceTrainer
         try:
             if self.score == "frequency":
-                trainer = BPETrainer(counts, tokens, size, least, sys.maxsize, spelling)
+                trainer = BPETrainer(counts, tokens, size, minimum, sys.maxsize, spelling)
             else:
-                trainer = WordPieceTrainer(counts, tokens, size, max(least, 1), spelling)
+                trainer = WordPieceTrainer(counts, tokens, size, max(minimum, 1), spelling)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         total = size - len(tokens)

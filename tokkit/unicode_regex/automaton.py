@@ -22,12 +22,12 @@ from tokkit.unicode_regex.code_points import LIMIT, CodePoints
 from tokkit.unicode_regex.tree import Alt, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, nullable
 
 MATCH, MATCHED = 0, -1
-MOST_NODES = 20_000
-MOST_STATES = 4_000
-MOST_STEPS = 2_000_000
+MAX_NODES = 20_000
+MAX_STATES = 4_000
+MAX_STEPS = 2_000_000
 """Of building: about a second's worth. A pattern beyond these is left to the `regex` package."""
-MOST_CLASSES = 254
-MOST_STRINGS = 64
+MAX_CLASSES = 254
+MAX_STRINGS = 64
 
 Thread = tuple[int, int]
 
@@ -58,8 +58,8 @@ def classes_of(sets: set[CodePoints]) -> Classes:
     packed = np.packbits(member, axis=0).T
     numbers: dict[bytes, int] = {}
     runs = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
-    if len(numbers) > MOST_CLASSES:
-        raise NotRegular(f"it tells {len(numbers)} kinds of characters apart; {MOST_CLASSES} are the limit")
+    if len(numbers) > MAX_CLASSES:
+        raise NotRegular(f"it tells {len(numbers)} kinds of characters apart; {MAX_CLASSES} are the limit")
     bits = np.packbits(member[:, np.unique(runs, return_index=True)[1]], axis=1, bitorder="little")
     masks = {points: int.from_bytes(row.tobytes(), "little") for points, row in zip(ordered, bits, strict=True)}
     return Classes(bounds, np.array(runs, dtype=np.uint8), len(numbers), masks)
@@ -116,7 +116,7 @@ def build(tree: Node) -> Automaton:
                 row[column], final[column] = state, ends
         rows.append(row)
         finals.append(final)
-        if len(queue) > MOST_STATES or steps + graph.steps > MOST_STEPS:
+        if len(queue) > MAX_STATES or steps + graph.steps > MAX_STEPS:
             raise NotRegular(f"its automaton is too large: over {len(rows)} states")
     return Automaton(np.array(rows, dtype=np.int32), np.array(finals, dtype=np.bool_), classes)
 
@@ -152,8 +152,8 @@ class _Graph:
         self.steps = 0
 
     def node(self, kind: str, mask: int, following: tuple[int, ...]) -> int:
-        if len(self.nodes) >= MOST_NODES:
-            raise NotRegular(f"it has over {MOST_NODES} parts once repeats are written out")
+        if len(self.nodes) >= MAX_NODES:
+            raise NotRegular(f"it has over {MAX_NODES} parts once repeats are written out")
         self.nodes.append((kind, mask, following))
         return len(self.nodes) - 1
 
@@ -177,27 +177,27 @@ class _Graph:
             return self.atomic(node.node, following, last)
         if node.kind != "possessive":
             return self.repeat(node, following, last, node.kind == "greedy")
-        return self.atomic(Repeat(node.node, node.least, node.most, "greedy"), following, last)
+        return self.atomic(Repeat(node.node, node.minimum, node.maximum, "greedy"), following, last)
 
     def repeat(self, node: Repeat, following: int, last: bool, greedy: bool, leave: int | None = None) -> int:
         """Add a repeat; with `leave`, it ends early only where the next class is in that mask."""
-        if nullable(node.node) and node.least != node.most:
+        if nullable(node.node) and node.minimum != node.maximum:
             raise NotRegular("a repeat of what can match the empty text")
         exits = following if leave is None else self.node("look", leave, (following,))
 
         def choice(inside: int) -> tuple[int, ...]:
             return (inside, exits) if greedy else (exits, inside)
 
-        if node.most is None:
+        if node.maximum is None:
             loop = self.node("split", 0, ())
             self.nodes[loop] = ("split", 0, choice(self.add(node.node, loop, False)))
             entry = loop
         else:
             entry = following
-            for _ in range(node.most - node.least):
+            for _ in range(node.maximum - node.minimum):
                 inside = self.add(node.node, entry, last and entry == following)
                 entry = self.node("split", 0, choice(inside))
-        for _ in range(node.least):
+        for _ in range(node.minimum):
             entry = self.add(node.node, entry, last and entry == following)
         return entry
 
@@ -208,7 +208,7 @@ class _Graph:
         if isinstance(node, Atomic):
             return self.atomic(node.node, following, last)
         if isinstance(node, Repeat) and node.kind == "possessive":
-            return self.atomic(Repeat(node.node, node.least, node.most, "greedy"), following, last)
+            return self.atomic(Repeat(node.node, node.minimum, node.maximum, "greedy"), following, last)
         if isinstance(node, Repeat) and node.kind == "greedy" and isinstance(node.node, Chars):
             return self.repeat(node, following, last, True, self.everything & ~self.mask(node.node))
         if isinstance(node, Concat) and node.parts and all(map(_single, node.parts[:-1])):
@@ -292,7 +292,7 @@ def _single(node: Node) -> bool:
     if isinstance(node, Concat):
         return all(map(_single, node.parts))
     if isinstance(node, Repeat):
-        return node.least == node.most and _single(node.node)
+        return node.minimum == node.maximum and _single(node.node)
     if isinstance(node, Atomic):
         return _single(node.node)
     texts = [_strings(option) for option in node.options]
@@ -307,12 +307,12 @@ def _strings(node: Node) -> list[tuple[CodePoints, ...]] | None:
     if isinstance(node, Alt):
         found = [_strings(option) for option in node.options]
         joined = [text for texts in found if texts is not None for text in texts]
-        return joined if None not in found and len(joined) <= MOST_STRINGS else None
+        return joined if None not in found and len(joined) <= MAX_STRINGS else None
     if isinstance(node, Concat):
         joined = [()]
         for part in node.parts:
             texts = _strings(part)
-            if texts is None or len(joined) * len(texts) > MOST_STRINGS:
+            if texts is None or len(joined) * len(texts) > MAX_STRINGS:
                 return None
             joined = [a + b for a in joined for b in texts]
         return joined

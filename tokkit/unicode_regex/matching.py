@@ -12,7 +12,7 @@ import numpy as np
 from tokkit._core.text import category_runs
 from tokkit.definition import is_text
 from tokkit.errors import OptionError, PatternError
-from tokkit.unicode_regex import bounds
+from tokkit.unicode_regex import cost_limits
 
 if TYPE_CHECKING:
     import regex
@@ -113,13 +113,13 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     """Compile a pattern; PatternError where `regex` refuses it."""
     import regex
 
-    bounds.check_size(pattern)
+    cost_limits.check_size(pattern)
     try:
         return regex.compile(pattern)
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
     except RecursionError:
-        raise PatternError(f"the pattern {bounds.shown(pattern)} is nested too deep") from None
+        raise PatternError(f"the pattern {cost_limits.shown(pattern)} is nested too deep") from None
 
 
 def checked_pattern(given: object) -> dict[str, str]:
@@ -143,7 +143,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     at, last = 0, -1
     watched = not _LINEAR.fullmatch(pattern)
-    with bounds.Running(pattern, len(text)) as running:
+    with cost_limits.MatchTimer(pattern, len(text)) as running:
         for match in found_by.finditer(text, timeout=running.remaining() if watched else None):
             if match.start() == match.end():
                 break

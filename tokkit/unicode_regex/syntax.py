@@ -25,8 +25,8 @@ from tokkit.unicode_regex.tree import (
     look_ahead,
 )
 
-MOST_REPEATS = 1000
-DEEPEST = 40
+MAX_REPEATS = 1000
+MAX_DEPTH = 40
 
 _CHARACTER = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _REASONS = {
@@ -35,7 +35,7 @@ _REASONS = {
     **dict.fromkeys("123456789g", "a back-reference"),
     **dict.fromkeys("KLXhN0", "rare"),
 }
-_REPEAT = re.compile(r"(?:[*+?]|\{(?P<least>\d*)(?P<comma>,(?P<most>\d*))?\})(?P<kind>[?+]?)")
+_REPEAT = re.compile(r"(?:[*+?]|\{(?P<minimum>\d*)(?P<comma>,(?P<maximum>\d*))?\})(?P<kind>[?+]?)")
 _HEX = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}")
 _PROPERTY = re.compile(r"[pP](?:\{(?P<not>\^?)(?P<name>[A-Za-z0-9_ &=:.-]+)\}|(?P<letter>[A-Z]))")
 _POSIX = re.compile(r"\[:\^?[a-z]+:\]")
@@ -51,7 +51,7 @@ def parse(pattern: str) -> Node:
     r"""Return the tree of a pattern; NotRegular for what is not compiled, be it regular or not.
 
     >>> parse(r"a+")
-    Repeat(node=Chars(points=...), least=1, most=None, kind='greedy')
+    Repeat(node=Chars(points=...), minimum=1, maximum=None, kind='greedy')
     """
     parser = _Parser(pattern)
     tree = parser.alternation(0)
@@ -88,7 +88,7 @@ class _Parser:
         return NotRegular(f"{reason}, at {self.at}: {self.text[self.at : self.at + 12]!r}")
 
     def alternation(self, depth: int) -> Node:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise self.refuse("groups nested too deep")
         options = [self.concatenation(depth)]
         while self.take("|"):
@@ -120,20 +120,20 @@ class _Parser:
         sign = self.text[self.at]
         if isinstance(node, Look):
             raise self.refuse("a repeated look-ahead")
-        least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign, (0, None))
+        minimum, maximum = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign, (0, None))
         if sign == "{":
-            if not match["least"] and not match["most"]:
+            if not match["minimum"] and not match["maximum"]:
                 raise self.refuse("a brace that repeats nothing")
-            least = int(match["least"] or 0)
-            most = least if not match["comma"] else int(match["most"]) if match["most"] else None
-            if max(least, most or 0) > MOST_REPEATS:
-                raise self.refuse(f"more than {MOST_REPEATS} repeats")
-            if most is not None and most < least:
+            minimum = int(match["minimum"] or 0)
+            maximum = minimum if not match["comma"] else int(match["maximum"]) if match["maximum"] else None
+            if max(minimum, maximum or 0) > MAX_REPEATS:
+                raise self.refuse(f"more than {MAX_REPEATS} repeats")
+            if maximum is not None and maximum < minimum:
                 raise self.refuse("a repeat of fewer times at most than at least")
         self.at = match.end()
         if _REPEAT.match(self.text, self.at):
             raise self.refuse("a repeated repeat")
-        return Repeat(node, least, most, {"": "greedy", "?": "lazy", "+": "possessive"}[match["kind"]])
+        return Repeat(node, minimum, maximum, {"": "greedy", "?": "lazy", "+": "possessive"}[match["kind"]])
 
     def atom(self, depth: int) -> Node:
         character = self.text[self.at]

@@ -37,11 +37,11 @@ class Alt:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """From `least` to `most` times (None: without end); kind is "greedy", "lazy" or "possessive"."""
+    """From `minimum` to `maximum` times (None: without end); kind is "greedy", "lazy" or "possessive"."""
 
     node: Node
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
     kind: str
 
 
@@ -83,7 +83,7 @@ def _seen(node: Node) -> Look | None:
     if isinstance(node, Atomic):
         return _seen(node.node)
     if isinstance(node, Repeat):
-        return ALWAYS if node.least == 0 else _seen(node.node) if node.least == 1 else None
+        return ALWAYS if node.minimum == 0 else _seen(node.node) if node.minimum == 1 else None
     if isinstance(node, Alt):
         points, end = NOTHING, False
         for option in node.options:
@@ -112,7 +112,7 @@ def nullable(node: Node) -> bool:
     if isinstance(node, Atomic):
         return nullable(node.node)
     if isinstance(node, Repeat):
-        return node.least == 0 or nullable(node.node)
+        return node.minimum == 0 or nullable(node.node)
     if isinstance(node, Alt):
         return any(map(nullable, node.options))
     return all(map(nullable, node.parts))

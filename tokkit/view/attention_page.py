@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import ShapeError
 
-MOST_CELLS = 1 << 24
+MAX_CELLS = 1 << 24
 """Weights that one page holds: 2 bytes each, so 45 MB of HTML. More is a choice of layers and heads."""
 
 PAGE = """<!doctype html>
@@ -229,9 +229,9 @@ def attention_html(
     (True, False)
     """
     made = planes(weights, tokens, key_tokens)
-    if made.size > MOST_CELLS:
+    if made.size > MAX_CELLS:
         raise ShapeError(
-            f"weights have shape {made.shape}, {made.size} numbers; a page holds {MOST_CELLS}: choose heads"
+            f"weights have shape {made.shape}, {made.size} numbers; a page holds {MAX_CELLS}: choose heads"
         )
     top = float(made.max())
     steps = np.rint(made / (top or 1.0) * 65535).astype("<u2")

@@ -15,7 +15,7 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.formats.files import write_atomically
 from tokkit.view.attention_page import planes
 
-MOST_NAMED = 40
+MAX_NAMED = 40
 """Tokens up to which axes are labelled with them; more would not be legible."""
 
 
@@ -54,7 +54,7 @@ def attention_png(
     layers, heads, n_rows, n_columns = made.shape
     if layers * heads > 400:
         raise ShapeError(f"weights have shape {made.shape}, {layers * heads} maps; choose at most 400 for a picture")
-    named = max(n_rows, n_columns) <= MOST_NAMED and layers * heads <= 16
+    named = max(n_rows, n_columns) <= MAX_NAMED and layers * heads <= 16
     side = max(2.2, 0.28 * max(n_rows, n_columns)) if named else 1.6
     figure = _figure(side * heads + 1.2, side * layers + 0.6)
     names = [_shown(t) for t in tokens], [_shown(t) for t in (tokens if key_tokens is None else key_tokens)]
@@ -83,8 +83,8 @@ def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: 
         raise ShapeError(f"encodings have shape {made.shape}; they must be (positions, dimensions)")
     figure = _figure(9, 5)
     axis = figure.subplots()
-    most = float(np.abs(made).max()) or 1.0
-    image = axis.imshow(made, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
+    limit = float(np.abs(made).max()) or 1.0
+    image = axis.imshow(made, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axis.set_xlabel("dimension")
     axis.set_ylabel("position")
     axis.set_title(_literal(title) if title else f"{made.shape[0]} positions in {made.shape[1]} dimensions")

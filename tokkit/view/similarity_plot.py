@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from tokkit.errors import ShapeError
 from tokkit.view import plots
 
-MOST_NAMED = 40
+MAX_NAMED = 40
 """Texts up to which the axes are labelled, and 12 up to which cells have their numbers: more would not be legible."""
-MOST_NUMBERED = 12
+MAX_NUMBERED = 12
 DOTS_PER_INCH = 120
 
 
@@ -37,10 +37,10 @@ def draw(matrix: ArrayLike, texts: Sequence[str], file: BinaryIO, *, title: str 
     axis = figure.subplots()
     # The scale of cosines, and not of these: two pictures can be compared.
     image = axis.imshow(made, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
-    if n <= MOST_NAMED:
+    if n <= MAX_NAMED:
         axis.set_xticks(range(n), [str(i + 1) for i in range(n)])
         axis.set_yticks(range(n), [f"{text}  {i + 1}".replace("$", r"\$") for i, text in enumerate(texts)])
-    if n <= MOST_NUMBERED:
+    if n <= MAX_NUMBERED:
         for i, j in np.ndindex(n, n):
             colour = "white" if abs(made[i, j]) > 0.6 else "black"
             axis.text(j, i, f"{made[i, j]:.2f}", ha="center", va="center", fontsize="small", color=colour)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tokkit.visible import escaped
+from tokkit.escaping import escaped
 
 COLOURS = (153, 157, 223, 217, 183, 159)
 """Pale colours of the 256 that terminals have, apart from their neighbours to most eyes; on them black is readable."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.compat.sentencepiece import decode
-from tokkit.compat.sentencepiece.loaded import Extras, Loaded
+from tokkit.compat.sentencepiece.loaded_model import Extras, LoadedModel
 from tokkit.compat.sentencepiece.normalizer import normalized
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.table import PieceTable, add_spellings
@@ -38,7 +38,7 @@ class SentencePieceProcessor(PieceTable):
         num_threads: int = -1,
         return_type: ReturnType = None,
     ) -> None:
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedModel | None = None
         self._return_type: ReturnType = int
         self._return_type = self._chosen(return_type, out_type)
         self._add_bos, self._add_eos, self._reverse = add_bos, add_eos, reverse
@@ -93,7 +93,7 @@ class SentencePieceProcessor(PieceTable):
         """Take a model from a model file's bytes, or a message that has them."""
         data = data.SerializeToString() if hasattr(data, "SerializeToString") else data
         try:
-            self._loaded = Loaded(model_format.read_model(bytes(data)))
+            self._loaded = LoadedModel(model_format.read_model(bytes(data)))
         except FormatError as error:
             raise RuntimeError(f"INTERNAL: {error}") from None
         return True
@@ -106,7 +106,7 @@ class SentencePieceProcessor(PieceTable):
         return None if self._loaded is None else self._loaded.model
 
     @property
-    def _own(self) -> Loaded:
+    def _own(self) -> LoadedModel:
         if self._loaded is None:
             raise RuntimeError("INTERNAL: Model is not initialized.")
         return self._loaded
@@ -116,12 +116,12 @@ class SentencePieceProcessor(PieceTable):
         model = self._own.model
         if model.kind not in ("unigram", "bpe"):
             raise RuntimeError("INTERNAL: Vocabulary constraint is only enabled in subword units.")
-        self._loaded = Loaded(model.restricted({piece.encode() for piece in valid_vocab}))
+        self._loaded = LoadedModel(model.restricted({piece.encode() for piece in valid_vocab}))
 
     def reset_vocabulary(self) -> None:
         """Encode with all pieces again: those of the type unused are normal."""
         model = self._own.model
-        self._loaded = Loaded(model.restricted({model.pieces[id_] for id_ in range(model.pieces.n_ids)}))
+        self._loaded = LoadedModel(model.restricted({model.pieces[id_] for id_ in range(model.pieces.n_ids)}))
 
     def load_vocabulary(self, filename: str | Path, threshold: int) -> None:
         """`set_vocabulary` of a file of pieces and their counts, a tab between, that are at least `threshold`."""

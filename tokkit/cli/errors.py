@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import click
 
 from tokkit.errors import SameFileError, TokkitError
+from tokkit.escaping import show, visible
 from tokkit.interrupts import INTERRUPTED
-from tokkit.visible import show, visible
 
 FAILURE = 1
 USAGE = 2

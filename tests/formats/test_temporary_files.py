@@ -14,11 +14,11 @@ import pytest
 
 import tokkit
 from processes import wait_until_read
-from tokkit.formats import files, unfinished
+from tokkit.formats import files, temporary_files
 
 ROOT = Path(tokkit.__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(
-    unfinished._place() == unfinished.NOWHERE, reason="this system does not say where and when processes run"
+    temporary_files._place() == temporary_files.NOWHERE, reason="this system does not say where and when processes run"
 )
 
 WRITERS = {
@@ -71,7 +71,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         wait_until_read(process.stdin)
         before: set[str] = set()
         for _ in range(600):  # until all that came is written: one shard is renamed before the next begins
-            state, _ = unfinished._state_and_start(str(process.pid)) or ("S", 0)
+            state, _ = temporary_files._state_and_start(str(process.pid)) or ("S", 0)
             if state == "S" and (now := left()) and now == before:
                 break
             before = left()
@@ -128,19 +128,19 @@ def test_what_a_living_writer_writes_stays(start: Start, name: str) -> None:
 
 
 def named(target: str, place: str, number: int, began: int) -> str:
-    return f".tokkit-{unfinished._key(target)}-{place}-{number}-{began}-0123abcd.tmp"
+    return f".tokkit-{temporary_files._key(target)}-{place}-{number}-{began}-0123abcd.tmp"
 
 
 def test_only_what_is_surely_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    place, (_, began) = unfinished._place(), unfinished._state_and_start("self") or ("", 0)
+    place, (_, began) = temporary_files._place(), temporary_files._state_and_start("self") or ("", 0)
     kept = [
         named("out", place, os.getpid(), began),
         named("out", place, os.getpid(), 0),
         named("out", "0123456789abcdef", gone.pid, 7),  # another host, boot or namespace
-        named("out", unfinished.NOWHERE, gone.pid, 7),
+        named("out", temporary_files.NOWHERE, gone.pid, 7),
         named("other", place, gone.pid, 7),
         named("out", place, 9_999_999_999, 7),  # no number of a process
         named("out", place, 1, 0),
@@ -154,9 +154,9 @@ def test_only_what_is_surely_left_is_removed(tmp_path: Path, monkeypatch: pytest
     for name in (*kept, *removed):
         Path(name).write_bytes(b"x")
     Path(named("out", place, gone.pid, 8)).mkdir()
-    unfinished.clear("out")
+    temporary_files.clear("out")
     assert sorted(os.listdir()) == sorted([*kept, named("out", place, gone.pid, 8)])
-    unfinished.clear(str(tmp_path / "absent" / "out"))
+    temporary_files.clear(str(tmp_path / "absent" / "out"))
 
 
 def test_a_writer_that_died_and_was_not_waited_for_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,14 +165,14 @@ def test_a_writer_that_died_and_was_not_waited_for_is_gone(tmp_path: Path, monke
     assert zombie.stdout is not None
     zombie.stdout.read()
     deadline = time.monotonic() + 30
-    while (found := unfinished._state_and_start(str(zombie.pid))) is not None and found[0] != "Z":
+    while (found := temporary_files._state_and_start(str(zombie.pid))) is not None and found[0] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
     if found is None:
         pytest.skip("no /proc here")
-    name = Path(named("out", unfinished._place(), zombie.pid, found[1]))
+    name = Path(named("out", temporary_files._place(), zombie.pid, found[1]))
     name.touch()
-    unfinished.clear("out")
+    temporary_files.clear("out")
     assert not name.exists()
     zombie.wait()
 
@@ -182,13 +182,13 @@ def test_a_place_that_is_unknown_removes_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sys, "platform", "plan9")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    Path(named("out", unfinished.NOWHERE, gone.pid, 0)).touch()
-    assert unfinished.NOWHERE in unfinished.new("out")
-    unfinished.clear("out")
+    Path(named("out", temporary_files.NOWHERE, gone.pid, 0)).touch()
+    assert temporary_files.NOWHERE in temporary_files.new("out")
+    temporary_files.clear("out")
     assert len(os.listdir()) == 1
 
 
 def test_no_other_module_names_files_that_are_not_whole() -> None:
-    sources = [path for path in (ROOT / "tokkit").rglob("*.py") if path.name != "unfinished.py"]
+    sources = [path for path in (ROOT / "tokkit").rglob("*.py") if path.name != "temporary_files.py"]
     assert len(sources) > 100
     assert not [path.name for path in sources if ".tmp" in path.read_text(encoding="utf-8")]

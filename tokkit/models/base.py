@@ -15,10 +15,10 @@ from tokkit.vocab import Vocab
 if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
 
-MOST_SEED = (1 << 64) - 1
+MAX_SEED = (1 << 64) - 1
 
 
-class PieceModel:
+class CompiledModel:
     """A model over its vocabulary, ready to run. Immutable for callers; threads may share it, but not a text."""
 
     __slots__ = ("_core", "_kind")
@@ -42,7 +42,7 @@ class PieceModel:
         a BPE model's dropout is on. A character that no token covers raises VocabError where the model has no token
         for unknown ones.
         """
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MOST_SEED):
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
             raise OptionError(f"a seed is an integer from 0 to 2^64 - 1, not {seed!r}")
         try:
             return self._core.encode(text, seed)
@@ -56,14 +56,14 @@ class PieceModel:
             ) from None
 
 
-def own_tokens(vocab: Vocab, foreign: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:
-    """Return a mark for each id that is not the model's own: those in `foreign`, and all from `n_own` on."""
+def own_tokens(vocab: Vocab, added_ids: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:
+    """Return a mark for each id that is not the model's own: those in `added_ids`, and all from `n_own` on."""
     marks = np.zeros(vocab.n_ids, dtype=np.uint8)
     if n_own is not None:
         marks[n_own:] = 1
-    for id_ in foreign:
+    for id_ in added_ids:
         if not 0 <= id_ < vocab.n_ids:
-            raise OptionError(f"foreign ids are of the vocabulary, 0 to {vocab.n_ids - 1}, not {id_}")
+            raise OptionError(f"added_ids holds {id_}; the ids of this vocabulary are 0 to {vocab.n_ids - 1}")
         marks[id_] = 1
     return marks
 
@@ -74,7 +74,7 @@ def id_of(token: str | None, vocab: Vocab, marks: NDArray[np.uint8]) -> int | No
     return None if found is None or marks[found] else found
 
 
-def build(kind: str, vocab: Vocab, marks: NDArray[np.uint8], options: dict[str, object]) -> PieceModel:
+def build(kind: str, vocab: Vocab, marks: NDArray[np.uint8], options: dict[str, object]) -> CompiledModel:
     """Build the tables; a vocabulary that the model cannot work with raises VocabError."""
     try:
         core = PieceEncoder(kind, vocab.blob, vocab.offsets, marks, options)
@@ -82,7 +82,7 @@ def build(kind: str, vocab: Vocab, marks: NDArray[np.uint8], options: dict[str, 
         raise VocabError(str(error)) from None
     except ValueError as error:
         raise VocabError(_complaint(vocab, marks, error.args[0])) from None
-    return PieceModel(kind, core)
+    return CompiledModel(kind, core)
 
 
 def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:

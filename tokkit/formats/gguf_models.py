@@ -56,7 +56,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
     # No merge makes a token that is not normal; one of a single character would be found without, but for one that is
     # found in the text as it is given, where no charsmap makes it of another.
     apart = (CONTROL, USER_DEFINED) if vocabulary.charsmap else (CONTROL,)
-    foreign = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
+    added_ids = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
     return Definition(
         packed,
         model,
@@ -65,7 +65,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         postprocessor=framing(vocabulary, second_type=1),
         decoder=decoder_of(prefix, falls_back),
         added_tokens=added_tokens(vocabulary, tokens),
-        foreign=frozenset(foreign),
+        added_ids=frozenset(added_ids),
     )
 
 
@@ -88,7 +88,7 @@ def unigram(vocabulary: Vocabulary) -> Definition:
         postprocessor=framing(vocabulary),
         decoder=decoder_of(prefix, falls_back),
         added_tokens=added_tokens(vocabulary, tokens),
-        foreign=frozenset(id_ for id_ in tokens if vocabulary.types[id_] not in (NORMAL, BYTE)),
+        added_ids=frozenset(id_ for id_ in tokens if vocabulary.types[id_] not in (NORMAL, BYTE)),
     )
 
 

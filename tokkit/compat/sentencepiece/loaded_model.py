@@ -16,12 +16,12 @@ from tokkit.errors import OptionError
 from tokkit.sampling.segmentations import Segmentations
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
 
-MOST_NBEST = 512
+MAX_NBEST = 512
 Extras = tuple[bool, bool, bool]
 """Whether to add what begins a text, what ends it, and to turn the pieces round."""
 
 
-class Loaded:
+class LoadedModel:
     """One model with what runs it."""
 
     def __init__(self, model: SentencePieceModel) -> None:
@@ -49,8 +49,8 @@ class Loaded:
 
     def sampled(self, text: str | bytes, nbest_size: int, alpha: float) -> Segmented:
         """Return a way to cut a text at random."""
-        if nbest_size > MOST_NBEST:
-            raise RuntimeError(f"INTERNAL: nbest_size must be nbest_size <= {MOST_NBEST}")
+        if nbest_size > MAX_NBEST:
+            raise RuntimeError(f"INTERNAL: nbest_size must be nbest_size <= {MAX_NBEST}")
         whole = self.segmented(text)
         sample = self.segmentations.sample
         return whole.cut(*sample(whole.normalized, alpha=alpha, nbest_size=nbest_size, rng=generator()))

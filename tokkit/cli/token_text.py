@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tokkit.visible import escaped
+from tokkit.escaping import escaped
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
@@ -23,13 +23,13 @@ def readable(piece: bytes) -> str:
     return "".join(_ESCAPES.get(c) or (c if c.isprintable() else escaped(c)) for c in text)
 
 
-def shortened(text: str, most: int = 40) -> str:
+def shortened(text: str, limit: int = 40) -> str:
     """Return a piece for a line of its own, its middle cut out where it is long.
 
     >>> shortened("-" * 64, 11)
     '-----…-----'
     """
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
+    return text if len(text) <= limit else f"{text[: limit // 2]}…{text[-(limit // 2) :]}"
 
 
 def merges(tok: Tokenizer, n: int) -> list[str]:

@@ -70,8 +70,8 @@ class EncodeStream:
         held += self._utf8(text)
         try:
             if not (end := self._cut()):
-                if len(held) > (most := limits.current().held_bytes):
-                    what = f"the stream holds {len(held):,} bytes, more than {most:,}, without a place to cut"
+                if len(held) > (limit := limits.current().held_bytes):
+                    what = f"the stream holds {len(held):,} bytes, more than {limit:,}, without a place to cut"
                     raise limits.exceeded("held_bytes", what, CorpusError)
                 return []
             ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
@@ -228,4 +228,4 @@ def completions_of(definition: Definition, engine: Engine) -> Completions:
     """Return what finds completions; OptionError for a tokenizer that is not all byte-level BPE."""
     if not isinstance(engine, ByteLevelEngine) or engine.in_stages:
         raise OptionError("completions are found for byte-level BPE alone, and not in a pipeline of components")
-    return Completions(engine, definition.vocab, definition.added_ids.values())
+    return Completions(engine, definition.vocab, definition.added_vocab.values())

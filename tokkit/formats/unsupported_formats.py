@@ -8,10 +8,10 @@ _STARTS = {b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive", b"\x80": "a
 _PIECE_LIST = re.compile(rb"<(?:unk|pad|s)>\t-?[0-9]")
 
 
-def in_file(data: bytes) -> str | None:
+def name_of(data: bytes) -> str | None:
     r"""Return what a file is by its content, or None.
 
-    >>> in_file(b"<unk>\t0\n<s>\t0\n")
+    >>> name_of(b"<unk>\t0\n<s>\t0\n")
     "the list of a sentencepiece model's pieces (.vocab)"
     """
     for start, what in _STARTS.items():

@@ -33,20 +33,20 @@ from tokkit.unicode_regex.tables import sure_states
 from tokkit.unicode_regex.tree import NotRegular
 
 
-class PatternCuts(NamedTuple):
-    """`safe`: pairs of atoms that may be cut apart; `may`, `must`: atoms that a match may have, or always has."""
+class PatternBoundaries(NamedTuple):
+    """`splittable`: pairs of atoms that may be cut apart; `may`, `must`: atoms that a match may have, or always has."""
 
-    safe: Matrix
+    splittable: Matrix
     may: NDArray[np.bool_]
     must: NDArray[np.bool_]
 
 
 @functools.lru_cache(maxsize=64)
-def pattern_cuts(pattern: str) -> PatternCuts | None:
+def pattern_boundaries(pattern: str) -> PatternBoundaries | None:
     r"""Return where a pattern lets a text be cut, None for one that is not regular.
 
-    >>> cuts = pattern_cuts(r"\w+|[^\w\s]+")
-    >>> bool(cuts.safe[ord("a"), ord(" ")]), bool(cuts.safe[ord("a"), ord("b")])
+    >>> found = pattern_boundaries(r"\w+|[^\w\s]+")
+    >>> bool(found.splittable[ord("a"), ord(" ")]), bool(found.splittable[ord("a"), ord("b")])
     (True, False)
     """
     try:
@@ -54,44 +54,44 @@ def pattern_cuts(pattern: str) -> PatternCuts | None:
     except NotRegular:
         return None
     classes = _classes_of_atoms(automaton)
-    safe = for_all(classes, for_all(classes, _safe(automaton)).T).T
-    may_class, must_class = _matched(automaton)
-    may, must = np.asarray((classes & may_class).any(axis=1)), np.asarray((classes <= must_class).all(axis=1))
-    return PatternCuts(safe, may, must)
+    splittable = for_all(classes, for_all(classes, _splittable(automaton)).T).T
+    may_match, must_match = _matched(automaton)
+    may, must = np.asarray((classes & may_match).any(axis=1)), np.asarray((classes <= must_match).all(axis=1))
+    return PatternBoundaries(splittable, may, must)
 
 
 def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
     """Return the rule of a split at a pattern's matches; `behavior` is one of behaviors.py by its number."""
-    cuts = pattern_cuts(pattern)
-    if cuts is None:
+    boundaries = pattern_boundaries(pattern)
+    if boundaries is None:
         return never()
-    may, must = (~cuts.must, ~cuts.may) if invert else (cuts.may, cuts.must)
+    may, must = (~boundaries.must, ~boundaries.may) if invert else (boundaries.may, boundaries.must)
     left_may, right_may, left_must, right_must = may[:, None], may[None, :], must[:, None], must[None, :]
     # Two matches are pieces of their own, and so is what stands between two; a safe cut is inside none of them.
-    matched = cuts.must[:, None] | cuts.must[None, :]
+    matched = boundaries.must[:, None] | boundaries.must[None, :]
     if behavior in (0, 1):  # removed, isolated
         dropped = left_must | right_must if behavior == 0 else np.zeros((1, 1), dtype=np.bool_)
         # Where all that is not matched is dropped, whatever is kept is a match.
         whole = invert and behavior == 0
-        return CutRule(cuts.safe, cuts.safe & (matched | dropped | whole))
+        return CutRule(boundaries.splittable, boundaries.splittable & (matched | dropped | whole))
     if behavior == 2:  # merged with the previous one
-        return CutRule(cuts.safe & ~right_may, nowhere())
+        return CutRule(boundaries.splittable & ~right_may, nowhere())
     if behavior == 3:  # merged with the next one
-        return CutRule(cuts.safe & ~left_may, nowhere())
-    return CutRule(cuts.safe & ~(left_may & right_may), nowhere())
+        return CutRule(boundaries.splittable & ~left_may, nowhere())
+    return CutRule(boundaries.splittable & ~(left_may & right_may), nowhere())
 
 
-def _safe(automaton: Automaton) -> NDArray[np.bool_]:
+def _splittable(automaton: Automaton) -> NDArray[np.bool_]:
     """Return the pairs of classes between which no state goes on: (classes, classes)."""
     following, final = automaton.next, automaton.final
     n = automaton.classes.n
     stops = (following < 0) & (final == final[:, -1:])  # (states, classes): as at the end of the text
-    safe = np.ones((n, n), dtype=np.bool_)
+    splittable = np.ones((n, n), dtype=np.bool_)
     for column in range(n):
         reached = np.unique(following[:, column])
         reached = reached[reached >= 0]
-        safe[column] = stops[reached, :n].all(axis=0)
-    return safe
+        splittable[column] = stops[reached, :n].all(axis=0)
+    return splittable
 
 
 def _matched(automaton: Automaton) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

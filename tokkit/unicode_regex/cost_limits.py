@@ -17,7 +17,7 @@ SECONDS_PER_MEGABYTE = 20.0
 
 _PARTS = re.compile(
     r"\\.|\[:\^?\w+:\]|\[\^?\]?|(?P<comment>\(\?#[^)]*\)?)|(?P<call>\(\?(?:R|[+-]?\d+|&\w+|P>\w+)\))|"
-    r"\{(?P<least>\d*)(?:,(?P<most>\d*))?\}|.|\\",
+    r"\{(?P<minimum>\d*)(?:,(?P<maximum>\d*))?\}|.|\\",
     re.DOTALL,
 )
 _IN_CLASS = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
@@ -30,21 +30,21 @@ def check_size(pattern: str) -> None:
 
     >>> check_size(r"(?:a{2}){3}")
     """
-    most = limits.current().pattern_size
+    limit = limits.current().pattern_size
     # Whether classes nest, and what is a comment, flags decide that may stand anywhere: the worst reading counts.
     readings = [pattern, _VERBOSE_COMMENT.sub("", pattern)] if _VERBOSE.search(pattern) else [pattern]
     for reading in readings:
         for nested in {False, "V1" in pattern}:
-            if _size(reading, nested, most) > most:
-                what = f"the pattern {shown(pattern)} has over {most:,} parts with its repeats written out"
+            if _size(reading, nested, limit) > limit:
+                what = f"the pattern {shown(pattern)} has over {limit:,} parts with its repeats written out"
                 raise limits.exceeded("pattern_size", what, PatternError)
 
 
-def _size(pattern: str, nested: bool, most: int) -> int:
-    """Return how many characters and classes a pattern is with its repeats written out; not beyond what `most` is."""
+def _size(pattern: str, nested: bool, limit: int) -> int:
+    """Return how many characters and classes a pattern is with its repeats written out; not beyond what `limit` is."""
     sizes, last, depth = [0], 0, 0  # of each open group; of what a repeat would repeat; how deep in a class
     at = 0
-    while at < len(pattern) and sizes[-1] <= most:
+    while at < len(pattern) and sizes[-1] <= limit:
         match = (_IN_CLASS if depth else _PARTS).match(pattern, at)
         if match is None:  # never: each takes any character
             break
@@ -62,8 +62,8 @@ def _size(pattern: str, nested: bool, most: int) -> int:
         elif part == ")" and len(sizes) > 1:
             last = max(sizes.pop(), 1)
             sizes[-1] += last
-        elif match["least"] is not None:
-            times = max(int(match["least"][:9] or 0), int((match["most"] or "")[:9] or 0), 1)
+        elif match["minimum"] is not None:
+            times = max(int(match["minimum"][:9] or 0), int((match["maximum"] or "")[:9] or 0), 1)
             sizes[-1] += last * (times - 1)
             last *= times
         elif part not in "*+?|" and not match["comment"]:
@@ -110,7 +110,7 @@ class PatternTime:
         return limits.exceeded("pattern_seconds", what, PatternError)
 
 
-class Running:
+class MatchTimer:
     """One pattern that runs on a text: what it takes is spent, and a TimeoutError inside becomes a PatternError."""
 
     __slots__ = ("_began", "_pattern", "_time")
@@ -120,7 +120,7 @@ class Running:
         self._time = _shared.get() or PatternTime(n_characters)
         self._began = 0.0
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> MatchTimer:
         self._began = time.monotonic()
         return self
 

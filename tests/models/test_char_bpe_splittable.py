@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from piece_stages import theirs, whole
 from tokkit.errors import VocabError
+from tokkit.models.base import CompiledModel
 from tokkit.models.char_bpe import CharBPE, merge_ids
-from tokkit.models.pieces import PieceModel
 from tokkit.unicode_regex.atoms import atom
 from tokkit.vocab import Vocab
 
@@ -49,12 +49,12 @@ def drawn(seed: int) -> tuple[list[str], list[tuple[str, str]], dict[str, Any]]:
     return names, merges, options
 
 
-def made(names: list[str], merges: list[tuple[str, str]], options: dict[str, Any]) -> PieceModel:
+def made(names: list[str], merges: list[tuple[str, str]], options: dict[str, Any]) -> CompiledModel:
     vocab = Vocab.from_list([name.encode() for name in names])
     return CharBPE(merges=merge_ids(vocab, merges), **options).encoder(vocab)
 
 
-def said(model: PieceModel, text: str, seed: int | None = None) -> list[Any] | None:
+def said(model: CompiledModel, text: str, seed: int | None = None) -> list[Any] | None:
     try:
         return [part.tolist() for part in model.encode(whole(text), seed=seed)]
     except VocabError:
@@ -68,7 +68,7 @@ def test_parts_give_what_the_whole_gives(seed: int, texts: list[str]) -> None:
     vocab = Vocab.from_list([name.encode() for name in names])
     model = CharBPE(merges=merge_ids(vocab, merges), **options)
     encoder = model.encoder(vocab)
-    allowed = model.cuts(vocab, encoder.core)
+    allowed = model.splittable(vocab, encoder.core)
     for text in texts:
         places = [i for i in range(1, len(text)) if allowed[atom(text[i - 1]), atom(text[i])]]
         parts = [said(encoder, text[a:b]) for a, b in itertools.pairwise([0, *places, len(text)])]
@@ -83,7 +83,7 @@ def test_a_vocabulary_whose_bytes_merge_is_not_cut_beside_them() -> None:
     vocab = Vocab.from_list([name.encode() for name in ["<unk>", "漢", "a", *BYTES, "漢<0xE5>", "<0xE5><0xAD>"]])
     for merges, cut in (([("漢", "<0xE5>")], False), ([("<0xE5>", "<0xAD>")], False), ([], True)):
         model = CharBPE(merges=merge_ids(vocab, merges), byte_fallback=True, unk_token="<unk>")
-        assert model.cuts(vocab, model.encoder(vocab).core)[atom("a"), atom("漢")] == cut
+        assert model.splittable(vocab, model.encoder(vocab).core)[atom("a"), atom("漢")] == cut
 
 
 @settings(max_examples=300, deadline=None)
