@@ -1,4 +1,4 @@
-"""Cython and C sources in, extension modules out. Metadata stands in pyproject.toml."""
+"""Builds the extension modules from Cython and C. Metadata is in pyproject.toml."""
 
 import os
 import sys

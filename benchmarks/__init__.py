@@ -1,4 +1,4 @@
-"""Corpora, vocabularies and rivals in, figures out: `python -m benchmarks.bench_encode --help`. See README.md.
+"""Benchmarks of tokkit beside other libraries: `python -m benchmarks.bench_encode --help`. See README.md.
 
 `python -m` puts the working directory first on the path. Where that is a source tree that was not compiled in
 place, the installed tokkit is the one to measure, so the tree is taken off the path.

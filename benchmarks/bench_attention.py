@@ -1,4 +1,4 @@
-"""Arrays of set sizes in, a table out: attention, matrices, norms and a layer, in time, beside torch's.
+"""Times attention, matrix products, norms and a transformer layer, beside torch.
 
 Both run in one process and take turns; outputs are compared before anything is timed, and a difference is exit
 status 1. `torch ÷` is torch's seconds by ours, above 1 we are faster: of each contender the median call of a round, and

@@ -1,4 +1,4 @@
-"""BERT's vocab.txt and corpora in, tables out: ids, encodings, padded batches, threads and long words, with rivals.
+"""Times BERT tokenizers: ids, encodings, padded batches, threads and long words, beside rivals.
 
 Ids are compared first: "differing" are the documents that are not as tokenizers has them (flash-tokenizer has some).
 Rivals that are not installed are left out, and a line says so. Exit status 1 if anything of ours differs.

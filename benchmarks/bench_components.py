@@ -1,4 +1,4 @@
-"""Pretokenizers beside tokenizers' own, and the search for added tokens: nanoseconds a byte out, pieces compared first.
+"""Times pretokenizers and the search for added tokens beside tokenizers, in ns a byte; results are compared first.
 
 python -m benchmarks.bench_components --corpus english-prose,zh --mb 1
 """

@@ -1,4 +1,4 @@
-"""Decoder chains and real vocabularies in, microseconds of decoding out, beside tokenizers; texts compared first.
+"""Times decoding with decoder chains and published vocabularies, beside tokenizers; texts are compared first.
 
 Three ways: "table" (ids, the chain made a table of bytes), "chain" (tokens, the decoders as they are), and the same two
 calls of tokenizers. Exit status 1 if texts differ, or if a table is slower than tokenizers is with ids.

@@ -1,4 +1,4 @@
-"""Vocabularies and corpora in, tables of encoding speed out: tokkit beside its rivals in one run, ids checked first.
+"""Times encoding beside rivals, all in one run; ids are compared first.
 
 Parts: throughput (MB/s, first pass and later ones), latency (one short call; decoding), batch (1 and 2 threads),
 threads (two of ours beside one, and beside two processes), file (a text file to a file of ids, beside the same in

@@ -1,4 +1,4 @@
-"""tokenizer.json files beside tokenizers: loading, encodings with offsets, padded batches, many added tokens.
+"""Times loading, encodings with offsets, padded batches and added tokens of tokenizer.json files, beside tokenizers.
 
 python -m benchmarks.bench_encodings --file tokenizer.json --corpus english-prose,de,zh
 """

@@ -1,4 +1,4 @@
-"""Everyday commands in, their times out, beside the limits they keep: imports, --help, encodings by name, counting.
+"""Times everyday commands against their limits: imports, --help, encodings by name, counting.
 
 Start-up is measured in fresh interpreters, all of them in turn, in processor time, of which the least counts: what else
 the machine does only adds. Counting is from the open file to the total, in the same process as encode_to_numpy on the

@@ -1,4 +1,4 @@
-"""tokenizer.json files and corpora in, a table out: text to ids by their whole pipelines, beside tokenizers.
+"""Times text → ids by the whole pipelines of tokenizer.json files, beside tokenizers.
 
 Each round loads a fresh tokenizer, encodes all documents once (cold) and again (warm); tokenizers, which is that much
 slower, encodes one document of 16 in the same round. Medians of rounds. Exit status 1 if ids are wrong anywhere.

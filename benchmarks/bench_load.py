@@ -1,4 +1,4 @@
-"""Published tokenizer.json files in, milliseconds of loading out, beside tokenizers; ids compared first.
+"""Times loading published tokenizer.json files, beside tokenizers; ids are compared first.
 
 Each file is in the page cache, and loaded by either in turn, one thread; "first ids" is a load and one short text,
 which has what is left to the first call. Exit status 1 if ids differ, or if loading takes more than 2/3 of the time

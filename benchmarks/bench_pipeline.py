@@ -1,4 +1,4 @@
-"""Sentences in, a table out: text to vectors by all-MiniLM-L6-v2, beside sentence-transformers, onnxruntime and torch.
+"""Times sentence vectors of all-MiniLM-L6-v2, beside sentence-transformers, onnxruntime and torch.
 
 All begin with text and end with vectors of length 1, tokenization included. Vectors are compared before anything is
 timed, and a difference is exit status 1. They run in one process and take turns; `÷` is the median over the rounds of

@@ -1,4 +1,4 @@
-"""Patterns and corpora in, speeds of splitting out: every engine beside the others, their pieces compared first.
+"""Times splitting by published patterns with each engine; pretokens are compared first.
 
 Parts: split (splitting alone: the scanners for each instruction set, compiled patterns, the `regex` package) and
 encode (a pattern of a user's own in cl100k_base, against tiktoken with the same pattern). Exit status 1 if pieces or

@@ -1,4 +1,4 @@
-"""Vectors drawn at random in, how long exact search takes beside numpy's out: equal rows first, then times and ratios.
+"""Times exact vector search beside numpy; rows are compared first.
 
 The rival is what a user writes: a matrix-vector product by numpy's BLAS, then `argpartition` and a sort of the k
 best. Rounds alternate between the two, and the ratio is the median over the rounds. With usearch installed its graph

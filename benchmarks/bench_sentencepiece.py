@@ -1,4 +1,4 @@
-"""SentencePiece models and corpora in, MB/s of encoding out, beside sentencepiece and gigatoken; ids compared first.
+"""Times encoding with SentencePiece models, beside sentencepiece and gigatoken; ids are compared first.
 
 Each contender encodes one document a call, tokkit and gigatoken to arrays, sentencepiece to lists: a fresh tokenizer's
 first pass is cold, the median of later passes warm. Two texts without words that come again follow: there the whole

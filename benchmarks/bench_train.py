@@ -1,4 +1,4 @@
-"""A corpus and a size in, a table of trainers out: byte-level BPE or WordPiece, one process each, results compared.
+"""Times training of byte-level BPE or WordPiece, one process for each trainer; results are compared.
 
 wall is of the whole process, from before its start to the end of training; "train" leaves the start of Python out.
 Exit status 1 if what tokkit gives depends on the number of threads, or is not what tokenizers gives: the same merges

@@ -1,4 +1,4 @@
-"""Corpora and sizes in, tables out: training SentencePiece models, how long it takes and how good they are.
+"""Times training of SentencePiece models, and measures how good they are.
 
 Speed: whole processes, from before their start to the end of training. Quality: both train on the first nine tenths
 of a corpus, to the same size (the greatest that sentencepiece allows, where that is less); of the rest, as normalized,

@@ -1,4 +1,4 @@
-"""A corpus' name in, its text out, as documents that are new objects each time; and where the vocabularies lie.
+"""Finds benchmark corpora and vocabularies, and yields documents as new str objects.
 
 The shared corpora stand in `../shared/data` beside the repository, or where TOKKIT_SHARED_DATA says. Where they
 are absent, `code` (the standard library of the running interpreter) and `bundled` (data/corpus) remain.

@@ -1,4 +1,4 @@
-"""A job as JSON in, seconds of whole batches out: a process of its own for each number of threads.
+"""Times whole batches, in a process of its own for each number of threads; the job is JSON on stdin.
 
 The Rust pools take their size when they first start, so one process cannot measure two.
 """

@@ -1,4 +1,4 @@
-"""A job as JSON in, seconds of file → file out: `encode_file` beside encoding the same text in memory.
+"""Times `encode_file` against encoding the same text in memory; the job is JSON.
 
 A process of its own for each number of threads. What is read lies in the system's page cache, and what is written
 goes there: the disk is not measured.

@@ -1,4 +1,4 @@
-"""Contenders in, µs of one call out: encoding 11 bytes to 10 kB to a list and to an array, and decoding."""
+"""Times single calls: encoding 11 bytes to 10 kB to a list and to an array, and decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job as JSON in, seconds of one long piece out: time per byte against normal text, first pass against first pass.
+"""Times one long pretoken against normal text, first pass against first pass; the job is JSON.
 
 A process of its own for each contender and piece: some need minutes for a megabyte of one letter, or crash.
 """

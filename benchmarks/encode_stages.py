@@ -1,4 +1,4 @@
-"""A vocabulary and a corpus in, cycles a byte of each stage of encoding out: per tier and ISA, cold and warm."""
+"""Counts cycles a byte of each stage of encoding, for each tier and ISA, cold and warm."""
 
 from __future__ import annotations
 

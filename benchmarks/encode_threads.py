@@ -1,4 +1,4 @@
-"""A job as JSON in, seconds of a whole batch out: one thread, two, and two processes of one thread each, turn by turn.
+"""Times a whole batch with one thread, two threads, and two processes of one thread; the job is JSON.
 
 The processes share nothing, each has half of the documents: what they reach together is what two CPUs of this machine
 give at that moment. Virtual CPUs may be two halves of one core, and neighbours use the memory as well.

@@ -1,4 +1,4 @@
-"""Contenders and a corpus in, MB/s of encoding document by document out: first pass, and the passes after it."""
+"""Measures MB/s of encoding document by document: the first pass, and the passes after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work to be timed in; conditions, medians, ratios and tables out: what every program of this folder stands on."""
+"""Shared by all benchmarks: timing, conditions, medians, ratios and tables."""
 
 from __future__ import annotations
 

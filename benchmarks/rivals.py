@@ -1,4 +1,4 @@
-"""A rank file in, the contenders that can run it out: tokkit and its rivals behind one small face each.
+"""The encoders that can run a rank file, tokkit and its rivals, behind one interface.
 
 `make` gives a fresh tokenizer with empty caches. A rival that is not installed, or that does not know the
 vocabulary, becomes a line with the reason.

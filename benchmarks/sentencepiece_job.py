@@ -1,4 +1,4 @@
-"""A job as JSON in, one training of a SentencePiece model out: seconds, peak memory, and the model's file.
+"""Trains one SentencePiece model and reports seconds and peak memory; the job is JSON.
 
 A process of its own, which imports no more than its trainer needs, as `benchmarks.train_job`.
 """

@@ -1,4 +1,4 @@
-"""A job as JSON in, one training run out: seconds, peak memory, and digests of the vocabulary, as JSON.
+"""Trains one tokenizer and reports seconds, peak memory and digests of the vocabulary; the job is JSON.
 
 A process of its own, which imports no more than its trainer needs: memory and time are of the whole process up
 to the end of training; what comes after (reading the vocabulary out, to compare it) does not count.

@@ -1,4 +1,4 @@
-"""Unicode 17.0.0 in, tokkit/normalizers/charsmaps/*.z out: the rules of SentencePiece's normalizations, compiled.
+"""Generates tokkit/normalizers/charsmaps/*.z, SentencePiece's normalization rules, from Unicode 17.0.0.
 
 Decompositions and compositions are those of `unicodedata2==16.0.0` and of the one letter with a decomposition that
 Unicode 17 has more; case folding is Python's, a character for a character, with what Unicode 17 has more.

@@ -1,4 +1,4 @@
-"""Unicode 16.0.0 and character_classes.txt in, tokkit/_core/csrc/text/{normalization,grapheme}_tables.h out.
+"""Generates tokkit/_core/csrc/text/{normalization,grapheme}_tables.h from Unicode 16.0.0 and character_classes.txt.
 
 Decompositions, compositions and combining classes are those of `unicodedata2==16.0.0`; lower case is Python's, with
 what Unicode 17 has more; the classes of tokenizers and of grapheme clusters stand in character_classes.txt.

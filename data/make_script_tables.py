@@ -1,4 +1,4 @@
-"""The scripts of tokenizers' UnicodeScripts in, tokkit/_core/csrc/text/script_tables.h out: runs of code points.
+"""Generates tokkit/_core/csrc/text/script_tables.h (runs of code points) as tokenizers has them.
 
 Its table is of Unicode 8 or 9, with Hiragana, Katakana and U+30FC as Han, and nothing tells which script it takes a
 character for but where it cuts. So the package itself is asked about all code points: which belong to the same

@@ -1,4 +1,4 @@
-"""Unicode 16.0.0 in, tokkit/_core/csrc/text/unicode_tables.h out: one byte, category and Han, for each code point.
+"""Generates tokkit/_core/csrc/text/unicode_tables.h: one byte, category and Han, for each code point of Unicode 16.0.0.
 
 Run it with `pip install unicodedata2==16.0.0` (a build of the Unicode Character Database; the standard
 library's `unicodedata` follows the interpreter's version, which differs from the rivals').

@@ -1,4 +1,4 @@
-"""`python -m tokkit` or the `tokkit` script in, the command line out, also where Ctrl-C comes before it is there."""
+"""Runs the command line as `python -m tokkit`, with Ctrl-C handled while modules are still being imported."""
 
 from tokkit.interrupts import ends_the_process
 

@@ -1,4 +1,4 @@
-"""Components, vocabulary and special tokens in, `Definition` out: what a tokenizer is, as immutable data.
+"""`Definition`: a tokenizer's vocabulary, components and special tokens as immutable data.
 
 Formats read and write definitions, trainers return them, an `Engine` runs one. Nothing here runs.
 """

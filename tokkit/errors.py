@@ -1,4 +1,4 @@
-"""What went wrong in, an exception class out: every error that tokkit raises on purpose is a `TokkitError`."""
+"""All exceptions that tokkit raises on purpose; the base class is `TokkitError`."""
 
 from tokkit.escaping import visible
 

@@ -1,4 +1,4 @@
-r"""Text of others in, text that may stand in a message or at a terminal out: what would steer either is escaped.
+r"""Escapes control characters in text that is printed in a message or at a terminal.
 
 File names, tokens, patterns and settings may hold anything: an ESC sequence that paints or empties the screen, a line
 end that makes one message two, a bidi control that shows "txt.exe" for "exe.txt", bytes that are not UTF-8. All that is

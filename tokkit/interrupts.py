@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a process of the command line in, exit code 130 and no traceback out.
+"""Ctrl-C ends the command line with exit code 130 and no traceback, at any moment of the process.
 
 Only a command that is at work is to be cleared up behind: before and after it, and while modules are imported, where an
 exception may be lost or turned into another, an interrupt ends the process at once.

@@ -1,4 +1,4 @@
-"""Public names and their modules in, a package's `__getattr__` out: what is not used is not imported."""
+"""Imports the public names of a package when they are first used."""
 
 import sys
 

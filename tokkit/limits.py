@@ -1,4 +1,4 @@
-"""What hostile input may cost: the limits that are asked wherever input decides how much is done.
+"""Limits on what hostile input may cost; all of them can be raised.
 
 A limit is raised for a block of code by `using`, for a process by `set_defaults`, or by the environment variable
 TOKKIT_LIMITS, as in TOKKIT_LIMITS="file_bytes=4e9 pattern_seconds=60".

@@ -1,4 +1,4 @@
-"""Modules that have moved: the old names import what stands at the new ones, with a DeprecationWarning.
+"""Old names of modules that have moved: they import the module at its new name, with a DeprecationWarning.
 
 Pickles name modules too; those that name an old one load.
 """

@@ -1,4 +1,4 @@
-"""The number of a pickle's form in, nothing out: what a later tokkit has pickled is refused by name.
+"""The version number of pickles: what a later tokkit has pickled is refused with a clear error.
 
 Each class whose form may change pickles FORM with the rest. Those of the first release have no number; tests/pickles
 has them.

@@ -1,4 +1,4 @@
-"""What a SentencePiece model file says in, `SentencePieceModel` out: pieces, scores, kinds and rules, as plain data.
+"""`SentencePieceModel`: the pieces, scores, types and rules of a SentencePiece model file, as plain data.
 
 Formats read and write it, trainers return it, `sentencepiece_engine` runs it. Nothing here runs.
 """

@@ -1,4 +1,4 @@
-"""Work in, the work done by several threads out; and how many they are."""
+"""Runs work in several threads, and decides how many."""
 
 from __future__ import annotations
 

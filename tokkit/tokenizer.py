@@ -1,4 +1,4 @@
-"""A definition in, a `Tokenizer` out: the public face of encoding and decoding. No algorithm lives here."""
+"""`Tokenizer`: the public interface of encoding and decoding. It contains no algorithms."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Nothing in, the version out: the one place that holds it."""
+"""The version of tokkit; no other place has it."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Token bytes and ids in, `Vocab` out: an immutable two-way table, packed for the C core."""
+"""`Vocab`: an immutable two-way table of token bytes and ids, packed for the C core."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The compiled core: buffers in, buffers out. It imports nothing of tokkit."""
+"""The compiled core. It takes and returns buffers, and imports nothing else of tokkit."""

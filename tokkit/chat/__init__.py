@@ -1,4 +1,4 @@
-"""Messages in, the text or the ids of a chat out, as a model's chat template writes it (extra `chat`)."""
+"""Chat templates: render messages as text or ids, as a model's template writes them (extra `chat`)."""
 
 from tokkit import lazy
 

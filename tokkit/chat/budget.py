@@ -1,4 +1,4 @@
-"""What a template asks for in, an error out where it is too much: before it is made, and of all that one run makes.
+"""Bounds what one run of a chat template may make, and refuses too much before it is made.
 
 Every call, filter, operator and output of a template comes by here with its arguments and what it gave. Sizes are
 counted in characters and items; a value that holds another many times counts as often as it would be written.

@@ -1,4 +1,4 @@
-"""A tokenizer's folder, or its tokenizer_config.json, in; the model's chat template out."""
+"""Finds a model's chat template in its tokenizer's folder or tokenizer_config.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokenizer, a chat template and messages in, ids out: special tokens are those that the template wrote."""
+"""Encodes a chat: only the special tokens that the template itself wrote become special ids."""
 
 from __future__ import annotations
 

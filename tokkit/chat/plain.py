@@ -1,4 +1,4 @@
-"""Plain data in (mappings, lists, text, numbers), its texts out, or the same data with other characters."""
+"""Walks plain data (mappings, lists, text, numbers): lists its texts, or replaces characters in them."""
 
 from __future__ import annotations
 

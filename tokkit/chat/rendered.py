@@ -1,4 +1,4 @@
-"""A chat's text and where it comes from in, its parts out: what the template wrote, and what it was given."""
+"""Tells which parts of a rendered chat the template wrote, and which came from the messages."""
 
 from __future__ import annotations
 

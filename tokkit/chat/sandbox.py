@@ -1,4 +1,4 @@
-"""A template's source in, a program out that runs in Jinja2's sandbox with the names that chat templates expect.
+"""Compiles a chat template to run in Jinja2's sandbox, with the names that chat templates expect.
 
 The sandbox keeps templates from Python's insides and from changing what they are given. Beyond it, a run has a
 budget of steps, and of what it makes (budget.py). Comparing values that hold one another many times is not bounded: a

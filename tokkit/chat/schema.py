@@ -1,4 +1,4 @@
-"""A Python function in, the JSON schema of a tool out: from its annotations and its docstring.
+"""Makes the JSON schema of a tool from a Python function's annotations and docstring.
 
 The form is that of transformers' `get_json_schema`: Google-style docstrings with an Args and a Returns section.
 """

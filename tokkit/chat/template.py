@@ -1,4 +1,4 @@
-"""A chat template and messages in, text out, and which of its special tokens the template itself wrote.
+"""Renders messages by a chat template, and marks the special tokens that the template itself wrote.
 
 A special token in a message must not become one in the ids. How the two are told apart (`render_parts`):
 

@@ -1,4 +1,4 @@
-"""Arguments in, exit code out: the `tokkit` command, its subcommands and how it ends.
+"""The `tokkit` command and its subcommands.
 
 Exit codes: 0 done, 1 failure or "no", 2 wrong usage, 130 Ctrl-C, 141 the reader of our output went away.
 Commands are imported when they are called, and numpy when one needs it.

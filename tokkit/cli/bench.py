@@ -1,4 +1,4 @@
-"""A tokenizer and a text in, how fast it is beside its rivals out: `tokkit bench`."""
+"""`tokkit bench`: how fast a tokenizer encodes a text, beside its rivals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers, or models to train, and texts in, who needs fewer tokens and where they part out: `tokkit compare`."""
+"""`tokkit compare`: which tokenizer needs fewer tokens for a text, and where they first differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers and texts in, token counts and first differences out, as plain data and as tables."""
+"""Compares tokenizers on texts: token counts and first differences, as plain data and as tables."""
 
 from __future__ import annotations
 

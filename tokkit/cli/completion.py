@@ -1,4 +1,4 @@
-"""A shell's name in, its completion script out: `tokkit completion`."""
+"""`tokkit completion`: prints the completion script for a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of prices of your own in, what so many tokens cost out: exact decimals, and nothing built in.
+"""Costs of tokens by a price table that the user supplies, in exact decimals; no prices are built in.
 
 The table is TOML, one section a model, prices per million tokens:
 

@@ -1,4 +1,4 @@
-"""Text in, the number of tokens out: `tokkit count`."""
+"""`tokkit count`: the number of tokens of a text."""
 
 from __future__ import annotations
 

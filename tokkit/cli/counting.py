@@ -1,4 +1,4 @@
-"""A tokenizer and files in, counts, costs and what is over a limit out, as plain data and as lines."""
+"""Counts tokens of files, with costs and limits, as plain data and as lines."""
 
 from __future__ import annotations
 

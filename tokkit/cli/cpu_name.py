@@ -1,4 +1,4 @@
-"""Nothing in, the name of the processor out."""
+"""Finds the name of the processor."""
 
 from __future__ import annotations
 

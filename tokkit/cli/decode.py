@@ -1,4 +1,4 @@
-"""Ids in, text out: `tokkit decode`."""
+"""`tokkit decode`: text from ids."""
 
 from __future__ import annotations
 

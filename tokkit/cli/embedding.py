@@ -1,4 +1,4 @@
-"""Paths, indexes and queries in, what `tokkit model embed` and `search` do with them out."""
+"""Runs `tokkit model embed` and `tokkit model search`: builds an index of files, and queries it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, ids out: `tokkit encode`."""
+"""`tokkit encode`: ids of a text."""
 
 from __future__ import annotations
 

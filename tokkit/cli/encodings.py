@@ -1,4 +1,4 @@
-"""Texts and their pairs in, a line for each encoding out: special tokens added, cut to a length, filled up to one."""
+"""Writes one line for each encoding: pairs, special tokens, truncation and padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions in, one line on stderr and an exit code out: how a command ends when it does not end well."""
+"""Turns exceptions into one line on stderr and an exit code."""
 
 from __future__ import annotations
 

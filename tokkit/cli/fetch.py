@@ -1,4 +1,4 @@
-"""Names in, files on this machine out: `tokkit fetch`, the only command that downloads."""
+"""`tokkit fetch`: downloads published files; the only command that downloads."""
 
 from __future__ import annotations
 

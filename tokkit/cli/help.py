@@ -1,4 +1,4 @@
-"""What `--help` of a command shows: its options in groups, the most used ones first, and examples."""
+"""Formats --help: options in groups, the most used first, and examples at the end."""
 
 from __future__ import annotations
 

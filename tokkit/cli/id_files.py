@@ -1,4 +1,4 @@
-"""Texts in, files of ids out: lines of ids, pieces or JSON; .npy; raw .bin with a JSON sidecar."""
+"""Writes ids of texts: lines of ids, tokens or JSON; .npy; raw .bin with a JSON sidecar."""
 
 from __future__ import annotations
 

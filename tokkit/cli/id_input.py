@@ -1,4 +1,4 @@
-"""Files of ids in, bytes of text out, with a line number or a position for what is wrong."""
+"""Reads files of ids and decodes them; an error has the line number or the position."""
 
 from __future__ import annotations
 

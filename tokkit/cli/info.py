@@ -1,4 +1,4 @@
-"""Nothing in, versions and the machine out: `tokkit info`, what a bug report should have."""
+"""`tokkit info`: versions and the machine, for bug reports."""
 
 from __future__ import annotations
 

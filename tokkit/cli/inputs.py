@@ -1,4 +1,4 @@
-"""Paths in, texts out: the user's files as documents, and the user's tokenizers."""
+"""Loads the user's tokenizers, and reads the user's files as documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokenizer in, what it is out: `tokkit inspect`."""
+"""`tokkit inspect`: what a tokenizer is made of, and how it splits a text."""
 
 from __future__ import annotations
 

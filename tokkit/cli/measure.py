@@ -1,4 +1,4 @@
-"""Encoders and documents in, seconds of first and later passes out; ids are compared before a figure counts."""
+"""Measures the first and later passes of encoders over documents; ids are compared first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's folder and texts in, what it makes of them out: the group `tokkit model`."""
+"""The command group `tokkit model`: commands that run a model on texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in, an index of their passages out; a query in, the nearest of them out: `tokkit model embed`, `search`."""
+"""`tokkit model embed` and `tokkit model search`: an index of the passages of files, and queries to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in, how near each is to each in meaning out, as a table, JSON or a picture: `tokkit model similarity`."""
+"""`tokkit model similarity`: how similar texts are in meaning, as a table, JSON or a picture."""
 
 from __future__ import annotations
 

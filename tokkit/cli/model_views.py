@@ -1,4 +1,4 @@
-"""A model and a text in, what the model sees in it out: `tokkit model attention` and `tokkit model fill-mask`."""
+"""`tokkit model attention` and `tokkit model fill-mask`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing in, decorators out: the options that several commands share, and where settings come from.
+"""Options that several commands share, and where settings come from.
 
 A flag beats the environment, that beats the file of `--config`, and that the default.
 """

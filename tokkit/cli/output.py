@@ -1,4 +1,4 @@
-"""Bytes, tables and JSON in, stdout or a whole file out: what a command has to say, and nothing half-written."""
+"""Writes results to stdout or to a file, which is replaced only once it is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition in, its pipeline as a tree of lines out, and what becomes of a text behind each stage."""
+"""Shows a definition's pipeline as a tree, and a text after each stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages and how far they are in, a bar or JSON lines on stderr out."""
+"""Reports progress on stderr, as a bar or as JSON lines."""
 
 from __future__ import annotations
 

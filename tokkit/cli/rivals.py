@@ -1,4 +1,4 @@
-"""A tokenizer and a rival library's name in, an encoder of the same vocabulary in that library out.
+"""Encoders of the same vocabulary in other libraries, for `tokkit bench`.
 
 What is missing, or cannot load the vocabulary, raises `Unavailable` with the reason.
 """

@@ -1,4 +1,4 @@
-"""Nothing in, the options of `tokkit train` for SentencePiece models out, by their names there too."""
+"""The options of `tokkit train` for SentencePiece models, named as in sentencepiece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and an encoder in, the matrix of their cosines out, and what is shown of it."""
+"""The matrix of cosines between texts, and what is printed of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition and documents in, cycles a byte of each stage of encoding out, for each instruction set."""
+"""Measures cycles a byte of each stage of encoding, for each instruction set."""
 
 from __future__ import annotations
 

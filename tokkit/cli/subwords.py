@@ -1,4 +1,4 @@
-"""A BPE tokenizer and texts in, lines about how words become tokens out: with "@@", by chance, or merge by merge."""
+"""Shows how a BPE tokenizer splits words: with "@@", with dropout, or merge by merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, the lines of its tokens out, and whether they may have colours."""
+"""Lines that show the tokens of a text, with or without colours."""
 
 from __future__ import annotations
 

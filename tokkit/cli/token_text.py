@@ -1,4 +1,4 @@
-"""Token bytes in, text to look at out: pieces as people read them, on one line and without surprises."""
+"""Shows the bytes of a token as text on one line, with control characters escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus in, a tokenizer's file out: `tokkit train`."""
+"""`tokkit train`: trains a tokenizer on a corpus and writes its file."""
 
 from __future__ import annotations
 

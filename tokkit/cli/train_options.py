@@ -1,4 +1,4 @@
-"""Which options of `tokkit train` are for which models, and the groups in which its help shows them."""
+"""Which options of `tokkit train` apply to which models, and their groups in --help."""
 
 from tokkit.cli import sentencepiece_options
 

@@ -1,4 +1,4 @@
-"""The options of `tokkit train` in, files and a report out: plan, run, save, tell."""
+"""Runs `tokkit train`: plans, trains, saves and reports."""
 
 from __future__ import annotations
 

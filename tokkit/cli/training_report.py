@@ -1,4 +1,4 @@
-"""A finished training in, the report of it out: facts as plain data, and as lines for a reader."""
+"""The report of a finished training, as plain data and as lines."""
 
 from __future__ import annotations
 

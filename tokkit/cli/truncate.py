@@ -1,4 +1,4 @@
-"""A text in, as much of it as so many tokens hold out: `tokkit truncate`."""
+"""`tokkit truncate`: the longest beginning of a text that has at most n tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokenizer and texts in, how it spends its vocabulary on them out: tokens, words, what is unknown or never used."""
+"""Measures how a tokenizer uses its vocabulary on texts: tokens, words, unknown and unused ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, its tokens for people to look at out: `tokkit view`."""
+"""`tokkit view`: shows the tokens of a text."""
 
 from __future__ import annotations
 

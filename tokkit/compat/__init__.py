@@ -1,1 +1,1 @@
-"""The calls of other libraries in, tokkit's answers out: drop-in faces, each in a module of the library's name."""
+"""Drop-in replacements for the interfaces of other libraries, each in a module of the library's name."""

@@ -1,4 +1,4 @@
-"""tiktoken's calls in, the same answers out: `from tokkit.compat import tiktoken` in place of `import tiktoken`.
+"""The interface of tiktoken: write `from tokkit.compat import tiktoken` in place of `import tiktoken`.
 
 Files are found as `tokkit.get_encoding` finds them. What tiktoken would download is an error that prints the line of
 `tokkit fetch`: the one difference in what the calls do. Messages of errors are our own, their classes tiktoken's.

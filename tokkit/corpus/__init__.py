@@ -1,1 +1,1 @@
-"""Files, stdin and iterators in, blocks of documents out, in constant memory."""
+"""Reads files, stdin and iterators as blocks of documents, in constant memory, and writes files of ids."""

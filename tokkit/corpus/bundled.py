@@ -1,4 +1,4 @@
-"""Nothing in, paths out: the small corpus that comes with the package, for a first training without data."""
+"""Paths of the small corpus that comes with the package, for a first training without data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text file in, its ids out while it is read: blocks that end at split points, several threads, constant memory."""
+"""Encodes a text file while it is read, in blocks that end at split points, with threads and constant memory."""
 
 from __future__ import annotations
 

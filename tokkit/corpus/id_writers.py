@@ -1,4 +1,4 @@
-"""Packed ids in, files of ids out: .npy, or raw .bin with a JSON sidecar; whole or in numbered shards."""
+"""Writes packed ids to files: .npy, or raw .bin with a JSON sidecar; whole or in numbered shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths or texts in, blocks of whole documents as UTF-8 out: .txt and .jsonl, plain or compressed, and stdin."""
+"""Reads documents as blocks of UTF-8: .txt and .jsonl, plain or compressed, stdin and iterators."""
 
 from __future__ import annotations
 

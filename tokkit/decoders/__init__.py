@@ -1,1 +1,1 @@
-"""Ids in, text out: whole, or token by token."""
+"""Decoders: text from ids, all at once or token by token."""

@@ -1,4 +1,4 @@
-"""A decoder's rule for a list of tokens in, `decode` out: what all decoders have in common."""
+"""The base class of all decoders: a rule for a list of tokens, and `decode` from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens with an end-of-word suffix in, words with spaces between them out."""
+"""Decoder for tokens with an end-of-word suffix: words separated by spaces."""
 
 from __future__ import annotations
 

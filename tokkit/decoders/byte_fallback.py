@@ -1,4 +1,4 @@
-"""Tokens in, tokens out, those that stand for bytes put together to characters: <0xE6><0x9D><0xB1> → 東."""
+"""Decoder that joins byte tokens to characters: <0xE6><0x9D><0xB1> → 東."""
 
 from __future__ import annotations
 

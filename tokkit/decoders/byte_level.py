@@ -1,4 +1,4 @@
-"""Tokens in the byte alphabet in ("Ġthe"), one text out (" the")."""
+"""Decoder for tokens in GPT-2's byte alphabet: "Ġthe" → " the"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens of a speech model, one a frame, in; those of the text out."""
+"""Decoder for the output of speech models, one token a frame."""
 
 from __future__ import annotations
 

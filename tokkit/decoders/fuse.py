@@ -1,4 +1,4 @@
-"""Tokens in, one token out."""
+"""Decoder that joins all tokens to one."""
 
 from __future__ import annotations
 

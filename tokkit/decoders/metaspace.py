@@ -1,4 +1,4 @@
-"""Tokens with a visible sign for spaces in ("▁the"), tokens with spaces out (" the")."""
+"""Decoder for tokens that mark spaces with a visible character: "▁the" → " the"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens in, tokens out with each match of a pattern replaced."""
+"""Decoder that replaces each match of a pattern in a token."""
 
 from __future__ import annotations
 

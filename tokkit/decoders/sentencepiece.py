@@ -1,4 +1,4 @@
-"""Ids of a SentencePiece model in, text out, as SentencePiece decodes: spaces, bytes, what is unknown or not seen.
+"""Decodes ids of a SentencePiece model as SentencePiece does: spaces, bytes, unknown and control pieces.
 
 Control pieces are nothing. A byte piece is its byte; what is no character then is U+FFFD for each byte. Where the model
 puts a space before texts, or removes extra ones, the space that begins the first piece to be seen goes.

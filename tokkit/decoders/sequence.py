@@ -1,4 +1,4 @@
-"""Decoders in, one decoder out that runs them in turn."""
+"""Decoder that runs several decoders in order."""
 
 from __future__ import annotations
 

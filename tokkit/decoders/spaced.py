@@ -1,4 +1,4 @@
-"""Tokens in, tokens with spaces between them out: what a tokenizer.json without a decoder asks for."""
+"""Decoder for a tokenizer.json without one: tokens separated by spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decoder in, its stage of a stream out: what a decoder can say of text before all tokens have come.
+"""Streaming forms of the decoders: the text that is certain before all tokens have come.
 
 Before the tokens are joined (by Fuse, by ByteLevel, at last by the end of the chain) a stage takes token after
 token; behind that it takes the one token that is left, part by part. A stage gives what nothing to come can change

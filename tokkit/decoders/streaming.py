@@ -1,4 +1,4 @@
-"""Ids in one at a time, text out as soon as its characters are whole."""
+"""Decodes ids one at a time, and returns text as soon as its characters are complete."""
 
 from __future__ import annotations
 

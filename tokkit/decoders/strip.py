@@ -1,4 +1,4 @@
-"""Tokens in, tokens out without some of a character at either end."""
+"""Decoder that strips a character from the ends of each token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decoder and the tokens of a vocabulary in, a `Table` out that decodes ids at the speed of joining bytes.
+"""Decoding by a table of each token's text, for decoders that treat tokens one by one.
 
 Most chains decode a token alike wherever it stands, but for the first or the last of a sequence: then the bytes
 of every token are found once. What each way is exact for, and why:

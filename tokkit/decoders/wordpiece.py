@@ -1,4 +1,4 @@
-"""Pieces of words in ("em", "##bed"), words with spaces between them out."""
+"""Decoder for WordPiece: "em", "##bed" → "embed", words separated by spaces."""
 
 from __future__ import annotations
 

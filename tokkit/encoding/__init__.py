@@ -1,4 +1,4 @@
-"""What a call of a tokenizer returns: ids, offsets, words and masks; and how encodings are cut and padded to lengths.
+"""What a call of a tokenizer returns: ids, offsets, words and masks; with truncation and padding.
 
 Begin with encoding.py. alignment.py finds tokens by characters and words; length_rules.py has truncation and padding.
 """

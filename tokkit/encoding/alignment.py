@@ -1,4 +1,4 @@
-"""Spans and words of tokens in, which token, word or character belongs to which out."""
+"""Looks up which token, word or character belongs to which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of an encoding: arrays of one row a token, and lists of bytes; joined, empty, closed to writers."""
+"""The columns of an encoding: arrays with one row a token, and lists of bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text's ids and where they come from in, `Encoding` out: what calling a tokenizer returns."""
+"""`Encoding`: a text's ids and where they come from, which calling a tokenizer returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long an encoding may be and has to be, as data: `Truncation` and `Padding`.
+"""`Truncation` and `Padding`: the maximum and minimum length of an encoding, as data.
 
 Apart from definition.py because loading a tokenizer that has neither, as most do, should not pay for them.
 """

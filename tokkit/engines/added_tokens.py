@@ -1,4 +1,4 @@
-"""Added tokens in, what finds them in a text out: those of the text as it is given, and those of the normalized one."""
+"""Finds added tokens in a text: those of the original text, and those of the normalized one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and the engine that encodes them in, encodings out: special tokens added, cut and filled up as asked."""
+"""Assembles encodings from ids: special tokens, pairs, truncation, padding and batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A byte-level definition in, its engine out: BPE over bytes in the core, with the split that the definition asks for.
+"""The engine of byte-level BPE, with the definition's split.
 
 A normalizer runs on the text before it is split. Where a pattern is not regular, the `regex` package cuts the text.
 """

@@ -1,4 +1,4 @@
-"""Which engine runs a definition."""
+"""Chooses the engine that runs a definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cut rules of all stages in, the tables of one rule for the text as it is given out.
+"""Intersects the cut rules of all stages to one rule for the original text.
 
 A rule is asked about the text before its stage. To ask it about the text as it is given, the two characters at a cut
 are followed through the stages before: what the last character left of it may have become, and the first right of it.

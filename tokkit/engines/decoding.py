@@ -1,4 +1,4 @@
-"""A definition in, what turns its ids into text out."""
+"""Builds what decodes the ids of a definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition in, the engine that runs it out: text → ids, by a plan of the core wherever there is one."""
+"""The engine of a definition: text → ids, by a plan in the core wherever there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition of any components in, what runs them one by one out: text → stages → ids, aligned with the text.
+"""Runs the components of a definition one by one: text → stages → ids, aligned with the text.
 
 A plan in C takes most tokenizers (plan.py). What it does not know goes through here: components in Python, patterns
 that only `regex` runs, text whose stages need it whole. Both give equal results on what both can run

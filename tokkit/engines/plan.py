@@ -1,4 +1,4 @@
-"""A definition in, plans out: what of it the core runs, and where a text may be cut for that."""
+"""Compiles a definition to plans: which stages the core runs, and where a text may be cut."""
 
 from __future__ import annotations
 

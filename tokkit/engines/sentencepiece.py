@@ -1,4 +1,4 @@
-"""A definition with a SentencePiece model in, an engine out: text → ids as SentencePiece makes them, in the core.
+"""The engine of SentencePiece models: text → ids as in SentencePiece, in the core.
 
 Special tokens that a caller allows are found in the text as it stands, and what is between two of them is a text of
 its own, with a space before it where the model puts one.

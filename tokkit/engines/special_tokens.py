@@ -1,4 +1,4 @@
-"""Added tokens and a policy in, what finds them in a text out: which of the special ones user text may have."""
+"""Which special tokens user text may contain: the finder of added tokens for each policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition of components in, its engine out: the core runs them on units of text that it has not seen before."""
+"""The engine of component pipelines: the core runs them on units that are not in its cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths in, definitions out, and back: `read` knows a format by content and name, `write` by the suffix.
+"""Reads and writes tokenizer files: `read` finds the format by content and name, `write` by the suffix.
 
 Formats: tokenizer.json, rank files (.tiktoken), SentencePiece's .model, GPT-2's pair vocab.json + merges.txt, with
 added_tokens.json for special tokens, and BERT's vocab.txt; read only: tekken.json, and the vocabulary in a GGUF file.

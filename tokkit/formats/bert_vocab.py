@@ -1,4 +1,4 @@
-"""The bytes of BERT's vocab.txt in, a definition out, and back: a token a line, whose number is its id.
+"""Reads and writes BERT's vocab.txt: one token a line, whose line number is its id.
 
 What a file like that does not say is as transformers' BertTokenizer has it: lower case, words up to 100 characters,
 [PAD] [UNK] [CLS] [SEP] [MASK] as special tokens where they stand, and [CLS] … [SEP] around a text. A

@@ -1,4 +1,4 @@
-"""Components of a tokenizer.json around a BPE model in, how the byte-level engine cuts text out, and back.
+"""Translates between a tokenizer.json with a BPE model over bytes and the byte-level engine's definition.
 
 Byte-level BPE is most of what there is: a split, or none, and then each byte as a symbol. The engine in C runs that
 over bytes; what differs in any way runs through its components.

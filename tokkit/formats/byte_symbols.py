@@ -1,4 +1,4 @@
-"""Bytes in, printable characters out, and back: how GPT-2's files write tokens that are not UTF-8.
+"""GPT-2's byte alphabet: bytes ↔ the printable characters that its files write them as.
 
 A printable byte of Latin-1 is its own character; the others take the characters from U+0100 up, in their order.
 """

@@ -1,4 +1,4 @@
-"""A SentencePiece charsmap as normalizers of a tokenizer.json that change every text alike.
+"""Writes a SentencePiece charsmap as normalizers of a tokenizer.json that change every text alike.
 
 SentencePiece replaces the longest rule at each place. The component Precompiled looks at grapheme clusters instead, and
 drops what stands on a character that has a rule. So markers are put into the text first: one where a rule of several

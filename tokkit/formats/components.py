@@ -1,4 +1,4 @@
-"""A component of a tokenizer.json in, the object that runs it out, and back: one line of a table for each kind.
+"""Reads and writes the components of a tokenizer.json, by one table line for each kind.
 
 What stands in no table is refused with its path in the file. Nothing that could change an id is passed over.
 """

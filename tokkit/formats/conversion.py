@@ -1,4 +1,4 @@
-"""A definition in, its model as a merge list or as ranks out.
+"""Converts a definition's model to a merge list, or to ranks.
 
 Rank BPE and merge-list BPE are not the same thing. Each function here converts only where every text keeps its
 ids, and otherwise says why not.

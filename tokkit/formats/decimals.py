@@ -1,4 +1,4 @@
-"""A number as JSON spells it in, the float that tokenizers reads out, and back.
+"""Reads a JSON number as the float that tokenizers reads, and writes it back.
 
 tokenizers does not round decimals to the nearest float: it takes the digits as one 64-bit integer, rounds that, and
 multiplies or divides by a power of ten. A quarter of T5's scores come out one unit in the last place apart, and where

@@ -1,4 +1,4 @@
-"""What a tokenizer does otherwise in another format: rules that differ, and texts that show it."""
+"""Finds what a tokenizer does differently in another format: rules that differ, and texts that show it."""
 
 from __future__ import annotations
 

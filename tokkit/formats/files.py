@@ -1,4 +1,4 @@
-"""Paths in, bytes out, and back: bounded reading of regular files, and writing that leaves no half-written file."""
+"""Bounded reading of regular files, and writing that never leaves an incomplete file."""
 
 from __future__ import annotations
 

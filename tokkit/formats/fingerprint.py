@@ -1,4 +1,4 @@
-"""A definition in, a sha256 out that is the same for what gives every text the same ids."""
+"""The fingerprint of a definition: a SHA-256 that is equal for tokenizers that give every text the same ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open GGUF file in, a definition out: the vocabulary that a model file carries in its keys tokenizer.ggml.*.
+"""Reads the tokenizer in a GGUF file, from its keys tokenizer.ggml.*.
 
 Byte-level BPE ("gpt2") is made here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
 gguf_models.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text

@@ -1,4 +1,4 @@
-"""An open GGUF file in, its metadata out: key → value, read step by step, each length checked before it is believed.
+"""Reads the metadata of a GGUF file, key → value, and checks each length before it is used.
 
 GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name,
 the number of its type, and the value. What follows, the tensors, is never read: a model of gigabytes costs what its

@@ -1,4 +1,4 @@
-"""The scores of a SentencePiece BPE vocabulary in, merges in order of priority out.
+"""Finds the merges of a SentencePiece BPE vocabulary from its scores, in order of priority.
 
 SentencePiece joins any two neighbours whose join is a piece: the piece with the greatest score first, then leftmost. A
 merge list says the same where every symbol is a token, and where pieces with one score cannot overlap, or are runs of

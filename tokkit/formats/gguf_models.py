@@ -1,4 +1,4 @@
-"""The `Vocabulary` of a GGUF file in, a definition of components out: SentencePiece BPE, Unigram and WordPiece.
+"""Definitions of GGUF vocabularies of components: SentencePiece BPE, Unigram and WordPiece.
 
 "llama" and "t5" are run as SentencePiece runs them, but for this. Text between two added tokens is a text of its own,
 with a space before it where the file wants one, as the programs that run GGUF files have it; SentencePiece puts that

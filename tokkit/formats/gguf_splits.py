@@ -1,4 +1,4 @@
-"""The name in tokenizer.ggml.pre in, how it cuts text out: facts of the tokenizers that the names were given to.
+"""The split patterns that the names in tokenizer.ggml.pre stand for.
 
 A name stands for the split of the tokenizer it comes from. Where a program that runs GGUF files cuts otherwise for
 want of a property of Unicode (by letters A to Z only for gpt-4o and tekken), the tokenizer's own pattern is meant.

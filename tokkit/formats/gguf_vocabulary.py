@@ -1,4 +1,4 @@
-"""The keys tokenizer.ggml.* of a GGUF file in, a checked `Vocabulary` out, whatever kind of model it is for."""
+"""Reads and checks the keys tokenizer.ggml.* of a GGUF file as a `Vocabulary`, whatever its model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of vocab.json, merges.txt and added_tokens.json in, a definition out, and back: GPT-2's files.
+"""Reads and writes GPT-2's files: vocab.json, merges.txt and added_tokens.json.
 
 The first two state neither pattern nor special tokens. The pattern is GPT-2's unless another is given; special
 tokens stand in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known

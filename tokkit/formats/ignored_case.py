@@ -1,4 +1,4 @@
-r"""A split pattern with (?i:...) in, one that says the same without it out: engines fold case by rules of their own.
+r"""Rewrites a split pattern with (?i:...) as one without: engines fold case by different rules.
 
 Oniguruma, which tokenizers runs, takes "i" and "I" for each other alone, and `regex` also for İ or ı; \p{Lu} outside
 of a class is not folded there, and is here. All else that is taken folds alike: ASCII letters, K (kelvin sign) with

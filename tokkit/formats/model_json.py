@@ -1,4 +1,4 @@
-"""The model of a tokenizer.json in, a model and a vocabulary out, and back: what runs over characters and words.
+"""Reads and writes the models of a tokenizer.json that run over characters and words.
 
 Byte-level BPE, which has an engine of its own, is read by byte_level_json.py where the components around it allow that.
 """

@@ -1,4 +1,4 @@
-r"""A split pattern of tokenizer.json in, ours out, and back: what Oniguruma, which tokenizers runs, reads alike.
+r"""Translates split patterns between Oniguruma, which tokenizers runs, and the `regex` package's syntax.
 
 Definitions hold patterns in the syntax of the `regex` package. The published families are known by their text in
 either syntax. Any other pattern must keep to what both engines read alike; anything else is refused by name,

@@ -1,4 +1,4 @@
-"""Messages of protocol buffers in, their fields out, and back: the few rules of the wire that model files need.
+"""Reads and writes protocol buffers, as far as SentencePiece models need it.
 
 Fields that nobody asks for keep their bytes, so that a message which is read and written again stays as it was.
 """

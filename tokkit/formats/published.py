@@ -1,4 +1,4 @@
-"""The sha256 of a published vocabulary file in, what the file does not say out: name, pattern, special tokens.
+"""Knows published vocabulary files by their SHA-256: their name, pattern and special tokens.
 
 Facts of the encodings, as tiktoken's registry states them; a test compares the table with the installed tiktoken.
 """

@@ -1,4 +1,4 @@
-"""A .safetensors file in, its tensors by name out, mapped and not read; and tensors in, such a file out.
+"""Reads .safetensors files, memory-mapped, and writes them.
 
 The layout: the length of the header as 8 bytes, little endian; the header, a JSON object of name → dtype, shape and
 the two ends of its bytes (github.com/huggingface/safetensors, "Format"); the bytes of all tensors, without a gap.

@@ -1,4 +1,4 @@
-"""The bytes of a SentencePiece .model in, a definition out, and back: Unigram, BPE, words and characters.
+"""Reads and writes SentencePiece .model files: Unigram, BPE, word and char.
 
 A model that is read and written again is the same, byte for byte, where its fields stood in the order of their
 numbers, as SentencePiece writes them.

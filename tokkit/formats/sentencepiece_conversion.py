@@ -1,4 +1,4 @@
-"""A SentencePiece model as components of a tokenizer.json with equal ids, and back; what differs is said by rule.
+"""Converts a SentencePiece model to components of a tokenizer.json and back, and names the rules that differ.
 
 Scores, spaces, charsmaps and the texts of special tokens are in sentencepiece_rules.py. Postprocessors, truncation and
 padding have no place in a model file and are left out of it.

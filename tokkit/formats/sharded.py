@@ -1,4 +1,4 @@
-"""A model's folder in, all of its tensors out: one model.safetensors, or the shards that an index names."""
+"""Reads all tensors of a model's folder: model.safetensors, or the shards that an index names."""
 
 from __future__ import annotations
 

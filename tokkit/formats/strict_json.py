@@ -1,4 +1,4 @@
-"""JSON text in, checked values out: every error names the key, and no key is left over unread."""
+"""Reads JSON with checks: errors name the key, and every key must be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in byte symbols in, a definition out, and back: what tokenizer.json and vocab.json + merges.txt share."""
+"""Reads and writes vocabularies in byte symbols, as tokenizer.json and vocab.json + merges.txt have them."""
 
 from __future__ import annotations
 

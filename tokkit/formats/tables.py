@@ -1,4 +1,4 @@
-"""The tokens and merges that a file lists in, packed tables out: a reader finds and compares them all at once in C."""
+"""Packs the tokens and merges of a file into tables, which C searches and compares all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsed JSON of a tekken.json in, a definition out: Mistral's rank BPE, whose special tokens have the first ids.
+"""Reads Mistral's tekken.json: rank BPE whose special tokens have the first ids.
 
 `vocab` lists the tokens by rank, of which the first default_vocab_size - default_num_special_tokens are in use; an
 id is a rank plus default_num_special_tokens. The special tokens are listed from version 11 on; before that they are

@@ -1,4 +1,4 @@
-"""A file's name in, the name under which it is written until it is whole out; what a killed writer of it left goes.
+"""Names for files that are being written, and removal of those that killed writers left.
 
 A name says for which file it is, and who writes: the place (host, boot and process namespace), the process and when
 that began, so that a number that another process has by now is not mistaken for it. What was left is removed by the

@@ -1,4 +1,4 @@
-"""The bytes of a rank file (.tiktoken) in, a definition out, and back: lines of a token in base64 and its rank.
+"""Reads and writes rank files (.tiktoken): one line a token, in base64, and its rank.
 
 A rank file states neither pattern nor special tokens: those of the published ones are known by their sha256.
 """

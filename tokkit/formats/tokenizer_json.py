@@ -1,4 +1,4 @@
-"""The bytes of a tokenizer.json in, a definition out, and back: any of its components, as tokenizers 0.23 runs them."""
+"""Reads and writes tokenizer.json, with any of its components, as tokenizers 0.23 runs them."""
 
 from __future__ import annotations
 

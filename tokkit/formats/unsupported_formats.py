@@ -1,4 +1,4 @@
-"""A file's first bytes in, what it is out, where that is a tokenizer that is not read yet."""
+"""Recognizes tokenizer files that cannot be read, for a clear error."""
 
 from __future__ import annotations
 

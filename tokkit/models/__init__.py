@@ -1,1 +1,1 @@
-"""Spans in, ids out: the token models, made to run from their definitions."""
+"""The token models, built from their definitions: pretokens → ids."""

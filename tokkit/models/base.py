@@ -1,4 +1,4 @@
-"""A model's options and its vocabulary in, an encoder of pieces out: what the models of tokenizer.json share."""
+"""What the models of tokenizer.json share: building tables, checking options, encoding pretokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition's vocabulary and BPE model in, the core's encoder out."""
+"""Builds the core's encoder of byte-level BPE."""
 
 from __future__ import annotations
 

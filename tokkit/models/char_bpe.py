@@ -1,4 +1,4 @@
-"""Merges over characters and their options in, `CharBPE` out: the BPE model of tokenizer.json, piece by piece.
+"""`CharBPE`: the BPE model of tokenizer.json, over characters.
 
 Named apart from `definition.BPE`, which merges bytes and has an engine of its own: here a piece begins as characters,
 with a prefix or suffix where they stand in a word, and what is in no token falls back to bytes or is unknown.

@@ -1,4 +1,4 @@
-"""Scores of tokens in, `Unigram` out: the Unigram model of tokenizer.json, piece by piece."""
+"""`Unigram`: the Unigram model of tokenizer.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unknown token in, `WordLevel` out: the WordLevel model of tokenizer.json, piece by piece."""
+"""`WordLevel`: the WordLevel model of tokenizer.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options in, `WordPiece` out: the WordPiece model of tokenizer.json, piece by piece."""
+"""`WordPiece`: the WordPiece model of tokenizer.json."""
 
 from __future__ import annotations
 

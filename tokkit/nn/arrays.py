@@ -1,4 +1,4 @@
-"""What a caller gives in, float32 arrays that fit out: every check of shapes, types and thread counts stands here."""
+"""Checks and converts what callers pass: shapes, dtypes, overlap and thread counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries, keys and values in, attention out: masks, windows, grouped heads, packed sequences; never T × T at once."""
+"""Attention with masks, windows, grouped heads and packed sequences; the T × T scores are never stored at once."""
 
 from __future__ import annotations
 

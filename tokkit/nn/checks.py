@@ -1,4 +1,4 @@
-"""What was given as a number in, a number of Python's out, or a clear refusal."""
+"""Converts options to int and float, and refuses what is neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes and choices of a transformer in, one immutable description out; and the names and shapes of its weights."""
+"""`TransformerConfig`: the sizes and options of a transformer, and the names and shapes of its weights."""
 
 from __future__ import annotations
 

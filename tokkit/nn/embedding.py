@@ -1,4 +1,4 @@
-"""Token ids in, vectors out: the table between a tokenizer and a model."""
+"""`Embedding`: the table of token vectors, ids → vectors."""
 
 from __future__ import annotations
 

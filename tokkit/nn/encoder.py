@@ -1,4 +1,4 @@
-"""Token ids of packed sequences in, hidden states out: embeddings and all layers of BERT and its relatives.
+"""`TextEncoder`: BERT and its relatives, from token ids of packed sequences to hidden states.
 
 `Encoder` of `tokkit.nn.layers` runs any configuration, layer by layer; this runs post-norm encoders, all layers of a
 few sequences in one call of the core, which is what a sentence of a few tokens is quick by.

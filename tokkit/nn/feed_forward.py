@@ -1,4 +1,4 @@
-"""Tokens in, each put through two or three matrices, tokens out."""
+"""The feed-forward part of a layer: two matrices, or three with a gate."""
 
 from __future__ import annotations
 

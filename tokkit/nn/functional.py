@@ -1,4 +1,4 @@
-"""Arrays in, arrays out: softmax, norms, activations, gates and dropout, each along the last axis.
+"""Softmax, norms, activations, gates and dropout over arrays, each along the last axis.
 
 `out` may be the very array that it is made of. One that overlaps what is read in any other way is ShapeError, before
 anything is written.

@@ -1,4 +1,4 @@
-"""Keys and values of each new token in, those of all that a query may see out: what decoding does not do again."""
+"""`KVCache`: keys and values of earlier tokens, so that decoding computes them once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens in, tokens out: encoder and decoder layers, the stacks of them, and the head that makes logits."""
+"""Encoder and decoder layers, stacks of them, and the head that makes logits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights in once, rows of x in, x Wᵀ + b out: packed for the CPU, as float32, bfloat16 or int8."""
+"""`Linear`: x Wᵀ + b with weights packed for the CPU, as float32, bfloat16 or int8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logits and right answers in, losses out."""
+"""Losses: cross-entropy of logits and labels."""
 
 from __future__ import annotations
 

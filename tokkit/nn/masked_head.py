@@ -1,4 +1,4 @@
-"""Hidden states in, logits of tokens out: the head of models that were trained to fill in masked tokens."""
+"""The head of masked language models: hidden states → logits of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens in, tokens that have looked at one another out: projections, heads, positions and caches around attention."""
+"""Multi-head attention: projections, heads, positions and caches around `attention`."""
 
 from __future__ import annotations
 

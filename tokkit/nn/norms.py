@@ -1,4 +1,4 @@
-"""Weights in once, arrays in, normalised arrays out: layer, RMS and batch norm."""
+"""Layer, RMS and batch norm."""
 
 from __future__ import annotations
 

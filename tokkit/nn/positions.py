@@ -1,4 +1,4 @@
-"""Positions in, vectors or biases out: sinusoidal and learned embeddings, ALiBi, and T5's buckets."""
+"""Sinusoidal and learned position embeddings, ALiBi, and T5's relative buckets."""
 
 from __future__ import annotations
 

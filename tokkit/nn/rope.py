@@ -1,4 +1,4 @@
-"""Positions in, rotated queries and keys out: RoPE in both layouts, and the ways to stretch it to longer texts."""
+"""RoPE: rotary position embeddings in both layouts, and the scalings for longer texts."""
 
 from __future__ import annotations
 

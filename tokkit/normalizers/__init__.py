@@ -1,1 +1,1 @@
-"""Text in, text and alignment out: one component a file."""
+"""Normalizers, one component a file: text → text with alignment."""

@@ -1,4 +1,4 @@
-"""A normalizer's rule for a text in pieces in, the same for a str out: what all normalizers have in common."""
+"""The base class of all normalizers: a rule for a text in parts, and `normalize` for a str."""
 
 from __future__ import annotations
 

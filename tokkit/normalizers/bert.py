@@ -1,4 +1,4 @@
-"""Text in, what BERT's vocabularies are made for out: clean, in lower case, without accents, Chinese spaced."""
+"""BERT's normalizer: cleans text, spaces Chinese characters, removes accents, lowercases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, the symbols of its bytes out."""
+"""Normalizer that writes the bytes of a text in GPT-2's byte alphabet."""
 
 from __future__ import annotations
 

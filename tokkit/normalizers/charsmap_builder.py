@@ -1,4 +1,4 @@
-"""Rules in, strings and what to put in their places, a precompiled_charsmap out: a double array that shares its ends.
+"""Builds a precompiled_charsmap from rules: strings and their replacements, as a double array with shared suffixes.
 
 The form is that of Darts (csrc/text/charsmap.h). A trie of the strings is made small first, by letting nodes that go on
 alike be one; then each node's children are put where they find room, no two nodes' in one place.

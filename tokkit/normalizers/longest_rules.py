@@ -1,4 +1,4 @@
-"""Text in, what sentencepiece makes of it with a model's charsmap out."""
+"""Normalizer that applies a SentencePiece charsmap as sentencepiece does."""
 
 from __future__ import annotations
 

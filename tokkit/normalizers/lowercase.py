@@ -1,4 +1,4 @@
-"""Text in, lower case out."""
+"""Normalizer that lowercases text."""
 
 from __future__ import annotations
 

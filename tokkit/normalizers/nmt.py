@@ -1,4 +1,4 @@
-"""Text in, the same without controls, its separators spaces, out: the rules of sentencepiece's "nmt" models."""
+"""Normalizer of SentencePiece's "nmt" rules: drops control characters, and makes separators spaces."""
 
 from __future__ import annotations
 

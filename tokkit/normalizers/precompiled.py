@@ -1,4 +1,4 @@
-"""Text in, what a sentencepiece model's precompiled_charsmap makes of it out."""
+"""Normalizer that applies a SentencePiece model's precompiled_charsmap, as tokenizers does."""
 
 from __future__ import annotations
 

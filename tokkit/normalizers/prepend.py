@@ -1,4 +1,4 @@
-"""Text in, the same behind a prefix out."""
+"""Normalizer that puts a prefix before the text."""
 
 from __future__ import annotations
 

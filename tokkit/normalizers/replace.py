@@ -1,4 +1,4 @@
-"""Text in, the same with each match of a pattern replaced out."""
+"""Normalizer that replaces each match of a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a SentencePiece normalization, or the lines of a TSV, in, the charsmap of its rules out."""
+"""The charsmap of a SentencePiece normalization, by its name or from the lines of a TSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalizers in, one normalizer out that runs them in turn."""
+"""Normalizer that runs several normalizers in order."""
 
 from __future__ import annotations
 

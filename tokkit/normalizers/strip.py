@@ -1,4 +1,4 @@
-"""Text in, the same without white space at its ends out."""
+"""Normalizer that strips white space from the ends of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, the same without marks out."""
+"""Normalizer that removes combining marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, its Unicode normalization form C, D, KC or KD out."""
+"""Normalizers to the Unicode forms C, D, KC and KD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where text meets vectors: `load` a model's folder, and `encode` sentences, or look inside."""
+"""Runs saved models on text: `load` a folder, then encode sentences, read hidden states or fill masks."""
 
 from tokkit import lazy
 

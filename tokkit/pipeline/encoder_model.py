@@ -1,4 +1,4 @@
-"""A text in, what an encoder makes of it out: hidden states and attention of every layer, and masked tokens filled."""
+"""`EncoderModel`: hidden states and attention of every layer for a text, and masked tokens filled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A config.json in, a description of the encoder and the names of its tensors out: the families that can be run.
+"""The encoder families that can be run: config.json → `EncoderSpec`, with the names of all tensors.
 
 Each family is data: which keys of its configuration say what, and how the tensors of `tokkit.nn.TextEncoder` are
 called in its files. What is not listed here is refused with the list.

@@ -1,4 +1,4 @@
-"""A model's folder, or its name on the hub, in; an encoder with its tokenizer out, in the precision asked for."""
+"""Loads a model's folder, or a name on the hub, as an encoder with its tokenizer, in the given precision."""
 
 from __future__ import annotations
 

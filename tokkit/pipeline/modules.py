@@ -1,4 +1,4 @@
-"""A sentence model's folder in, what its modules.json asks for out: pooling, dense layers, normalisation, prompts."""
+"""Reads modules.json of a sentence model: pooling, dense layers, normalization, prompts."""
 
 from __future__ import annotations
 

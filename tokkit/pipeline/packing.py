@@ -1,4 +1,4 @@
-"""Texts in, ids for a model out: special tokens added and long texts cut, one text packed behind another."""
+"""Encodes texts for a model: special tokens added, long texts truncated, sequences packed without padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hidden states of packed sequences in, one vector a sequence out: the poolings of sentence models."""
+"""The poolings of sentence models: hidden states of packed sequences → one vector each."""
 
 from __future__ import annotations
 

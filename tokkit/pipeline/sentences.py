@@ -1,4 +1,4 @@
-"""Sentences in, vectors out: what a sentence model's folder says, run on this CPU, without padding."""
+"""`SentenceEncoder`: sentences → vectors on the CPU, without padding, as the model's folder specifies."""
 
 from __future__ import annotations
 

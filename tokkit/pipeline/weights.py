@@ -1,4 +1,4 @@
-"""The tensors of a file in, those of an encoder by our names out: checked against its configuration."""
+"""Finds an encoder's tensors in a file by their names, and checks them against the configuration."""
 
 from __future__ import annotations
 

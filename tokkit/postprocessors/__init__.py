@@ -1,1 +1,1 @@
-"""Encodings of texts in, one encoding with special tokens out, cut and filled up as asked."""
+"""Postprocessors: add special tokens to encodings, and truncate and pad them."""

@@ -1,4 +1,4 @@
-"""The flat ids of many texts in, arrays of one row a text out: special tokens added, cut and padded, without lists."""
+"""Pads a batch of ids into arrays of one row a text, with special tokens and truncation, without lists."""
 
 from __future__ import annotations
 

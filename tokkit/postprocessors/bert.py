@@ -1,4 +1,4 @@
-"""Encodings in, [CLS] A [SEP] or [CLS] A [SEP] B [SEP] out, as BERT wants them."""
+"""BERT's postprocessor: [CLS] A [SEP], or [CLS] A [SEP] B [SEP]."""
 
 from __future__ import annotations
 

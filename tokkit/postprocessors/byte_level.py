@@ -1,4 +1,4 @@
-"""Encodings of byte-level tokens in, the same with offsets that leave out spaces out."""
+"""Postprocessor of byte-level tokens that trims spaces from offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a postprocessor does with one text or a pair, as data in, encodings with special tokens out.
+"""The layout of an encoding, as data: what a postprocessor puts around one text or a pair.
 
 Every postprocessor comes down to a `Layout`: which tokens stand where around the texts, with which type ids, and how
 offsets are trimmed. Encodings and batches of arrays are put together from it alone.

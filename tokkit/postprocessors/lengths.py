@@ -1,4 +1,4 @@
-"""Encodings of any length in, encodings that were cut or filled up to a length out."""
+"""Truncates and pads encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings in, the same or the two of a pair in turn out: for a tokenizer without a postprocessor."""
+"""The postprocessor of a tokenizer without one: a text as it is, the texts of a pair one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings in, <s> A </s> or <s> A </s> </s> B </s> out, as RoBERTa wants them."""
+"""RoBERTa's postprocessor: <s> A </s>, or <s> A </s> </s> B </s>."""
 
 from __future__ import annotations
 

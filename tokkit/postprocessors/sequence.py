@@ -1,4 +1,4 @@
-"""Encodings in, what several postprocessors make of them in turn out."""
+"""Postprocessor that runs several postprocessors in order."""
 
 from __future__ import annotations
 

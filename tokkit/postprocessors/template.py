@@ -1,4 +1,4 @@
-"""Encodings in, texts and special tokens in the order of a template out."""
+"""Postprocessor that puts texts and special tokens in the order of a template."""
 
 from __future__ import annotations
 

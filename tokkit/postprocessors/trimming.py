@@ -1,4 +1,4 @@
-"""Offsets that cover the spaces of byte-level tokens in, offsets without them out."""
+"""Trims the spaces of byte-level tokens from their offsets."""
 
 from __future__ import annotations
 

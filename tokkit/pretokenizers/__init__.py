@@ -1,1 +1,1 @@
-"""Text in, spans out: the split patterns of the field as data, and the engines that run them."""
+"""Pretokenizers: the published split patterns as data, and the engines that run them."""

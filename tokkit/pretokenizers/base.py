@@ -1,4 +1,4 @@
-"""What each pretokenizer has: its name in the core, where it allows a cut, and the way through both."""
+"""The base class of all pretokenizers: its name in the core, and its cut rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a match and of the text between matches: the behaviors of tokenizer.json, and their numbers."""
+"""The behaviors of tokenizer.json, and their numbers: what becomes of a match and of the text between matches."""
 
 from __future__ import annotations
 

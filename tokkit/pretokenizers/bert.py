@@ -1,4 +1,4 @@
-"""A text in, the pieces of BERT out: punctuation characters, and the words between them and white space."""
+"""BERT's pretokenizer: splits at white space, and isolates punctuation characters."""
 
 from __future__ import annotations
 

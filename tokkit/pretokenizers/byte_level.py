@@ -1,4 +1,4 @@
-"""A text in, its bytes as symbols out, in the pieces of GPT-2."""
+"""GPT-2's pretokenizer: splits by its pattern, and writes bytes in the byte alphabet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, what stands between delimiters out."""
+"""Pretokenizer that splits at a delimiter and drops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A split pattern in, the fastest thing that cuts exactly as it says out: one of three, all equal by test."""
+"""Chooses the fastest engine that splits exactly by a pattern: one of three, all equal by test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, numbers and what stands between them out."""
+"""Pretokenizer that isolates numbers, or single digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, pieces of so many characters out."""
+"""Pretokenizer that splits text into pretokens of a fixed number of characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, its words behind visible spaces out, as SentencePiece marks them."""
+"""SentencePiece's pretokenizer in tokenizer.json: words that begin with a visible space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in, split patterns out: what the published encodings cut text with, and which scanner runs it.
+"""The split patterns of published encodings, by name, and which scanner runs each.
 
 The numbers are those of `csrc/split/scan.h`. Several texts may mean one scanner: tokenizers' ByteLevel writes the
 GPT-2 pattern without possessive operators, which changes no match.

@@ -1,4 +1,4 @@
-"""A text in, punctuation and what stands between it out."""
+"""Pretokenizer that splits at punctuation."""
 
 from __future__ import annotations
 

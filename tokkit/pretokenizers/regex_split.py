@@ -1,4 +1,4 @@
-"""Text and any pattern of the `regex` package in, UTF-8 and the ends of its pieces out: the general, slow way."""
+"""Splits text by any pattern of the `regex` package: general and slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, the pieces of several pretokenizers in turn out."""
+"""Pretokenizer that runs several pretokenizers in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, the matches of a pattern and what stands between them out."""
+"""Pretokenizer that splits at the matches of a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in, runs of one script out."""
+"""Pretokenizer that splits between runs of different scripts."""
 
 from __future__ import annotations
 

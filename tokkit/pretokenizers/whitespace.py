@@ -1,4 +1,4 @@
-r"""A text in, words and runs of punctuation out: \w+|[^\w\s]+."""
+r"""Pretokenizer that finds words and runs of punctuation: \w+|[^\w\s]+."""
 
 from __future__ import annotations
 

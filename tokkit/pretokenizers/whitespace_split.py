@@ -1,4 +1,4 @@
-"""A text in, what stands between white space out."""
+"""Pretokenizer that splits at white space and drops it."""
 
 from __future__ import annotations
 

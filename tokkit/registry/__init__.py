@@ -1,4 +1,4 @@
-"""The name of a published encoding or model in, a `Tokenizer` out: from this machine, or downloaded where asked.
+"""Tokenizers by name: published encodings and models, from this machine, or downloaded on request.
 
 Nothing is downloaded unless `download=True`, `fetch` or `tokkit fetch` asks for it, and every file has to have the
 sha256 that is pinned in encodings.py, each time it is read.

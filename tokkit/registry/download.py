@@ -1,4 +1,4 @@
-"""A published file's address in, the file in a folder out: whole, with the sha256 that is pinned, or not at all."""
+"""Downloads a published file into a folder; it must have the pinned SHA-256."""
 
 from __future__ import annotations
 

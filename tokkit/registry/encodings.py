@@ -1,4 +1,4 @@
-"""The name of a published encoding in, what is published of it out: where its file is, its sha256, special tokens.
+"""What is published of each encoding: where its file is, its SHA-256, its special tokens.
 
 Facts that their publisher states; tests compare all of them with the installed tiktoken.
 """

@@ -1,4 +1,4 @@
-"""A name "org/name" in, the folder of its model out: from the hub's cache, or downloaded where that is asked.
+"""Finds the model folder of "org/name" in the Hugging Face hub's cache, or downloads it on request.
 
 huggingface_hub (the extra `hub`) does the work: its cache, its HF_HOME, HF_ENDPOINT and HF_TOKEN.
 """

@@ -1,4 +1,4 @@
-"""The name of a published file in, its bytes from this machine out: where files lie, and that nobody changed them.
+"""Finds published files on this machine and checks their SHA-256.
 
 The places, in order: a path that was given, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken
 keeps files under the sha1 of their address), and the user's own cache. A file counts only with the sha256 that is

@@ -1,4 +1,4 @@
-"""The name of a model in, the name of its encoding out: the table of tiktoken, and what stands near an unknown name.
+"""The encoding of a model's name, by tiktoken's table, and the known names nearest to an unknown one.
 
 A name that is in the table counts first; then the first beginning that the name has, so that new versions of a model
 need no new table, and so that names of models that never were have an encoding too.

@@ -1,4 +1,4 @@
-"""A SentencePiece model and a normalized text in, other segmentations than the best out: n-best, samples, entropy.
+"""Segmentations of a text by a SentencePiece model: n-best, samples and entropy.
 
 What `encode` gives is the best segmentation; these are for subword regularization (Kudo 2018, "Subword
 Regularization", §3) and BPE-dropout (Provilkov et al. 2020). A text is normalized as `segments` of the engine gives

@@ -1,4 +1,4 @@
-"""A BPE tokenizer and text in, how its words become tokens out: merge by merge, with chance, or as text with "@@".
+"""How BPE splits words: merge by merge, with dropout, or as text with "@@".
 
 For looking, teaching and training with BPE-dropout (Provilkov et al. 2020); encoding itself is in the core.
 """

@@ -1,4 +1,4 @@
-"""Files in, the passages nearest in meaning to a query out: chunks, their vectors, an index on disk, exact search."""
+"""Semantic search in files: chunks, their vectors, an index on disk, exact search."""
 
 from tokkit import lazy
 

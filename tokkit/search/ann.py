@@ -1,4 +1,4 @@
-"""An index in, a graph beside it that finds nearly the same passages in a fraction of the time out; by usearch.
+"""Approximate search with usearch: a graph beside an index, for a fraction of the time.
 
 Exact search (exact.py) reads every vector: 400,000 of 384 columns are 600 MB, some 30 ms. The graph is for millions.
 What it finds is scored exactly, so that only what it misses differs.

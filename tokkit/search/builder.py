@@ -1,4 +1,4 @@
-"""An encoder and texts in, the rows of an index out: cut into chunks, encoded some hundred at a time."""
+"""Adds texts to an index: cut into chunks and encoded some hundred at a time."""
 
 from __future__ import annotations
 

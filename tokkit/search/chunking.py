@@ -1,4 +1,4 @@
-"""A text and a tokenizer in, spans of at most n tokens out, which may overlap and begin and end where it pauses."""
+"""Cuts a text into chunks of at most n tokens, which may overlap, at pauses in the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths, an encoder and the place of an index in, that index with the passages of all files out; queries in, hits out.
+"""Embeds files into an index, and searches it.
 
 >>> from tokkit import pipeline
 >>> encoder = pipeline.load("all-MiniLM-L6-v2/")  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Vectors and queries in, for each query the k rows of the greatest products out: exactly, whatever computes them.
+"""Exact search: for each query the k rows with the greatest products.
 
 Products in float32 (dots.h) tell which rows may be among the first k: those that the rounding of float32 can have
 moved by no more than its bound. They are computed again in float64, which decides. So the result depends neither on

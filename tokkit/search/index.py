@@ -1,4 +1,4 @@
-"""A folder on disk in, its vectors and passages to search in out; rows in, such a folder, put in place at once, out.
+"""`SearchIndex`: vectors and passages in a folder on disk, replaced as a whole by each write.
 
 The folder holds index.json, which says whose vectors these are, and the .safetensors file that it names: a row of
 `vectors` for each passage, where that stood, and its text. To change an index a new file is written beside the old one

@@ -1,4 +1,4 @@
-"""A passage and a query in, the stretch to show of it out: one line, where most words of the query are, no controls."""
+"""Finds the span of a passage to show for a query: one line with most of the query's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of files and folders in, the texts that stand in them out; and what was left out, with the reason."""
+"""Reads the texts of files and folders, and lists what was left out and why."""
 
 from __future__ import annotations
 

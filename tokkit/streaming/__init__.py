@@ -1,4 +1,4 @@
-"""Text that arrives in parts → ids that no later text changes; and what ids a beginning of a text may still get.
+"""Streaming: ids of text that arrives in parts, which no later text changes.
 
 Begin with encode_stream.py. Ids that arrive one by one become text in `tokkit.decoders.streaming`.
 """

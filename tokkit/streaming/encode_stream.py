@@ -1,4 +1,4 @@
-"""A text that may go on in: ids that stay whatever follows, what the rest may become, and prefixes of so many ids.
+"""Encodes text that may go on: ids that are final, possible completions, and truncation to n tokens.
 
 What is stable is decided by the pieces: no token crosses the end of one, so that only the last can still change.
 """

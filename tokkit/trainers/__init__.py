@@ -1,4 +1,4 @@
-"""A corpus in, a `Tokenizer` out: `train` checks the options, counts the words and runs the model's trainer."""
+"""`train`: checks the options, counts the words of a corpus, and runs the model's trainer."""
 
 from __future__ import annotations
 

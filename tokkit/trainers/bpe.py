@@ -1,4 +1,4 @@
-"""Word counts in, definitions out: byte-level BPE, merge for merge as tokenizers' BpeTrainer makes it."""
+"""Trains byte-level BPE, with the merges of tokenizers' BpeTrainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word counts in the order of the text in, definitions out: the BPE of Sennrich, Haddow and Birch (2016).
+"""Trains the BPE of Sennrich, Haddow and Birch (2016), from words counted in the order of the text.
 
 Words begin as characters, and their end, "</w>", is a symbol of its own or part of the last character. The pair that
 occurs most is merged, of pairs as frequent the one that stands first in the text as it is cut at that step: this is the

@@ -1,4 +1,4 @@
-"""A corpus in, words and their counts out: what every trainer starts from."""
+"""Counts the words of a corpus, from which every trainer starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word counts in, definitions out: whole words, and the characters or bytes of those that are out of vocabulary.
+"""Trains word-level tokenizers that spell words out of vocabulary in characters or bytes.
 
 The model is BPE without merges, which takes a piece that is a token as it stands (`ignore_merges`) and leaves any other
 in its characters, those behind the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.

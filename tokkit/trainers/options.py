@@ -1,4 +1,4 @@
-"""The options of a training in, checked out: what all trainers ask of theirs, and the names of all."""
+"""Checks the options that all trainers share, and lists their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus and sentencepiece's options in, a SentencePiece model out: Unigram, BPE, words or characters."""
+"""Trains SentencePiece models by sentencepiece's options: Unigram, BPE, word and char."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and learnt pieces in, a SentencePiece model out: which ids the pieces with a meaning of their own get."""
+"""Assigns ids to the pieces of a trained SentencePiece model: control, user-defined, byte and normal ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus in, so many of its lines out, by a seed: what SentencePiece models of large corpora are trained from.
+"""Samples lines of a large corpus by a seed, for training SentencePiece models.
 
 All lines are read, one after another, and as many as asked for are held in memory. Lines that training would leave out,
 those that are empty or too long, are no candidates, as in sentencepiece. It takes its sample by chance of its own: the

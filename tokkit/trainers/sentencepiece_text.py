@@ -1,4 +1,4 @@
-"""A corpus and rules in, normalized words, their alphabet and units out: what SentencePiece models are trained from."""
+"""Prepares a corpus for training SentencePiece models: normalized words, their alphabet, and units."""
 
 from __future__ import annotations
 

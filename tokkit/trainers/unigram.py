@@ -1,4 +1,4 @@
-"""Counted units in, pieces and their scores out: the rounds of a Unigram training."""
+"""The training rounds of Unigram: counted units → pieces and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word counts in, definitions out: tokenizers of whole words, and of single characters or bytes."""
+"""Trains tokenizers of whole words, and of single characters or bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word counts in, definitions out: WordPiece, by likelihood as the papers say or by frequency as tokenizers does."""
+"""Trains WordPiece, by likelihood as in the papers or by frequency as in tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atoms of characters, and rules over them: what each component says of the places where a text may be cut.
+"""Cut rules over atoms, classes of characters: where each component allows a text to be cut.
 
 A text may be cut between two characters if the parts, processed by themselves, give what the whole gives. A rule says
 so by pairs of atoms: each ASCII character is one, and all others share five. The tables are those of

@@ -1,4 +1,4 @@
-"""A pattern's tree in, a deterministic automaton out that finds the match `regex` finds: the first by priority.
+"""Compiles a pattern's tree to a deterministic automaton that finds the match `regex` finds: the first by priority.
 
 States are ordered lists of threads. A thread is (mask, node): on the classes of characters in `mask` it goes on to
 `node`, or, where that is MATCHED, the pattern has matched if the next character's class is in `mask`. The order is that

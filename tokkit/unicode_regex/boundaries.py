@@ -1,4 +1,4 @@
-"""A split pattern in, the places where every text may be cut and its matches stay the same out: read off its automaton.
+"""Finds where every text may be cut without changing a split pattern's matches, from its automaton.
 
 A cut between a and b is safe if, whatever came before a, no attempt to match goes on behind a on b, and a match that
 ends behind a ends there before b as it would at the end of the text. For then every attempt from before the cut ends

@@ -1,4 +1,4 @@
-r"""Names of character sets in, sets of code points out: what `\p{L}`, `\s` or `[a-z]` hold, by Unicode 16.0.
+r"""Sets of code points by name: what `\p{L}`, `\s` or `[a-z]` contain, by Unicode 16.0.
 
 General categories, white space and `\w` come from the tables of the core. Whatever else a pattern may name (scripts,
 POSIX classes, case-insensitive sets) the `regex` package is asked for, once, over all code points.

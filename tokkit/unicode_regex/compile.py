@@ -1,4 +1,4 @@
-"""The text of a split pattern in, what runs it in the core out: text → tree → automaton → tables."""
+"""Compiles a split pattern for the core: text → tree → automaton → tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A regular expression in, an error out where compiling it would take too much memory, or running it too much time.
+"""Refuses regular expressions that would take too much memory to compile or too much time to run.
 
 What the `regex` package is given comes through here.
 """

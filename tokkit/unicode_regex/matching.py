@@ -1,4 +1,4 @@
-"""A pattern and a text in, its matches out, as tokenizers finds them: what normalizers and decoders replace."""
+"""Finds the matches of a pattern in a text, as tokenizers does, for normalizers and decoders."""
 
 from __future__ import annotations
 

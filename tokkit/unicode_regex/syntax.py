@@ -1,4 +1,4 @@
-r"""The text of a pattern in, its tree out: the part of the `regex` package's syntax that is regular.
+r"""Parses a pattern to a tree: the regular part of the `regex` package's syntax.
 
 Read strictly: whatever is not known to mean here what it means there is NotRegular, with the reason, and so are
 patterns that `regex` refuses (which then says why). Two decisions: `$` is the end of the text, as it is in tiktoken,

@@ -1,4 +1,4 @@
-"""A deterministic automaton in, the tables of the core's run loop out: see csrc/split/dfa.h.
+"""Packs an automaton into the tables that the core runs: see csrc/split/dfa.h.
 
 The loop takes each character once: where a match is over, the row of the next one is entered at once, and where none
 can begin, the row `gap`. A state is sure if a match ends now or later whatever the text: then nothing need be written

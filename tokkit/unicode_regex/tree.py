@@ -1,4 +1,4 @@
-r"""What a regular pattern is made of, as immutable data; and what a look-ahead sees, from the tree inside it.
+r"""The nodes of a pattern's tree, as immutable data, and what a look-ahead in it can see.
 
 A look-ahead is of one character: `(?!\S)` holds where the next character is white space, or where there is none.
 """

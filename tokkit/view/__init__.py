@@ -1,4 +1,4 @@
-"""What a model does in, pictures of it out: attention as a page or a PNG, positions as a heat map; tokens; plots."""
+"""Pictures of what a model does: attention as a page or PNG, positions as a heat map, tokens, plots."""
 
 from tokkit.view.attention_page import attention_html
 from tokkit.view.attention_plots import attention_png, positions_png

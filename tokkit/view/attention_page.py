@@ -1,4 +1,4 @@
-"""Attention weights and their tokens in, one standalone HTML page out: no network, no other file."""
+"""Writes attention weights as one standalone HTML page: no network, no other file."""
 
 from __future__ import annotations
 

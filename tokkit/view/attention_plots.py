@@ -1,4 +1,4 @@
-"""Attention weights or position vectors in, a PNG file out, by matplotlib (extra `plot`)."""
+"""Draws attention weights or position vectors as a PNG, with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 

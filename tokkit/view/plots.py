@@ -1,4 +1,4 @@
-"""What vocabularies of several models and sizes make of a text in, a PNG out; with matplotlib, the extra `plot`."""
+"""Draws what vocabularies of several models and sizes make of a text, with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 

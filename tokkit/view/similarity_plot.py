@@ -1,4 +1,4 @@
-"""A matrix of similarities and the texts it is of in, a PNG out; with matplotlib, the extra `plot`."""
+"""Draws a matrix of similarities between texts, with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text and its tokens in, lines for a terminal out: each token on a ground of its own colour, or between bars.
+"""Shows the tokens of a text at a terminal, in colours or between bars.
 
 Nothing of the text reaches the terminal as a control: what is not printable is escaped, so that a file cannot move the
 cursor or change a title.

@@ -1,4 +1,4 @@
-"""The calls of the sentencepiece package 0.2.3, run by tokkit: `from tokkit.compat import sentencepiece`.
+"""The interface of the sentencepiece package 0.2.3: `from tokkit.compat import sentencepiece`.
 
 What differs: bytes that are no UTF-8 are read as U+FFFD each before they are normalized, not behind that; "proto" gives
 objects of our own with the fields and names of the messages, without protobuf; random numbers come from numpy's

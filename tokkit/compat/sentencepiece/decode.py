@@ -1,4 +1,4 @@
-"""Ids or pieces in, text with the surface of each out: decoding as sentencepiece's processor does."""
+"""Decodes ids or pieces to text with the surface of each, as sentencepiece's processor does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sentencepiece's own flags in, a model out: what `SentencePieceTrainer.train` takes, said in our options."""
+"""Translates sentencepiece's training flags to tokkit's options, and trains."""
 
 from __future__ import annotations
 

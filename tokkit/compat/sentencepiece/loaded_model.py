@@ -1,4 +1,4 @@
-"""A model in, its texts cut and shown in every way that sentencepiece's processor shows them out."""
+"""Encodes texts in all the forms that sentencepiece's processor returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules in, sentencepiece's normalizer out: `SentencePieceNormalizer` as 0.2.3 has it."""
+"""`SentencePieceNormalizer` of sentencepiece 0.2.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model file in, SentencePiece's processor out: the calls of sentencepiece 0.2.3 over a tokkit tokenizer."""
+"""`SentencePieceProcessor` of sentencepiece 0.2.3, over a tokkit tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seed in, the generator that sampling draws from out."""
+"""The random generator that sampling draws from, and its seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model in, what is known of its pieces out: the look-ups of sentencepiece's processor."""
+"""Look-ups of pieces and ids, as in sentencepiece's processor."""
 
 from __future__ import annotations
 

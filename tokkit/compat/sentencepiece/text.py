@@ -1,4 +1,4 @@
-"""Pieces with their surfaces in, SentencePiece's messages out: `SentencePieceText` and the list of the best of them."""
+"""Messages of sentencepiece: `SentencePieceText` and `NBestSentencePieceText`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags of sentencepiece in, a trained model file out: `SentencePieceTrainer.train`."""
+"""`SentencePieceTrainer.train`: trains a model by sentencepiece's flags and writes its file."""
 
 from __future__ import annotations
 
