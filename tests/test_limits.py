@@ -145,7 +145,7 @@ def test_all_pieces_of_a_text_share_one_deadline(call: str) -> None:
 
 def test_what_runs_between_patterns_is_not_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     late = 0.0
-    monkeypatch.setattr(bounds, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+    monkeypatch.setattr(cost_limits, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
 
     class Sleeps:
         def pretokenize(self, text: Any) -> None:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class BPE:
     """Byte-pair encoding over bytes, as rank BPE or as merge-list BPE.
 
-    `merges` is None for rank BPE (tiktoken): any adjacent pair whose bytes together are a token merges, the
-    least id first, then leftmost. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and
-    result in order of priority (tokenizers): only listed pairs merge. `whole_piece` gives a piece that is a
-    token that token's id without merging (rank BPE always does; `ignore_merges` in tokenizer.json).
-    `drops_unknown`, of a merge list, gives a byte that is no token no id, and nothing merges across it (GGUF);
-    otherwise every byte has to be a token.
+    `merges` is None for rank BPE (tiktoken): an adjacent pair merges if its joined bytes are a token, the least id
+    first, then the leftmost pair. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and result in
+    order of priority (tokenizers), and only listed pairs merge. With `whole_piece`, a pretoken that is a token gets
+    that token's id without merging (always in rank BPE; `ignore_merges` in tokenizer.json). With `drops_unknown`, only
+    for merge lists, a byte that is not a token gets no id, and nothing merges across it (GGUF); without it every byte
+    must be a token.
     """
 
     merges: np.ndarray | None = None
@@ -55,10 +55,10 @@ class BPE:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cut text into pieces at the matches of a pattern; no token crosses a piece's end.
+    """Splits text into pretokens, the matches of a pattern; no token crosses the end of a pretoken.
 
-    `pattern` is in the syntax of the `regex` package; None makes the whole text one piece. Text between the
-    matches is dropped in tiktoken's manner, or kept as pieces of its own in tokenizers' (`keep_unmatched`).
+    `pattern` is in the syntax of the `regex` package; None makes the whole text one pretoken. Text between the matches
+    is dropped, as in tiktoken, or becomes pretokens too with `keep_unmatched`, as in tokenizers.
     """
 
     pattern: str | None
@@ -66,13 +66,13 @@ class Split:
 
 
 def checked_int(owner: str, name: str, value: object, minimum: int = 0, maximum: int = (1 << 32) - 1) -> None:
-    """Raise OptionError for what is no int from `minimum` to `maximum`; a bool is none."""
+    """Raise OptionError unless `value` is an int from `minimum` to `maximum`, and not a bool."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {minimum} to {maximum}")
 
 
 def is_text(value: object) -> bool:
-    """Return whether a value is a str that has UTF-8: one without lone surrogates."""
+    """Return whether a value is a str without lone surrogates, so that it has UTF-8."""
     if not isinstance(value, str):
         return False
     try:
@@ -83,12 +83,12 @@ def is_text(value: object) -> bool:
 
 
 def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
-    """Return special tokens (text → id) as a dict; OptionError or VocabError for what cannot be one."""
+    """Return special tokens (text → id) as a dict; OptionError or VocabError for invalid ones."""
     if not isinstance(tokens, Mapping):
-        raise OptionError(f"special tokens map text to id; a {type(tokens).__name__} was given")
+        raise OptionError(f"special tokens are a {type(tokens).__name__}; they must be a mapping of text to id")
     for text, id_ in tokens.items():
         if not isinstance(text, str) or not text:
-            raise OptionError(f"a special token is text of at least one character, not {text!r}")
+            raise OptionError(f"a special token is {text!r}; it must be a str of at least one character")
         if isinstance(id_, bool) or not isinstance(id_, int) or not 0 <= id_ <= MAX_ID:
             raise OptionError(f"the special token {text!r} needs an id from 0 to {MAX_ID}, not {id_!r}")
         if not is_text(text):
@@ -100,11 +100,11 @@ def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """Text that is one token wherever it stands, whatever the model would make of it.
+    """Text that always becomes one token, whatever the model would make of it.
 
-    `single_word`: only where no word character stands beside it; `lstrip`, `rstrip`: it takes the white space before
-    or behind it along; `normalized`: it is looked for in normalized text, as normalized itself (None: all but special
-    ones are); `special`: user text has it only where `special=` allows that, and `decode` can leave it out.
+    `single_word`: only if no word character is next to it. `lstrip`, `rstrip`: the token includes the white space
+    before or after it. `normalized`: the normalized content is searched for in the normalized text (None: True unless
+    `special`). `special`: user text becomes this token only if `special=` allows it, and `decode` can leave it out.
     """
 
     content: str
@@ -117,7 +117,7 @@ class AddedToken:
 
     def __post_init__(self) -> None:
         if not is_text(self.content) or not self.content:
-            raise OptionError(f"an added token is text of at least one character, not {self.content!r}")
+            raise OptionError(f"an added token is {self.content!r}; it must be a str of at least one character")
         checked_int(f"the added token {self.content!r}", "id", self.id, maximum=MAX_ID)
         if self.normalized is None:
             object.__setattr__(self, "normalized", not self.special)
@@ -127,40 +127,43 @@ class AddedToken:
 
     @property
     def plain(self) -> bool:
-        """Whether it is found as it stands, wherever it does."""
+        """Whether the content is found in the original text, whatever is next to it."""
         return not (self.single_word or self.lstrip or self.rstrip or self.normalized)
 
 
 class Normalizer(Protocol):
-    """What changes a text before it is cut: a component of `tokkit.normalizers`, or one of your own."""
+    """Changes a text before it is split: a component of `tokkit.normalizers`, or a class of your own."""
 
     def normalize(self, text: AlignedText) -> None:
-        """Change each piece of the text that is no added token, in place."""
+        """Change each part of the text that is not an added token, in place."""
 
 
 class Pretokenizer(Protocol):
-    """What cuts a text into pieces: a component of `tokkit.pretokenizers`, or one of your own."""
+    """Splits a text into pretokens: a component of `tokkit.pretokenizers`, or a class of your own."""
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut each piece of the text that is no added token further, in place."""
+        """Split each part of the text that is not an added token further, in place."""
 
 
 class Model(Protocol):
-    """What makes ids of pieces: a component of `tokkit.models`."""
+    """Encodes pretokens to ids: a component of `tokkit.models`, or a class of your own."""
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Any:
-        """Return what encodes: `encode(text)` gives (ids, spans, words). `added_ids` ids are not the model's own."""
+        """Return an object whose `encode(text)` returns (ids, spans, words).
+
+        `added_ids` are the ids in `vocab` that only added tokens have: the model must not return them.
+        """
 
 
 @renamed.keywords(foreign="added_ids")
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """All that decides what a tokenizer does, as data: vocabulary, components, added tokens.
+    """A complete tokenizer as data: vocabulary, components and added tokens.
 
-    With a `BPE` model and a `Split` the tokens in `vocab` are bytes, and the byte-level engine in C runs it. With
-    another model and pretokenizer, tokens are UTF-8 of what tokenizer.json spells ("##ing", "Ġthe"), and the stages
-    run one by one. `special_tokens` maps text to id; they are `added_tokens` as well, which may be of other kinds
-    too. The bytes of all stand in `vocab`; those in `added_ids` are not tokens of the model.
+    With a `BPE` model and a `Split`, the tokens in `vocab` are bytes, and the byte-level engine in C runs the
+    definition. With other models and pretokenizers, tokens are the UTF-8 of their text in tokenizer.json ("##ing",
+    "Ġthe"). `special_tokens` maps text to id; special tokens are in `added_tokens` too. `vocab` has the bytes of all
+    tokens; `added_ids` are the ids that only added tokens have, not the model.
     """
 
     vocab: Vocab
@@ -178,7 +181,7 @@ class Definition:
 
     def __post_init__(self) -> None:
         if isinstance(self.model, BPE) != isinstance(self.pretokenizer, Split):
-            raise OptionError("a BPE model over bytes goes with a Split, and a model of components with a pretokenizer")
+            raise OptionError("a BPE model over bytes needs a Split; any other model needs another pretokenizer")
         added = {token.content: token for token in self.added_tokens}
         for text, id_ in checked_special_tokens(self.special_tokens).items():
             added.setdefault(text, AddedToken(text, id_, special=True))
@@ -186,7 +189,7 @@ class Definition:
             if token.id not in self.vocab or self.vocab[token.id] != token.content.encode("utf-8"):
                 kind = "special" if token.special else "added"
                 raise VocabError(
-                    f"the {kind} token {token.content!r} has the id {token.id}, which is not its own in the vocabulary"
+                    f"the {kind} token {token.content!r} has the id {token.id}, which is another token's"
                 )
         special = {token.content: token.id for token in added.values() if token.special}
         object.__setattr__(self, "added_tokens", tuple(added.values()))
@@ -194,7 +197,7 @@ class Definition:
 
     @property
     def over_bytes(self) -> tuple[BPE, Split] | None:
-        """The model and the split of byte-level BPE; None where a model of components runs behind others."""
+        """The model and the split of byte-level BPE; None for other models."""
         if isinstance(self.model, BPE) and isinstance(self.pretokenizer, Split):
             return self.model, self.pretokenizer
         return None
@@ -207,11 +210,11 @@ class Definition:
         return {token.content: token.id for token in self.added_tokens}
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Definition:
-        """Return a definition that has `tokens` (text → id) as special tokens besides its own."""
+        """Return a definition with `tokens` (text → id) as additional special tokens."""
         tokens = checked_special_tokens(tokens)
         for text, id_ in tokens.items():
             if (old := self.special_tokens.get(text, id_)) != id_:
-                raise VocabError(f"the special token {text!r} has the id {old} already, so it cannot get {id_}")
+                raise VocabError(f"the special token {text!r} cannot get the id {id_}: it has the id {old} already")
         vocab = self.vocab.with_tokens({id_: text.encode() for text, id_ in tokens.items()})
         more = {**self.special_tokens, **tokens}
         name = self.name if more == self.special_tokens else ""
@@ -225,7 +228,7 @@ class Definition:
 
 def _unpickled(form: int, values: dict[str, Any]) -> Definition:
     pickled.check(form)
-    if "foreign" in values:  # the name that the field had before
+    if "foreign" in values:  # the old name of added_ids
         values = {**values, "added_ids": values["foreign"]}
         del values["foreign"]
     return Definition(**values)

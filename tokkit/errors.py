@@ -6,7 +6,7 @@ from tokkit.escaping import visible
 class TokkitError(Exception):
     """Base of all errors that tokkit raises on purpose; the message says what was given and what would be right.
 
-    What was given may hold anything, and a message is one line: control characters are escaped.
+    A message is one line: control characters in quoted input are escaped.
     """
 
     def __init__(self, *args: object) -> None:
@@ -14,27 +14,27 @@ class TokkitError(Exception):
 
 
 class VocabError(TokkitError, LookupError):
-    """A token or an id that the vocabulary does not have, or a vocabulary that cannot work."""
+    """A token or an id that is not in the vocabulary, or an invalid vocabulary."""
 
 
 class FormatError(TokkitError, ValueError):
-    """A file that does not follow its format; the message names the line or key, and the reason."""
+    """A file that violates its format; the message names the line or key, and the reason."""
 
 
 class OptionError(TokkitError, ValueError):
-    """An option whose value cannot work, such as a vocabulary size below the alphabet's."""
+    """An option with an invalid value, such as a vocabulary size below the alphabet's."""
 
 
 class SameFileError(OptionError):
-    """An output that is, by whatever name, one of the files that are read for it; the message has both names."""
+    """An output file that is also an input file, perhaps by another name; the message has both names."""
 
 
 class CorpusError(TokkitError, ValueError):
-    """Training or input text that cannot be used: empty, not UTF-8, or without the field asked for."""
+    """Text that cannot be used: empty, invalid UTF-8, or without the requested field."""
 
 
 class SpecialTokenError(TokkitError, ValueError):
-    """The text of a special token inside user input, where the caller asked that this be an error."""
+    """User input that contains the text of a special token, with `special="raise"`."""
 
 
 class PatternError(TokkitError, ValueError):
@@ -42,12 +42,12 @@ class PatternError(TokkitError, ValueError):
 
 
 class ChatError(TokkitError, ValueError):
-    """A chat template that cannot be read or run, or that refuses the messages; or one without jinja2 to run it."""
+    """A chat template that cannot be read or run, or that rejects the messages; or jinja2 is not installed."""
 
 
 class ShapeError(TokkitError, ValueError):
-    """Arrays that do not fit together; the message gives both shapes and the rule that they break."""
+    """Arrays whose shapes do not match; the message has both shapes and the rule."""
 
 
 class DownloadError(TokkitError, OSError):
-    """A published file that is not on this machine, and that cannot, or may not, be downloaded."""
+    """A published file that is not on this machine and cannot be downloaded, or must not be."""

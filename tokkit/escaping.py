@@ -1,8 +1,8 @@
 r"""Escapes control characters in text that is printed in a message or at a terminal.
 
-File names, tokens, patterns and settings may hold anything: an ESC sequence that paints or empties the screen, a line
-end that makes one message two, a bidi control that shows "txt.exe" for "exe.txt", bytes that are not UTF-8. All that is
-shown goes through here, and what is shown once more stays as it is. Data (ids, decoded text, JSON) is not touched.
+File names, tokens, patterns and settings may contain anything: an ESC sequence that paints or clears the screen, a line
+end that splits a message, a bidi control that shows "txt.exe" for "exe.txt", invalid UTF-8. Everything that is shown
+goes through here; escaping twice changes nothing. Data (ids, decoded text, JSON) is not escaped.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import re
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
 """C0, DEL and C1; marks, embeddings, overrides and isolates of bidi; line separators; and lone surrogates.
 
-Joiners are none of them: words and emoji are made with them.
+Joiners are not among them, because words and emoji need them.
 """
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(character: str) -> str:
-    r"""Return a character as a backslash and its name or number; one that stands for a byte as that byte.
+    r"""Return the escape of a character: a backslash and its name or number; of a surrogate escape, its byte.
 
     >>> escaped("\n"), escaped("\x1b"), escaped("\udcff"), escaped("\u202e"), escaped("\U000e0001")
     ('\\n', '\\x1b', '\\xff', '\\u202e', '\\U000e0001')
@@ -33,7 +33,7 @@ def escaped(character: str) -> str:
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Return a text with its control characters escaped, but for those in `keep`.
+    r"""Return a text with its control characters escaped, except those in `keep`.
 
     >>> visible("a\x1b[31m\nb"), visible("caf\udce9.txt")
     ('a\\x1b[31m\\nb', 'caf\\xe9.txt')
@@ -42,5 +42,5 @@ def visible(text: str, *, keep: str = "") -> str:
 
 
 def show(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """Return a path for a message."""
+    """Return a path as it is shown in a message."""
     return visible(os.fsdecode(path))

@@ -1,14 +1,14 @@
 """Ctrl-C ends the command line with exit code 130 and no traceback, at any moment of the process.
 
-Only a command that is at work is to be cleared up behind: before and after it, and while modules are imported, where an
-exception may be lost or turned into another, an interrupt ends the process at once.
+Only a running command has anything to clean up. Before and after it, and during imports, where an exception could be
+lost or replaced by another, an interrupt ends the process at once.
 """
 
 import os
 import sys
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-# `signal` itself takes milliseconds to import, and nothing is handled in them. So do typing and contextlib.
+# `signal`, typing and contextlib take milliseconds to import, in which Ctrl-C is not handled.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -17,7 +17,7 @@ INTERRUPTED = 130  # 128 + SIGINT
 
 
 def leave(*_: object) -> None:
-    """End the process: nothing has begun, or all is done."""
+    """End the process at once; there is nothing to clean up."""
     try:
         os.write(2, b"tokkit: interrupted\n")
     finally:  # stderr may be closed
@@ -25,15 +25,15 @@ def leave(*_: object) -> None:
 
 
 def ends_the_process() -> None:
-    """Let Ctrl-C end this process from now on; where it is ignored, as in the background of a shell, it stays so."""
+    """Let Ctrl-C end this process from now on, unless it is ignored, as for background jobs of a shell."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, leave)
 
 
 class Raised:
-    """A block in which Ctrl-C raises KeyboardInterrupt, if it would end the process; the block must handle it.
+    """A block in which Ctrl-C raises KeyboardInterrupt instead of ending the process; the block must handle it.
 
-    What is raised in a finalizer, where Python would show it and go on, ends the process after all.
+    A KeyboardInterrupt raised in a finalizer, which Python would print and ignore, still ends the process.
     """
 
     def __enter__(self) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 
-# Nothing is imported that takes time: Ctrl-C meanwhile is not handled yet (tokkit.interrupts).
+# No slow imports here: Ctrl-C is not handled yet (tokkit.interrupts).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +14,11 @@ def names(
 ) -> "Callable[[str], Any]":
     """Return `__getattr__` for `package`: each name is imported from modules[name] once, when it is first used.
 
-    `parts` are modules of the package that are attributes of it without being imported by name; `renamed` maps names
-    that were public once to those of today, which they give with a DeprecationWarning.
+    `parts` are submodules that become attributes of the package when they are first used. `renamed` maps old public
+    names to new ones; an old name returns the new one with a DeprecationWarning.
 
-    `tokkit --help` and shell completion import the package and need nothing of it: numpy, half of the time,
-    stays out (tests/cli/test_process.py).
+    `tokkit --help` and shell completion import the package but use none of its names. This saves the import of numpy,
+    half of their time (tests/cli/test_process.py).
     """
 
     def get(name: str) -> "Any":

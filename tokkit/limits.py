@@ -18,27 +18,26 @@ from tokkit.errors import CorpusError, OptionError, TokkitError
 
 @dataclass(frozen=True)
 class Limits:
-    """The greatest amounts. Each may be raised, none is without reason: see docs/how-to/limits.md."""
+    """The limits and their defaults; docs/how-to/limits.md has the reason for each."""
 
     file_bytes: int = 1 << 30
-    """Bytes of a tokenizer's file; the greatest in use have 1/50 of it."""
+    """Bytes of a tokenizer's file; the largest in use have 1/50 of this."""
     pattern_size: int = 100_000
-    """Characters and classes of a regular expression with its counted repeats written out."""
+    """Characters and classes of a regular expression, after counted repeats are expanded."""
     pattern_seconds: float = 2.0
-    """Seconds that all patterns together may take for a text that the `regex` package runs them on, and 20 times as
-    many for each million characters."""
+    """Seconds that all patterns run by the `regex` package may take for one text; each million characters adds 20
+    times as many."""
     held_bytes: int = 1 << 27
-    """Bytes that a stream, or a block of a file, holds while there is no place to cut."""
+    """Bytes that a stream, or a block of a file, holds back while the text cannot be cut."""
     grown_bytes: int = 1 << 26
-    """Bytes that normalizers and decoders may make of a text; of a longer text 32 times as many. For what encodes it is
-    read when the tokenizer is loaded."""
+    """Bytes that normalizers and decoders may make of a text; for a longer text, 32 times its size if that is more.
+    Encoding uses the value that applied when the tokenizer was loaded."""
     padded_tokens: int = 1 << 28
     """Tokens of a batch, or of an encoding, after padding."""
     template_steps: int = 1_000_000
-    """Passes of loops and calls of macros in one run of a chat template; thousands of messages take tens of thousands.
-    """
+    """Loop iterations and macro calls in one run of a chat template; thousands of messages take tens of thousands."""
     template_size: int = 1 << 27
-    """Characters, or items, of all that one run of a chat template makes."""
+    """Characters or items that one run of a chat template makes in total."""
 
 
 Raised = TypeVar("Raised", bound=TokkitError)
@@ -46,26 +45,26 @@ _NAMES = [field.name for field in fields(Limits)]
 
 
 def _checked(given: dict[str, object], where: str = "") -> dict[str, float]:
-    """Return limits by their names; OptionError for another name, or what is no positive number."""
+    """Return limits by name; OptionError for an unknown name, or a value that is not a positive number."""
     made: dict[str, float] = {}
     for name, value in given.items():
         if name not in _NAMES:
-            raise OptionError(f"there is no limit {name!r}{where}; there are {', '.join(_NAMES)}")
+            raise OptionError(f"there is no limit {name!r}{where}; the limits are {', '.join(_NAMES)}")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise OptionError(f"the limit {name}{where} is a number above 0, not {value!r}")
+            raise OptionError(f"the limit {name}{where} is {value!r}; it must be a number above 0")
         made[name] = float(value) if name == "pattern_seconds" else int(value)
     return made
 
 
 def _of_environment() -> Limits:
-    """Return the limits that TOKKIT_LIMITS states."""
+    """Return the limits that TOKKIT_LIMITS sets."""
     given: dict[str, object] = {}
     for word in os.environ.get("TOKKIT_LIMITS", "").replace(",", " ").split():
         name, _, value = word.partition("=")
         try:
             given[name] = float(value)
         except ValueError:
-            raise OptionError(f"TOKKIT_LIMITS has {word!r}; it is name=number, one after another") from None
+            raise OptionError(f"TOKKIT_LIMITS has {word!r}; it must be name=number, separated by spaces") from None
     return replace(Limits(), **_checked(given, " in TOKKIT_LIMITS"))  # type: ignore[arg-type]
 
 
@@ -74,7 +73,7 @@ _current: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """Return the limits that hold here."""
+    """Return the limits that apply here."""
     found = _current.get()
     if found is None:
         if not _defaults:
@@ -84,13 +83,13 @@ def current() -> Limits:
 
 
 def set_defaults(**limits: float) -> None:
-    """Set limits for the process; OptionError for a name that is none, or what is no number above 0."""
+    """Set limits for the process; OptionError for an unknown name, or a value that is not a number above 0."""
     _defaults[:] = [replace(current(), **_checked(dict(limits)))]  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
 def using(**limits: float) -> Iterator[Limits]:
-    """Set limits for what is called inside, in this thread or task.
+    """Set limits for the code in a `with` block, in this thread or task.
 
     >>> with using(held_bytes=1 << 32) as limits:
     ...     limits.held_bytes == current().held_bytes == 1 << 32
@@ -104,18 +103,18 @@ def using(**limits: float) -> Iterator[Limits]:
 
 
 def check_grown(made: int, given: int, what: str) -> None:
-    """Raise CorpusError where `what` makes so many characters or bytes of those given that the limit forbids it."""
+    """Raise CorpusError if `what` makes more of a text of `given` characters or bytes than the limit allows."""
     if made > max(current().grown_bytes, 32 * given):
         raise exceeded("grown_bytes", f"{what} makes {made:,} characters of {given:,}", CorpusError)
 
 
 def grown(error: object, limit: int | None = None) -> CorpusError:
-    """Return the error of stages that made too much of a text: over `limit` bytes, or the limit that holds here."""
+    """Return the error of a stage that made more than `limit` bytes, or more than the limit that applies here."""
     return exceeded("grown_bytes", str(error), CorpusError, limit)
 
 
 def exceeded(name: str, what: str, kind: type[Raised], value: float | None = None) -> Raised:
-    """Return the error of what goes beyond a limit: it names the limit, its `value`, and says how to raise it."""
+    """Return the error for exceeding a limit, which names the limit and its `value`, and how to raise it."""
     value = getattr(current(), name) if value is None else value
     where = " in which the tokenizer is loaded" if name == "grown_bytes" else ""
     return kind(

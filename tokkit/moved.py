@@ -1,6 +1,6 @@
 """Old names of modules that have moved: they import the module at its new name, with a DeprecationWarning.
 
-Pickles name modules too; those that name an old one load.
+Pickles that name an old module load too.
 """
 
 import sys
@@ -54,10 +54,10 @@ MOVED = {
 
 
 class OldNames:
-    """Finds modules by their old names; import asks it when no file has the name."""
+    """Finds modules by their old names, when import finds no file of that name."""
 
     def find_spec(self, name: str, path: "object" = None, target: "object" = None) -> "ModuleSpec | None":
-        """Return how to load a module that has moved; None for any other."""
+        """Return the spec of a module that has moved; None for any other."""
         if name not in MOVED:
             return None
         from importlib.machinery import ModuleSpec
@@ -68,7 +68,7 @@ class OldNames:
         """Let import make an empty module."""
 
     def exec_module(self, module: "ModuleType") -> None:
-        """Make the module give what the moved one has, and warn."""
+        """Let the module return the attributes of the moved one, and warn."""
         import importlib
         import warnings
 
@@ -77,7 +77,7 @@ class OldNames:
         moved = importlib.import_module(new)
 
         if hasattr(moved, "__path__"):
-            module.__path__ = []  # its modules are not found beside the new ones, but here, by their old names
+            module.__path__ = []  # so that its submodules are found here, by their old names
 
         def get(name: str) -> "Any":
             return getattr(moved, name)

@@ -18,22 +18,22 @@ from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""The types of pieces, by the numbers that model files have for them."""
+"""The types of pieces, by their numbers in model files."""
 Kind = Literal["unigram", "bpe", "word", "char"]
 KINDS: tuple[Kind, ...] = ("unigram", "bpe", "word", "char")
-"""The kinds of models, in the order of the numbers, from 1 on, that model files have for them."""
+"""The kinds of models, in the order of their numbers in model files, which start at 1."""
 SPACE = "\u2581".encode()
-"""What stands for a space in pieces."""
+"""The character that marks a space in pieces."""
 SUFFIX = ".model"
-"""How the names of model files end."""
+"""The suffix of model files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePieceNormalizer:
-    """How a text is changed before it is cut, or a decoded one afterwards.
+    """How a text is normalized before it is encoded, or denormalized after it is decoded.
 
-    `charsmap` is a map in the form of `tokkit._core.text`, empty for none; `name` is what a file calls it, and
-    decides nothing. `spec` is the message as it was read, without the map: what is written again.
+    `charsmap` is a map in the form of `tokkit._core.text`, empty for none. `name` is its name in the file, which
+    has no effect. `spec` is the message of the file without the map, and is written back unchanged.
     """
 
     name: str = "identity"
@@ -46,11 +46,12 @@ class SentencePieceNormalizer:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SentencePieceModel:
-    """A SentencePiece model as it is: piece `i` has the id `i`, `scores[i]` (float32) and `types[i]` (uint8).
+    """A SentencePiece model: piece `i` has the id `i`, the score `scores[i]` (float32) and the type `types[i]` (uint8).
 
     Exactly one piece is of the type UNKNOWN. With `byte_fallback` there is a BYTE piece <0x00> … <0xFF> for each byte.
-    `bos_piece`, `eos_piece`, `pad_piece` name control pieces, where there are such. What is compared and what is run
-    is all but `trainer_spec`, `kept_pieces` and `others`, which are raw parts of the file: they are written again.
+    `bos_piece`, `eos_piece`, `pad_piece` name the control pieces of these roles, if there are any. `trainer_spec`,
+    `kept_pieces` and `others` are raw parts of the file; they do not affect encoding or comparison, and are written
+    back unchanged.
     """
 
     kind: Kind
@@ -88,7 +89,7 @@ class SentencePieceModel:
             raise VocabError(f"types run from {NORMAL} to {BYTE}; {self.types.min()} to {self.types.max()} were given")
         unknown = np.flatnonzero(self.types == UNKNOWN)
         if len(unknown) != 1:
-            raise VocabError(f"{len(unknown)} pieces are of the type unknown; one is needed")
+            raise VocabError(f"{len(unknown)} pieces are of the type unknown; exactly one is needed")
         self._check_twice()
         self._check_bytes()
 
@@ -108,7 +109,7 @@ class SentencePieceModel:
             raise VocabError(f"byte_fallback needs a byte piece for each byte, <0x00> to <0xFF>; see {other!r}")
 
     def ids_of(self, *types: int) -> list[int]:
-        """Return the ids of the pieces of some types, rising."""
+        """Return the ids of the pieces of some types, in ascending order."""
         ids: list[int] = np.flatnonzero(np.isin(self.types, types)).tolist()
         return ids
 
@@ -123,21 +124,21 @@ class SentencePieceModel:
 
     @property
     def bos_id(self) -> int:
-        """The id of the control piece that begins a text; -1 where there is none."""
+        """The id of the control piece for the beginning of a text; -1 if there is none."""
         return self._control(self.bos_piece)
 
     @property
     def eos_id(self) -> int:
-        """The id of the control piece that ends a text; -1 where there is none."""
+        """The id of the control piece for the end of a text; -1 if there is none."""
         return self._control(self.eos_piece)
 
     @property
     def pad_id(self) -> int:
-        """The id of the control piece that fills up; -1 where there is none."""
+        """The id of the control piece for padding; -1 if there is none."""
         return self._control(self.pad_piece)
 
     def restricted(self, valid: Collection[bytes]) -> SentencePieceModel:
-        """Return the model with the pieces `valid` and those of one character alone; other normal ones are unused."""
+        """Return the model restricted to the pieces `valid` and those of one character; the others become unused."""
         types = self.types.copy()
         for id_ in self.ids_of(NORMAL, UNUSED):
             piece = self.pieces[id_]

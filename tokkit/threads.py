@@ -11,8 +11,8 @@ from collections.abc import Callable
 from tokkit.errors import OptionError
 
 CHARACTERS_A_THREAD = 1 << 20
-"""Text for each thread beyond the first: with less, setting up its cache costs more than it gains (bench_encode,
-batch); a tokenizer that has the cache already gains from half of this on."""
+"""Characters of text for each thread beyond the first. With less, setting up the thread's cache costs more than the
+thread gains (bench_encode, batch); if the tokenizer has the cache already, half of this is enough."""
 
 
 def thread_count(threads: int | None) -> int:
@@ -30,11 +30,11 @@ def thread_count(threads: int | None) -> int:
 
 
 def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
-    """Run `work` in this thread and up to `threads - 1` others until all have returned; on an error, `stop` makes them.
+    """Run `work` in this thread and up to `threads - 1` others until all have returned.
 
-    Nobody waits for the others to begin, which takes a quarter of a millisecond: this thread is in `work` first, so
-    that what is its own (a worker, its cache) is its own the next time; and who comes when it is done does nothing.
-    `stop` may be called several times.
+    On an error, `stop` is called, which must make the others return; it may be called several times. This thread does
+    not wait for the others to start, which takes a quarter of a millisecond: it enters `work` first, so that it gets
+    the same worker and cache at each call. A thread that starts after `work` is done does nothing.
     """
     errors: list[BaseException] = []
     running: list[_thread.LockType] = []
@@ -43,7 +43,7 @@ def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]
     def run() -> None:
         ended = _thread.allocate_lock()
         ended.acquire()
-        running.append(ended)  # here: the thread that started this one may be interrupted before it knows
+        running.append(ended)  # here, because an interrupt may reach the thread that started this one first
         try:
             if not closing:
                 work()
@@ -57,11 +57,11 @@ def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]
     def wait() -> None:
         while running:
             for ended in list(running):
-                ended.acquire(timeout=1)  # an interrupt may come between this and the next look
+                ended.acquire(timeout=1)  # with a timeout, so that interrupts are handled
 
     try:
         for _ in range(threads - 1):
-            _thread.start_new_thread(contextvars.copy_context().run, (run,))  # limits that hold here hold there
+            _thread.start_new_thread(contextvars.copy_context().run, (run,))  # the same limits apply in the thread
         work()
         closing = True
         wait()
@@ -69,7 +69,7 @@ def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]
         errors.insert(0, error)
     closing = True
     while running:
-        with contextlib.suppress(KeyboardInterrupt):  # they use what is freed next
+        with contextlib.suppress(KeyboardInterrupt):  # the threads use memory that is freed next
             stop()
             wait()
     if errors:

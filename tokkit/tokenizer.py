@@ -39,9 +39,9 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 class Tokenizer:
     """Encodes text to ids and decodes ids to text. Immutable, and safe to share between threads.
 
-    Text is str, or UTF-8 as bytes, bytearray or memoryview. `special=` says how the text of a special token
-    inside user input is read: "text" (as ordinary text, the default), "raise" (SpecialTokenError), "all" (as
-    the token), or a collection of those allowed. Encoding adds no special tokens of its own.
+    Text is str, or UTF-8 as bytes, bytearray or memoryview. `special` decides what the text of a special token in
+    user input becomes: "text" (ordinary text, the default), "raise" (SpecialTokenError), "all" (the special
+    token), or a collection of the special tokens to allow. `encode` itself adds no special tokens.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
@@ -53,13 +53,13 @@ class Tokenizer:
         self._definition = definition
         self._engine = engine_of(definition)
         self._decoding = decoding_of(definition)
-        # Bound once: one call of a short text should cost no more than it must.
+        # Bound once, because attribute look-ups are noticeable in calls with short texts.
         self._decode = self._decoding.decode
         self._completions: Completions | None = None
 
     @property
     def definition(self) -> Definition:
-        """What this tokenizer is, as data."""
+        """The tokenizer's vocabulary, components and special tokens, as data."""
         return self._definition
 
     @property
@@ -74,30 +74,30 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """The name of a published encoding, else ""."""
+        """The name of the published encoding that this is; "" for other tokenizers."""
         return self._definition.name
 
     @property
     def n_ids(self) -> int:
-        """One more than the greatest id: the rows an embedding table needs."""
+        """One more than the greatest id: the number of rows that an embedding table needs."""
         return self._definition.vocab.n_ids
 
     @property
     def split_engine(self) -> str:
-        """What cuts text into pieces: "scanner" (C for this pattern), "compiled" (an automaton in C) or "regex".
+        """What splits text into pretokens: "scanner" (C for this pattern), "compiled" (an automaton in C) or "regex".
 
-        The last is the `regex` package, for patterns that are not regular: some hundred times slower.
+        "regex" is the `regex` package, for patterns that are not regular; it is some hundred times slower.
         """
         return self._engine.split_engine
 
     @property
     def split_reason(self) -> str:
-        r"""Why the pattern is left to the `regex` package, e.g. "a look-behind, at 0: ..."; "" where it is not."""
+        r"""Why the `regex` package runs the split pattern, e.g. "a look-behind, at 0: ..."; "" if it does not."""
         return self._engine.split_reason
 
     @property
     def whole_reason(self) -> str:
-        """Why one text cannot be shared by threads or encoded in blocks of a file; "" where it can."""
+        """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
         return self._engine.whole_reason
 
     def encode(self, text: Text, *, special: Special = "text") -> list[int]:
@@ -105,13 +105,14 @@ class Tokenizer:
         return self._engine.encode(text, special)
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Return the ids of `text`, special tokens read as ordinary text, as a list."""
+        """Return the ids of `text` as a list; the text of special tokens is ordinary text."""
         return self._engine.encode(text)
 
     def encode_to_numpy(self, text: Text, *, special: Special = "text", threads: int | None = 1) -> NDArray[np.uint32]:
-        """Return the ids of `text` as a uint32 array: the fast way for long texts.
+        """Return the ids of `text` as a uint32 array, the fastest form for long texts.
 
-        Megabytes of text are shared among `threads` (None: the CPUs this process may use) with the same ids.
+        A text of megabytes is encoded by several `threads` (None: all CPUs this process may use). The ids do not
+        depend on their number.
         """
         if threads == 1:
             return self._engine.encode_array(text, special)
@@ -120,9 +121,9 @@ class Tokenizer:
     def encode_batch(
         self, texts: Sequence[Text], *, special: Special = "text", threads: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return (ids, offsets): text i has `ids[offsets[i]:offsets[i + 1]]`. uint32 and int64.
+        """Return (ids, offsets), uint32 and int64: the ids of text i are `ids[offsets[i]:offsets[i + 1]]`.
 
-        The result does not depend on `threads`; None means the CPUs this process may use.
+        The result does not depend on `threads`; None means all CPUs this process may use.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"encode_batch takes a sequence of texts, not one {type(texts).__name__}")
@@ -141,14 +142,15 @@ class Tokenizer:
     ) -> Written:
         """Write the ids of a UTF-8 text file to `out`, in constant memory; return what was written.
 
-        `out` is a .npy, or a .bin of little-endian integers with a .json beside it that says how wide they are:
-        uint16 where all ids of the tokenizer fit, else uint32. With `shard_ids`, `out` is files of that many ids, as
-        data-00000.npy for data.npy, and data.npy.json lists them. They take their names when all are written. The
-        file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. What is not UTF-8 is a
-        CorpusError, or is read with U+FFFD in its place ("replace") or left out ("ignore"); an `out` that is the file
-        read is a SameFileError. A tokenizer that nothing can cut (components in Python, a Unigram .model) holds all.
+        `out` is a .npy file, or a .bin file of little-endian integers with a .json sidecar that has their width:
+        uint16 if all ids of the tokenizer fit, else uint32. With `shard_ids`, ids are written to files of that many
+        ids each, data-00000.npy for data.npy, and data.npy.json lists them; they get their names once all are
+        complete. The file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. Invalid UTF-8
+        raises CorpusError, or becomes U+FFFD (`errors="replace"`), or is left out ("ignore"). SameFileError is
+        raised if `out` is the file that is read. A tokenizer whose text cannot be cut (`whole_reason`: components in
+        Python, a Unigram .model) holds the whole text in memory.
         """
-        # What only files need is imported with the first one: loading a tokenizer stays quick.
+        # Imported here, because only files need it and loading a tokenizer should stay quick.
         from tokkit.corpus import id_writers, readers
 
         kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
@@ -166,7 +168,7 @@ class Tokenizer:
     def file_encoder(
         self, *, special: Special, threads: int | None, input_errors: InputErrors, narrow: bool
     ) -> FileEncoder:
-        """Return what writes the ids of one file after another to an `IdWriter`, as uint16 where `narrow`."""
+        """Return an encoder that writes the ids of several files to one `IdWriter`, as uint16 if `narrow`."""
         from tokkit.corpus.encode_file import FileEncoder
 
         return FileEncoder(
@@ -174,16 +176,16 @@ class Tokenizer:
         )
 
     def about_ids(self) -> dict[str, Any]:
-        """Return what the sidecar of a file of ids says of the tokenizer: fingerprint and special tokens."""
+        """Return what the sidecar of a file of ids has of the tokenizer: its fingerprint and special tokens."""
         return {"tokenizer": self.fingerprint(), "special_tokens": dict(self.special_tokens)}
 
     @property
     def in_stages(self) -> bool:
-        """Whether there are stages before the model that change text, and not one engine over bytes."""
+        """Whether the tokenizer has stages before the model that change text; byte-level BPE has none."""
         return self._engine.in_stages
 
     def stages(self, text: Text, *, special: Special = "text") -> Iterator[tuple[str, AlignedText]]:
-        """Yield the name of each stage before the model, and the text behind it: the same object, changed on."""
+        """Yield (name, text) after each stage before the model; the text is one object that the next stage changes."""
         return self._engine.stages(text, special)
 
     @functools.cached_property
@@ -206,8 +208,8 @@ class Tokenizer:
         """Return an `Encoding` of a text or a pair: ids, tokens, offsets into the original, masks, words.
 
         The tokenizer's postprocessor adds its special tokens, unless `add_special` is False. `truncation` (a
-        `Truncation`, or the greatest number of tokens) and `padding` are those of the tokenizer's file ("own") if
-        not given. With `pretokenized` a text is a sequence of words, to whose characters the offsets refer.
+        `Truncation`, or the maximum number of tokens) and `padding` default to those of the tokenizer's file ("own").
+        With `pretokenized`, a text is a sequence of words, and offsets count characters of each word.
         """
         make = self._assembler
         cut, fill = make.truncation(truncation), make.padding(padding)
@@ -226,7 +228,7 @@ class Tokenizer:
         truncation: Truncation | int | Own | None = "own",
         padding: Padding | Own | None = "own",
     ) -> list[Encoding]:
-        """Return an `Encoding` of each text, or of each text and its pair, filled up to the longest of them."""
+        """Return an `Encoding` of each text, or of each text and its pair, padded to the longest of them."""
         make = self._assembler
         cut, fill = make.truncation(truncation), make.padding(padding)
         return make.encodings(
@@ -246,8 +248,8 @@ class Tokenizer:
     ) -> Batch:
         """Return arrays of shape (texts, length): ids, type_ids, attention_mask, special_tokens_mask.
 
-        The fast way to feed a model: no object is made for a token. Without `padding`, rows are filled up to the
-        longest with the id 0.
+        This is the fastest way to feed a model: no Python object is made for a token. Without `padding`, rows are
+        padded to the longest with the id 0.
         """
         make = self._assembler
         cut, fill, n_threads = make.truncation(truncation), make.padding(padding), thread_count(threads)
@@ -256,34 +258,35 @@ class Tokenizer:
         )
 
     def count(self, text: Text, *, special: Special = "text") -> int:
-        """Return how many ids `text` has."""
+        """Return the number of ids of `text`."""
         return self._engine.count(text, special)
 
     def fits(self, text: Text, n: int, *, special: Special = "text") -> bool:
-        """Return whether `text` has at most `n` ids; a budget that is overdrawn (n < 0) fits nothing."""
+        """Return whether `text` has at most `n` ids; False for every text if n < 0."""
         return self.count(text, special=special) <= n
 
     def truncate(self, text: Text, n: int, *, special: Special = "text") -> tuple[str, int]:
-        """Return (prefix, its count): the longest whole-character prefix that has at most n ids.
+        """Return (prefix, count): the longest prefix of whole characters that has at most n ids, and its count.
 
-        It is one of decode(ids[:n]); or of the text up to where the n-th token ends, where decoding does not give
-        the text back. Text that fits comes back as it is. The count is that of the prefix on its own, which can be
-        below n: a token at the cut may be another one where the text ends there.
+        The prefix is taken from decode(ids[:n]), or, if decoding does not restore the text, from the text up to the
+        end of the n-th token. A text that fits is returned unchanged. `count` is that of the prefix on its own; it
+        can be below n, because the text at the cut may get other tokens when it ends there.
         """
         from tokkit.streaming.encode_stream import truncated
 
         return truncated(self, self._engine, text, n, special)
 
     def encode_stream(self, *, special: Special = "text") -> EncodeStream:
-        """Return a stream that encodes text bit by bit: `feed(text) -> ids`, `flush() -> ids`."""
+        """Return a stream that encodes text as it arrives: `feed(text) -> ids`, `flush() -> ids`."""
         from tokkit.streaming.encode_stream import EncodeStream
 
         return EncodeStream(self._engine, special)
 
     def encode_with_unstable(self, text: Text, *, special: Special = "text") -> tuple[list[int], list[list[int]]]:
-        """Return (ids, completions): the ids that stay whatever follows, and all that may come behind them.
+        """Return (ids, completions) of a text that may go on: the ids that stay, and all ids that may follow them.
 
-        The text may go on; each completion begins with the rest of it. As tiktoken's, for byte-level BPE alone.
+        Each completion is a sequence of ids whose bytes begin with the rest of the text, as in tiktoken. Only for
+        byte-level BPE.
         """
         from tokkit.streaming.encode_stream import completions_of
 
@@ -292,7 +295,7 @@ class Tokenizer:
         return self._completions.of(text, special)
 
     def decode(self, ids: Iterable[int], *, errors: str = "replace", skip_special: bool = False) -> str:
-        """Return the text of `ids`; bytes that are no UTF-8 are treated as bytes.decode does with `errors`.
+        """Return the text of `ids`; invalid UTF-8 is handled as by bytes.decode with these `errors`.
 
         `skip_special` leaves out special tokens.
         """
@@ -315,7 +318,7 @@ class Tokenizer:
         return [self.decode(ids, errors=errors) for ids in batch]
 
     def decode_stream(self, *, errors: str = "replace") -> Stream:
-        """Return a stream that decodes id by id: `step(id) -> str`, `flush() -> str`."""
+        """Return a stream that decodes one id at a time: `step(id) -> str`, `flush() -> str`."""
         return self._decoding.stream(errors)
 
     def token_bytes(self, id_: int) -> bytes:
@@ -326,7 +329,7 @@ class Tokenizer:
             raise self._decoding.unknown(error.args[0]) from None
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Tokenizer:
-        """Return a tokenizer that has `tokens` (text → id) as special tokens besides its own."""
+        """Return a tokenizer with `tokens` (text → id) as additional special tokens."""
         return Tokenizer(self._definition.with_special_tokens(tokens))
 
     @overload
@@ -338,19 +341,19 @@ class Tokenizer:
     def save(self, path: StrPath, *, format: str | None = None, overwrite: bool = True, lossy: bool = False) -> Any:
         """Write the tokenizer and return the files written.
 
-        `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder), and follows from
-        the file's name where it is not given. Files are replaced whole or not at all; with `overwrite=False` one that
-        exists is FileExistsError. A format that would give other ids is a FormatError that names the rule and a text;
-        `lossy=True` writes it all the same, and returns what differs: `rule`, `text`, `ids`, `ids_there` of each.
+        `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder); by default it
+        follows from the file's name. Files are replaced as a whole or not at all; with `overwrite=False` an existing
+        file raises FileExistsError. A format that would change ids raises FormatError, which names the rule and a
+        text; `lossy=True` writes it all the same and returns the differences: `rule`, `text`, `ids`, `ids_there`.
         """
         differences: list[Difference] | None = [] if lossy else None
         files = formats.write(self._definition, path, format=format, overwrite=overwrite, differences=differences)
         return files if differences is None else differences
 
     def fingerprint(self) -> str:
-        """Return a sha256 over vocabulary, possible merges and pipeline: the same whatever the file format.
+        """Return a SHA-256 of the vocabulary, the possible merges and the pipeline, which no file format changes.
 
-        Equal fingerprints mean equal ids for every text.
+        Tokenizers with equal fingerprints give every text equal ids.
         """
         return self._fingerprint
 
@@ -361,7 +364,7 @@ class Tokenizer:
         return fingerprint(self._definition, self._engine)
 
     def cache_info(self) -> dict[str, int]:
-        """Return what the word caches hold: workers, words, own_words, long_words, misses, bytes, max_words."""
+        """Return the size of the word caches: workers, words, own_words, long_words, misses, bytes, max_words."""
         return self._engine.cache_info()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -383,12 +386,13 @@ def load(
 ) -> Tokenizer:
     """Load a tokenizer: tokenizer.json, .model, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf.
 
-    Of a folder, the one of these that is in it. The published encodings' rank files are known by their sha256;
-    another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf whose split has
-    no known name. A vocab.txt is BERT's, in lower case unless `lowercase`, or a tokenizer_config.json or tokenizer.json
-    beside it, says otherwise. FormatError says what is wrong with a file. "org/name" or "org/name@revision" that is no
-    path is looked for in the cache of the Hugging Face hub (extra `hub`), and downloaded from there with `download`;
-    DownloadError where that fails.
+    `path` is a file, or a folder with one of these files. The rank files of published encodings are recognized by
+    their SHA-256; another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf
+    file whose split has no known name. A vocab.txt is read as BERT's: lowercased, unless `lowercase` or a
+    tokenizer_config.json or tokenizer.json in its folder specifies otherwise. A path that does not exist but has the
+    form "org/name" or "org/name@revision" is looked up in the cache of the Hugging Face hub (extra `hub`), and
+    downloaded from the hub with `download=True`. Raises FormatError for an invalid file, DownloadError for a failed
+    download.
     """
     if isinstance(path, str) and "/" in path and not os.path.exists(path):
         from tokkit.registry import hub

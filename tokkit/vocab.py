@@ -14,15 +14,15 @@ from tokkit._core.text import TokenIndex
 from tokkit.errors import VocabError
 
 MAX_ID = (1 << 21) - 1
-"""The greatest id: the core packs a pair of ids and what it merges to in 64 bits."""
+"""The greatest id, because the core packs a pair of ids and the id it merges to in 64 bits."""
 
 
 class Vocab:
     """The tokens of a tokenizer, bytes ↔ id, special tokens included.
 
-    `len(vocab)` counts tokens; ids run over `range(vocab.n_ids)`, and an id that no token has (tiktoken's
-    vocabularies have such gaps) is not in the vocabulary. One token may be empty: no text has it, and it decodes to
-    nothing (`empty` is its id, else None). Immutable: share it between threads.
+    `len(vocab)` is the number of tokens. Ids are in `range(vocab.n_ids)`, which may have gaps, as in tiktoken's
+    vocabularies. One token may be empty: encoding never returns it, and it decodes to "" (`empty` is its id, else
+    None). Immutable, and safe to share between threads.
 
     >>> vocab = Vocab.from_mapping({b"a": 0, b"b": 1, b"ab": 5})
     >>> vocab[b"ab"], vocab[5], len(vocab), vocab.n_ids
@@ -34,10 +34,10 @@ class Vocab:
     __slots__ = ("_index", "blob", "empty", "offsets")
 
     def __init__(self, blob: bytes, offsets: np.ndarray, empty: int | None = None) -> None:
-        """Wrap packed tokens: token `i` is `blob[offsets[i]:offsets[i + 1]]`, empty where no token has id `i`.
+        """Wrap packed tokens: token `i` is `blob[offsets[i]:offsets[i + 1]]`, empty if no token has the id `i`.
 
-        `offsets` is an int64 array of shape (n_ids + 1,), not decreasing, from 0 to len(blob). `empty` is the id of a
-        token that has no bytes.
+        `offsets` is an int64 array of shape (n_ids + 1,) that rises from 0 to len(blob). `empty` is the id of the
+        token without bytes, if there is one.
         """
         offsets = np.array(offsets, dtype=np.int64)  # a copy: the caller's may change after the check
         if empty is not None and empty >= len(offsets) - 1:
@@ -73,7 +73,7 @@ class Vocab:
         if not ids:
             return cls.from_list([])
         if min(ids.values()) < 0:
-            raise VocabError(f"ids start at 0; {min(ids.values())} was given")
+            raise VocabError(f"an id is {min(ids.values())}; ids start at 0")
         n_ids = max(ids.values()) + 1
         if n_ids > MAX_ID + 1:
             raise VocabError(f"an id is {n_ids - 1}; ids run up to {MAX_ID}")
@@ -87,7 +87,7 @@ class Vocab:
         return cls.from_list(tokens)
 
     def with_tokens(self, tokens: Mapping[int, bytes]) -> Vocab:
-        """Return a vocabulary with `tokens` (id → bytes) put at ids that are free, or that are theirs already."""
+        """Return a vocabulary with `tokens` (id → bytes) added; VocabError if an id belongs to another token."""
         blob, old = self.blob, self.offsets
         n_ids = max([self.n_ids, *(id_ + 1 for id_ in tokens)])
         offsets = np.concatenate([old, np.full(n_ids - self.n_ids, old[-1], dtype=np.int64)])
@@ -115,7 +115,7 @@ class Vocab:
         return self.blob[self.offsets[id_] : self.offsets[id_ + 1]]
 
     def _numbers(self) -> TokenIndex:
-        # Of tokens that are alike it finds the first: where a special token repeats one, the least id counts.
+        # Of equal tokens the first is found: if a special token repeats another token, the least id is returned.
         if self._index is None:
             self._index = TokenIndex(self.blob, self.offsets)
         return self._index
@@ -125,7 +125,7 @@ class Vocab:
     @overload
     def __getitem__(self, key: bytes | str) -> int: ...
     def __getitem__(self, key: int | bytes | str) -> bytes | int:
-        """Return the id of token bytes (a str is taken as UTF-8), or the bytes of an id; else VocabError."""
+        """Return the id of a token (bytes, or str as UTF-8), or the bytes of an id; VocabError if it is missing."""
         if isinstance(key, int) and not isinstance(key, bool):
             if key in self:
                 return self._token(key)
@@ -133,12 +133,12 @@ class Vocab:
         if isinstance(key, (bytes, str)):
             id_ = self.get(key)
             if id_ is None:
-                raise VocabError(f"no token is {key!r}")
+                raise VocabError(f"{key!r} is not in the vocabulary")
             return id_
         raise TypeError(f"a token is bytes or str and an id is int, not {type(key).__name__}")
 
     def get(self, token: bytes | str, default: int | None = None) -> int | None:
-        """Return the id of `token`, or `default` where the vocabulary does not have it."""
+        """Return the id of `token`, or `default` if it is not in the vocabulary."""
         if token in (b"", ""):
             return default if self.empty is None else self.empty
         id_ = self._numbers().find(token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token)
@@ -150,11 +150,11 @@ class Vocab:
         return isinstance(key, (bytes, str)) and self.get(key) is not None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the tokens in the order of their ids, but for one that is empty."""
+        """Yield the tokens in the order of their ids, without an empty one."""
         return (token for token, _ in self.items())
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Yield (token, id) in the order of the ids, but for a token that is empty."""
+        """Yield (token, id) in the order of the ids, without an empty token."""
         blob = self.blob  # and the offsets as ints: to take each from the array costs ten times as much
         bounds = enumerate(pairwise(self.offsets.tolist()))
         return ((blob[start:end], i) for i, (start, end) in bounds if start < end)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def align(text: Text, levels: Mapping[str, Tokenizer]) -> AlignedEncodings:
-    """Encode a text with each of several tokenizers, without special tokens, and align what they make of it.
+    """Encode a text with each of several tokenizers, without special tokens, and align the encodings.
 
-    `levels` maps the names of levels, which are yours to choose, to their tokenizers. OptionError where there is none.
+    `levels` maps names, which you choose, to tokenizers. OptionError if it is empty.
 
     >>> import tokkit
     >>> words = {"the": 3, "cat": 2}
@@ -31,21 +31,21 @@ def align(text: Text, levels: Mapping[str, Tokenizer]) -> AlignedEncodings:
     [[0, 3], [4, 7]]
     """
     if not isinstance(levels, Mapping):
-        raise TypeError(f"levels map names to tokenizers; a {type(levels).__name__} was given")
+        raise TypeError(f"levels is a {type(levels).__name__}; it must be a mapping of names to tokenizers")
     if not levels:
-        raise OptionError("there is no level: name at least one tokenizer")
+        raise OptionError("levels is empty; it must have at least one tokenizer")
     for name, tok in levels.items():
         if not isinstance(name, str) or not callable(tok):
-            raise TypeError(f"levels map names to tokenizers, not {name!r} to a {type(tok).__name__}")
+            raise TypeError(f"levels maps {name!r} to a {type(tok).__name__}; it must map names to tokenizers")
     encodings = {name: tok(text, add_special=False, truncation=None, padding=None) for name, tok in levels.items()}
     return AlignedEncodings(to_utf8(text), encodings)
 
 
 class AlignedEncodings:
-    """One text at several levels: `mixed[name]` is the `Encoding` of one, and iterating gives their names. Immutable.
+    """One text at several levels: `aligned[name]` is the `Encoding` of one level; iterating yields names. Immutable.
 
-    Tokens are aligned by the bytes of the text that they cover, so that levels may differ in all they do: a token
-    that covers none, or text that a level drops, is aligned with nothing.
+    Tokens are aligned if they share bytes of the text. Tokens that cover no bytes, and text that a level drops, are
+    aligned with nothing.
     """
 
     __slots__ = ("_levels", "_text")
@@ -56,7 +56,7 @@ class AlignedEncodings:
 
     def __getitem__(self, name: str) -> Encoding:
         if not isinstance(name, str) or name not in self._levels:
-            raise OptionError(f"{name!r} is none of the levels {', '.join(self._levels)}")
+            raise OptionError(f"there is no level {name!r}; the levels are {', '.join(self._levels)}")
         return self._levels[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -72,8 +72,7 @@ class AlignedEncodings:
     def pairs(self, of: str, to: str) -> NDArray[np.int64]:
         """Return (i, j) for each token i of the level `of` and token j of `to` that share a byte: int64, (n, 2).
 
-        In order of i, then of j. One token may share bytes with several, and these with several: byte-level tokens
-        of one character do so where they cover all of it.
+        Ordered by i, then by j. The relation is many-to-many.
         """
         first, last = self._reach(of, to)
         n_each = last - first
@@ -84,9 +83,9 @@ class AlignedEncodings:
         return np.stack([i[shared], j[shared]], axis=1).astype(np.int64)
 
     def map(self, of: str, to: str) -> NDArray[np.int64]:
-        """Return, for each token of the level `of`, (first, one past the last) of `to` that shares bytes with it.
+        """Return, for each token of the level `of`, (first, end) of the tokens of `to` that share bytes with it.
 
-        int64 of shape (tokens of `of`, 2); both are equal where none does.
+        int64 of shape (tokens of `of`, 2); `end` is one past the last, and equal to `first` if there are none.
         """
         pairs = self.pairs(of, to)
         n = len(self[of])
@@ -99,10 +98,10 @@ class AlignedEncodings:
         return found
 
     def _reach(self, of: str, to: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (first, one past the last) of the tokens that may share bytes with each: all that do are inside.
+        """Return (first, end) of a range of tokens that contains all that share bytes with each token.
 
-        Spans start and end in order, all but always: what a normalizer moves may run backwards, so that the greatest
-        end so far, and the least start to come, are what is searched.
+        Spans are nearly always in order, but a normalizer may move text backwards. Therefore the search uses the
+        greatest end so far and the least start to come.
         """
         own, other = self._spans(of), self._spans(to)
         ends = np.maximum.accumulate(other[:, 1])
@@ -112,10 +111,9 @@ class AlignedEncodings:
         return first, np.maximum(first, last)
 
     def blocks(self) -> NDArray[np.int64]:
-        """Return the shortest stretches of the text between whose ends no level has a token across: int64, (n, 2).
+        """Return the shortest spans of the text whose ends no token of any level crosses: int64, (n, 2).
 
-        (start, end) in bytes of the text's UTF-8, in order; together they are all that any token covers. Beside each
-        other, the tokens of all levels in them show how each cuts the same text.
+        (start, end) in bytes of the text's UTF-8, in order; together they cover what any token covers.
         """
         spans = np.concatenate([self._spans(name) for name in self])
         spans = np.unique(spans[spans[:, 1] > spans[:, 0]], axis=0)
@@ -127,7 +125,7 @@ class AlignedEncodings:
         return np.stack([spans[first, 0], ends[np.append(first[1:], len(spans)) - 1]], axis=1)
 
     def side_by_side(self) -> list[tuple[bytes, dict[str, list[bytes]]]]:
-        """Return, for each block, its text, and by the name of each level the tokens that cover it, in turn.
+        """Return (text, {level name: tokens that cover it}) for each block.
 
         >>> import tokkit
         >>> words = {"the": 3, "cat": 2}

@@ -14,13 +14,13 @@ from tokkit._core.text import to_utf8
 from tokkit.errors import OptionError
 
 Ranges = Mapping[int, tuple[int, int]]
-"""Number of a text → (first, one past the last) of its tokens."""
+"""Number of a text → (first, end) of its tokens; end is one past the last."""
 
 
 class Aligned(ABC):
-    """Tokens that know the spans, words and texts they are of, looked up both ways.
+    """Look-ups between tokens, their spans, words and texts, in both directions.
 
-    A position that is beyond the end belongs to nothing: None. A negative one is OptionError.
+    For a position beyond the end the result is None. A negative position raises OptionError.
     """
 
     __slots__ = ("_n", "_ranges")
@@ -33,12 +33,12 @@ class Aligned(ABC):
 
     @property
     def n_sequences(self) -> int:
-        """How many texts this encodes: 1, or 2 for a pair."""
+        """The number of texts: 1, or 2 for a pair."""
         return len(self._ranges) or 1
 
     @property
     def sequence_ranges(self) -> dict[int, tuple[int, int]]:
-        """Number of a text → (first, one past the last) of its tokens; empty before postprocessing and after a cut."""
+        """Number of a text → (first, end) of its tokens; empty before postprocessing and after truncation."""
         return dict(self._ranges)
 
     def _sequence_range(self, sequence: int) -> tuple[int, int]:
@@ -52,7 +52,7 @@ class Aligned(ABC):
         return out
 
     def token_to_sequence(self, token_index: int) -> int | None:
-        """Return which text a token is part of; None for a special token, or where there is no such token."""
+        """Return the number of the text that a token is part of; None for a special token or a missing one."""
         if index_of("token_index", token_index) >= self._n:
             return None
         if not self._ranges:
@@ -75,7 +75,7 @@ class Aligned(ABC):
         return word if word >= 0 else None
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the first token whose span has a character of the text; None where no token has it."""
+        """Return the first token whose span contains a character of the text; None if there is none."""
         start, end = self._sequence_range(sequence_index)
         spans = self.column("offsets")[start:end]
         position = index_of("char_pos", char_pos)
@@ -83,19 +83,19 @@ class Aligned(ABC):
         return start + int(found[0]) if len(found) else None
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that has a character of the text."""
+        """Return the number of the word that contains a character of the text."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return (first, one past the last) of the tokens of a word."""
+        """Return (first, end) of the tokens of a word; end is one past the last."""
         start, end = self._sequence_range(sequence_index)
         words = self.column("word_ids")[start:end]
         word = index_of("word_index", word_index)
         found = np.flatnonzero(words == word)
         if not len(found):
             return None
-        # Words rise within a text; where texts were joined without ranges, a greater word ends the look.
+        # Word numbers rise within a text; if texts were joined without ranges, a greater number ends the search.
         later = np.flatnonzero(words > word)
         found = found if not len(later) else found[found < later[0]]
         return (start + int(found[0]), start + int(found[-1]) + 1) if len(found) else None
@@ -110,16 +110,16 @@ class Aligned(ABC):
 
 
 def index_of(name: str, value: int) -> int:
-    """Return a count or position that a caller gave; OptionError where it is negative or none at all."""
+    """Return a count or position that a caller gave; OptionError if it is not an int of at least 0."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
         raise OptionError(f"{name} is {value!r}; it must be an int of at least 0")
     return value.__index__()
 
 
 def character_spans(text: str | bytes, spans: NDArray[np.int64], utf8: bytes | None = None) -> NDArray[np.int64]:
-    """Turn spans of the UTF-8 of `text` into spans of its characters, both (n, 2): all that a span touches.
+    """Convert spans of the UTF-8 of `text` to spans of all characters that they touch; both are (n, 2).
 
-    An empty span between two characters stays empty, before the second. Who has the UTF-8 already gives it along.
+    An empty span between two characters stays empty, before the second. Pass the UTF-8 if you have it already.
 
     >>> character_spans("é🦜", np.array([[0, 2], [2, 3], [3, 6], [6, 6]])).tolist()
     [[0, 1], [1, 2], [1, 2], [2, 2]]
@@ -131,9 +131,9 @@ def character_spans(text: str | bytes, spans: NDArray[np.int64], utf8: bytes | N
 
 
 def _code_units(text: str) -> NDArray[np.int64]:
-    """Return where each character that the core reads starts in `text`, and its length at the end.
+    """Return the start in `text` of each character that the core reads, and the length of `text`.
 
-    They differ from 0, 1, 2, … only where a str holds surrogate pairs, which the core reads as one character.
+    They differ from 0, 1, 2, … only if the str has surrogate pairs, which the core reads as one character.
     """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     high = (points & 0xFFFFFC00) == 0xD800

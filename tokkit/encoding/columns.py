@@ -19,7 +19,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "offsets": np.dtype(np.int64),
     "byte_offsets": np.dtype(np.int64),
 }
-"""The columns that are arrays: (n,), and (n, 2) of start and end for the two kinds of offsets."""
+"""The columns that are arrays: (n,), or (n, 2) of start and end for the two kinds of offsets."""
 
 LISTS = frozenset(["tokens", "token_bytes", "surfaces"])
 """The columns that are lists."""
@@ -33,12 +33,12 @@ def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
 
 
 def as_text(tokens: Sequence[bytes]) -> list[str]:
-    """Return tokens that are UTF-8 as text; what is none is shown as U+FFFD."""
+    """Return tokens as text; invalid UTF-8 becomes U+FFFD."""
     return [token.decode("utf-8", "replace") for token in tokens]
 
 
 def concatenate(name: str, columns: Sequence[Any]) -> Any:
-    """Return the columns of a name, one of each part, as one."""
+    """Return the columns of one name concatenated."""
     if len(columns) == 1:
         return columns[0]
     if name in LISTS:
@@ -47,7 +47,7 @@ def concatenate(name: str, columns: Sequence[Any]) -> Any:
 
 
 def filled(n: int, value: int, dtype: Any) -> NDArray[Any]:
-    """Return a column of n times the same, in half the time of np.full: most of a short text's columns are such."""
+    """Return a column of n equal values, in half the time of np.full; most columns of a short text are constant."""
     if not value:
         return np.zeros(n, dtype=dtype)
     column: NDArray[Any] = np.empty(n, dtype=dtype)
@@ -62,6 +62,6 @@ def empty(name: str) -> NDArray[Any]:
 
 
 def read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that nobody writes to any more."""
+    """Return the array, made read-only."""
     column.setflags(write=False)
     return column

@@ -19,21 +19,20 @@ from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
-"""Makes a column by its name: an array of one row a token, or the list of the tokens' bytes."""
+"""Makes a column by its name: an array with one row a token, or a list of bytes."""
 
 
 class Encoding(Aligned):
     """The tokens of one text or a pair of texts, aligned with them. Immutable.
 
-    Everything has one entry a token: `ids`; `tokens`, as a tokenizer.json spells them (the bytes of byte-level BPE as
-    symbols, "Ġthe"), and `token_bytes`, as the vocabulary has them; `offsets`, (start, end) in characters of the
-    original text, and `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, which piece of the text a token
-    is part of; `sequence_ids`, 0 for the text and 1 for its pair; `attention_mask`, 0 for padding;
-    `special_tokens_mask`, 1 for what was added. What has no word or sequence is None there. The tokens of one split
-    character share its span. `overflowing` are the parts that truncation cut off.
+    Each column has one entry a token: `ids`; `tokens`, as in tokenizer.json (byte-level BPE in symbols, "Ġthe"), and
+    `token_bytes`, as in the vocabulary; `offsets`, (start, end) in characters of the original text, and
+    `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken; `sequence_ids`, 0 for
+    the text and 1 for its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for tokens that were added.
+    Tokens without a word or sequence have None there. Tokens that share a character have its span. `overflowing` are
+    the parts that truncation cut off.
 
-    What is asked for is computed, once: columns are arrays (`as_arrays`), lists are made of them. A part of an
-    encoding, or encodings joined, compute theirs from those they were made of.
+    Columns are computed when they are first used, as arrays (`as_arrays`) from which lists are made.
 
     >>> vocab = Vocab.from_list([b"low", b"er"])
     >>> encoding = Encoding(np.array([0, 1], dtype=np.uint32), np.array([[0, 3], [3, 5]]), None, vocab, "lower")
@@ -55,12 +54,12 @@ class Encoding(Aligned):
         surfaces: Callable[[], list[bytes] | None] | None = None,
         spell: Callable[[list[bytes], list[int]], list[str]] | None = None,
     ) -> None:
-        """Wrap what a model gives for one text: the arrays are kept, so nobody may write to them any more.
+        """Wrap what a model returns for one text. The arrays are kept: do not write to them afterwards.
 
-        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token that is
-        in no word (None: all), or what computes them. `text` is the original, str or UTF-8; `utf8` what `to_utf8`
-        gives for it, where it is known; `surfaces` computes what each token stands for in the text that the model was
-        given, None where that is the original; `spell` gives the `tokens` of their bytes and ids (None: UTF-8).
+        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token in no
+        word (None: all are in none), or a function that computes them. `text` is the original, str or UTF-8; `utf8`
+        its `to_utf8`, if it is known. `surfaces` computes the text of each token as the model saw it (None: the
+        original text). `spell` computes `tokens` from their bytes and ids (None: UTF-8).
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -92,9 +91,9 @@ class Encoding(Aligned):
         self._lists: dict[str, list[Any]] = {}
 
     def column(self, name: str) -> Any:
-        """Return one column as an array (see `as_arrays`) or list; it is not to be written to.
+        """Return one column as a read-only array (see `as_arrays`), or as a list that you must not change.
 
-        Lists are "tokens", "token_bytes", and "surfaces": what each stands for, as bytes of what the model was given.
+        The lists are "tokens", "token_bytes", and "surfaces": the bytes of the model's input that each token covers.
         """
         column = self._columns.get(name)
         if column is None:
@@ -103,10 +102,10 @@ class Encoding(Aligned):
         return column
 
     def as_arrays(self, *names: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of these names (all, where none is given) as read-only arrays, without any lists.
+        """Return the columns of these names (default: all that are arrays) as read-only arrays.
 
-        ids, type_ids: uint32; attention_mask, special_tokens_mask: uint8; word_ids, sequence_ids: int32, -1 for
-        none; offsets, byte_offsets: int64 of shape (n, 2).
+        ids, type_ids: uint32; attention_mask, special_tokens_mask: uint8; word_ids, sequence_ids: int32, -1 for none;
+        offsets, byte_offsets: int64 of shape (n, 2).
         """
         made = {}
         for name in names or (*DTYPES, "sequence_ids"):
@@ -115,7 +114,7 @@ class Encoding(Aligned):
             elif name == "sequence_ids":
                 made[name] = self._sequence_ids()
             else:
-                raise OptionError(f"{name!r} is none of the columns {', '.join(DTYPES)}, sequence_ids")
+                raise OptionError(f"there is no column {name!r}; the columns are {', '.join(DTYPES)}, sequence_ids")
         return made
 
     def __len__(self) -> int:
@@ -143,7 +142,7 @@ class Encoding(Aligned):
 
     @property
     def tokens(self) -> list[str]:
-        """Each token as a tokenizer.json spells it."""
+        """Each token as in tokenizer.json."""
         return self._list("tokens")
 
     @property
@@ -153,17 +152,17 @@ class Encoding(Aligned):
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
-        """(start, end) of each token in characters of the original text; (0, 0) for what was added."""
+        """(start, end) of each token in characters of the original text; (0, 0) for tokens that were added."""
         return self._list("offsets")
 
     @property
     def byte_offsets(self) -> list[tuple[int, int]]:
-        """(start, end) of each token in bytes of the original text's UTF-8, as the model found them: never trimmed."""
+        """(start, end) of each token in bytes of the original text's UTF-8; never trimmed."""
         return self._list("byte_offsets")
 
     @property
     def type_ids(self) -> list[int]:
-        """The type of each token, by which models tell apart the texts of a pair."""
+        """The type of each token, by which models distinguish the texts of a pair."""
         return self._list("type_ids")
 
     @property
@@ -173,7 +172,7 @@ class Encoding(Aligned):
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """1 for each token that a postprocessor or padding added, 0 for those of the text."""
+        """1 for tokens that a postprocessor or padding added, 0 for tokens of the text."""
         return self._list("special_tokens_mask")
 
     @property
@@ -188,7 +187,7 @@ class Encoding(Aligned):
 
     @property
     def overflowing(self) -> list[Encoding]:
-        """The parts that truncation cut off, each as long as this one at most."""
+        """The parts that truncation cut off, each at most as long as this one."""
         if not isinstance(self._overflow, tuple):
             self._overflow = tuple(self._overflow())
         return list(self._overflow)
@@ -200,16 +199,16 @@ class Encoding(Aligned):
 
     @staticmethod
     def merge(encodings: Iterable[Encoding], *, growing_offsets: bool = True) -> Encoding:
-        """Return encodings as one, in turn; with `growing_offsets`, the spans of each go on where the last ended.
+        """Return encodings concatenated; with `growing_offsets`, the offsets of each continue those of the last.
 
-        What overflows is each combination of their parts but that of the first ones.
+        `overflowing` has each combination of their parts, except the combination of the first parts.
         """
         return joined(list(encodings), grow=growing_offsets)
 
     def pad(
         self, length: int, *, id: int = 0, type_id: int = 0, token: str = "[PAD]", direction: Direction = "right"
     ) -> Encoding:
-        """Return an encoding of at least `length` tokens, and what overflows alike; 0 in the attention mask is new."""
+        """Return the encoding and its overflow padded to at least `length` tokens; the attention mask is 0 there."""
         length = index_of("length", length)
         left = checked_direction(direction) == "left"
         n, k = self._n, max(0, length - self._n)
@@ -227,10 +226,10 @@ class Encoding(Aligned):
         return derived(n + k, lambda name: concatenate(name, [part.column(name) for part in parts]), ranges, overflow)
 
     def truncate(self, max_length: int, *, stride: int = 0, direction: Direction = "right") -> Encoding:
-        """Return the first `max_length` tokens (the last, for "left"); the others are its `overflowing`.
+        """Return the first `max_length` tokens (the last, for "left"); the others are in its `overflowing`.
 
-        Each part has `max_length` tokens at most, the first `stride` of which (for "left", the last) are those that
-        the part before it ends with. A cut encoding no longer knows its sequences.
+        Each part has at most `max_length` tokens. Its first `stride` tokens (for "left", its last) repeat the end of
+        the part before. A truncated encoding has no `sequence_ids`.
         """
         max_length, stride = index_of("max_length", max_length), index_of("stride", stride)
         left = checked_direction(direction) == "left"
@@ -279,24 +278,24 @@ Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
 
 
 def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
-    """Return an encoding of `n` tokens whose columns `make` computes when they are asked for."""
+    """Return an encoding of `n` tokens whose columns `make` computes when they are first used."""
     encoding = Encoding.__new__(Encoding)
     encoding._set(n, make, ranges, overflow)
     return encoding
 
 
 def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
-    """Return an encoding of which these columns, among them the ids, are known; `make` computes the others."""
+    """Return an encoding with these columns, the ids among them; `make` computes the others."""
     encoding = Encoding.__new__(Encoding)
     encoding._n, encoding._make, encoding._ranges, encoding._overflow = len(columns["ids"]), make, ranges, ()
     encoding._columns, encoding._lists = columns, {}
     for column in columns.values():
-        column.setflags(False)  # as read_only does; a short text notices the call
+        column.setflags(False)  # inlined read_only, whose call is noticeable for short texts
     return encoding
 
 
 def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: Overflow, form: int = 0) -> Encoding:
-    """Return an encoding of columns that are known: what pickle calls. The first release has no form, and bytes."""
+    """Return an encoding with these columns; called by pickle. Pickles of the first release have bytes and no form."""
     if form:
         pickled.check(form)
     else:
@@ -307,7 +306,7 @@ def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: Overflow
 def replaced(
     encoding: Encoding, *, ranges: Ranges | None = None, overflow: Overflow | None = None, **columns: Callable[[], Any]
 ) -> Encoding:
-    """Return an encoding that differs in what is given: columns as functions that make them once they are needed."""
+    """Return the encoding with some columns replaced, by functions that compute them when they are first used."""
 
     def make(name: str) -> Any:
         return columns[name]() if name in columns else encoding.column(name)
@@ -319,7 +318,7 @@ def replaced(
 def added(
     ids: Sequence[int], tokens: Sequence[bytes], *, type_id: int = 0, attention: int = 1, special: int = 1
 ) -> Encoding:
-    """Return an encoding of tokens that are not of any text: special tokens and padding."""
+    """Return an encoding of tokens of no text: special tokens and padding."""
     n = len(ids)
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
@@ -344,11 +343,11 @@ def joined(
     columns: Columns | None = None,
     overflow: Overflow | None = None,
 ) -> Encoding:
-    """Return `parts` as one encoding; `ranges` are, in numbers of parts, those of the result's sequences.
+    """Return `parts` concatenated to one encoding; `ranges` are the sequences of the result, in numbers of parts.
 
-    Without `ranges` the parts' own are kept, a later one of the same sequence in place of an earlier. With `grow`,
-    the spans of each part go on from the last span's end. `columns` gives the parts' columns of a name where they
-    are not the parts' own. Without `overflow`, the parts' own is combined.
+    Without `ranges`, those of the parts are kept, and a later part of the same sequence replaces an earlier one. With
+    `grow`, the spans of each part continue from the end of the last span. `columns` returns the parts' columns of a
+    name if they differ from the parts' own. Without `overflow`, the parts' overflow is combined.
     """
     starts = [0]
     for part in parts:
@@ -373,10 +372,10 @@ def joined(
 
 
 def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
-    """Return what overflows where encodings are joined: lists of one of each part's encodings, in tokenizers' order.
+    """Return the overflow of concatenated encodings: lists of one encoding for each part, in tokenizers' order.
 
-    Joining A and B gives (a, B), (a, b) for each a that overflows from A and each b from B, then (A, b); more parts
-    are joined in turn. A chosen part brings its own overflow along, so that (a, B) overflows to (a, b) once more.
+    Concatenating A and B gives (a, B), (a, b) for each a of A's overflow and each b of B's, then (A, b). Further parts
+    are added one after the other. A chosen part keeps its own overflow, so that (a, B) overflows to (a, b) once more.
     """
     done: list[Encoding] = []
     choices: list[list[Encoding]] = []
@@ -389,7 +388,7 @@ def overflowing_choices(parts: Sequence[Encoding]) -> list[list[Encoding]]:
 
 
 def grown(name: str, parts: Sequence[Encoding]) -> NDArray[np.int64]:
-    """Return the spans of each part, moved to where the last span of those before it ends."""
+    """Return the spans of each part, moved to the end of the last span before it."""
     columns, end = [empty(name)], 0
     for part in parts:
         spans = part.column(name) + end

@@ -1,6 +1,6 @@
 """`Truncation` and `Padding`: the maximum and minimum length of an encoding, as data.
 
-Apart from definition.py because loading a tokenizer that has neither, as most do, should not pay for them.
+Not in definition.py, because loading a tokenizer that has neither, as most do, should not import them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ def _checked_choice(owner: str, name: str, value: object, *choices: str) -> None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncation:
-    """How an encoding that is longer than `max_length`, special tokens counted, is cut.
+    """How an encoding of more than `max_length` tokens, special tokens included, is truncated.
 
-    `strategy` says which text of a pair loses tokens: "longest_first" (both down to a half, so that a short one is
-    kept whole), "only_first" or "only_second". What is cut off overflows in parts, each of which begins with the
-    last `stride` tokens of the part before. With the direction "left", the end of the text is what is kept.
+    `strategy` decides which text of a pair loses tokens: "longest_first" (each is cut to half of the length, but a
+    short one is kept whole), "only_first" or "only_second". The tokens that are cut off are in `overflowing`, in
+    parts that begin with the last `stride` tokens of the part before. With the direction "left", the end of the text
+    is kept.
     """
 
     max_length: int
@@ -39,15 +40,15 @@ class Truncation:
         _checked_choice("truncation", "direction", self.direction, "left", "right")
         if self.stride and self.stride >= self.max_length:
             raise OptionError(
-                f"truncation: the stride is {self.stride}, and must be less than max_length, {self.max_length}"
+                f"truncation: stride is {self.stride}; it must be less than max_length, {self.max_length}"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Padding:
-    """How encodings are filled up: to the longest of their batch (`length=None`), or to at least `length` tokens.
+    """How encodings are padded: to the longest of their batch (`length=None`), or to at least `length` tokens.
 
-    The length is rounded up to a multiple of `pad_to_multiple_of`, where that is given and not 0.
+    The length is rounded up to a multiple of `pad_to_multiple_of`, unless that is None or 0.
     """
 
     length: int | None = None
@@ -65,11 +66,11 @@ class Padding:
         checked_int("padding", "pad_id", self.pad_id)
         checked_int("padding", "pad_type_id", self.pad_type_id)
         if not is_text(self.pad_token):
-            raise OptionError(f"padding: pad_token is {self.pad_token!r}; it must be text")
+            raise OptionError(f"padding: pad_token is {self.pad_token!r}; it must be str")
 
 
 def check_padded(n_rows: int, length: int) -> None:
-    """Raise OptionError where rows of this length are more tokens than the limit padded_tokens."""
+    """Raise OptionError if rows of this length have more tokens than the limit padded_tokens."""
     if n_rows * length > (maximum := limits.current().padded_tokens):
         what = f"padding to {length:,} tokens makes {n_rows * length:,} tokens, more than {maximum:,}"
         raise limits.exceeded("padded_tokens", what, OptionError)
@@ -78,5 +79,5 @@ def check_padded(n_rows: int, length: int) -> None:
 def checked_direction(direction: str) -> str:
     """Return "left" or "right", or raise OptionError."""
     if direction not in ("left", "right"):
-        raise OptionError(f'the direction is {direction!r}; it must be "left" or "right"')
+        raise OptionError(f'direction is {direction!r}; it must be "left" or "right"')
     return direction

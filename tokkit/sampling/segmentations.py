@@ -1,8 +1,8 @@
 """Segmentations of a text by a SentencePiece model: n-best, samples and entropy.
 
-What `encode` gives is the best segmentation; these are for subword regularization (Kudo 2018, "Subword
-Regularization", §3) and BPE-dropout (Provilkov et al. 2020). A text is normalized as `segments` of the engine gives
-it, with U+2581 for spaces; ids are uint32 (n,), spans int64 (n, 2) in its bytes, scores logarithms.
+`encode` returns the best segmentation; these are for subword regularization (Kudo 2018, "Subword Regularization", §3)
+and BPE-dropout (Provilkov et al. 2020). A text here is normalized, with U+2581 for spaces, as the engine's `segments`
+returns it; ids are uint32 (n,), spans int64 (n, 2) in its bytes, scores logarithms.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ Ids = NDArray[np.uint32]
 Spans = NDArray[np.int64]
 
 MAX_NBEST = 1024
-"""What sentencepiece takes more for."""
+"""The maximum n of n-best segmentations; as in sentencepiece, a larger n is taken as this."""
 
 
 class Segmentations:
-    """Segments texts by one model, of the kind "unigram" or "bpe". Safe to share between threads; `rng` is not."""
+    """Segments texts by a Unigram or BPE model. Safe to share between threads, except `rng`."""
 
     def __init__(self, model: SentencePieceModel) -> None:
-        """OptionError for a model of words or characters: those have one segmentation."""
+        """OptionError for a model of words or characters, in which a text has only one segmentation."""
         if model.kind not in ("unigram", "bpe"):
-            raise OptionError(f"a model of the kind {model.kind!r} has one segmentation of a text")
+            raise OptionError(
+                f"a {model.kind!r} model has only one segmentation of a text; use a Unigram or BPE model"
+            )
         self._encoder = encoder_of(model)
         self._bpe = model.kind == "bpe"
 
@@ -40,9 +42,9 @@ class Segmentations:
         return Lattice(self._encoder, normalized)
 
     def nbest(self, normalized: bytes, n: int) -> list[tuple[Ids, Spans, float]]:
-        """Return the n segmentations of the greatest score, the best first, fewer if there are no more.
+        """Return the n segmentations with the greatest scores, the best first, or all if there are fewer.
 
-        OptionError for BPE. As in sentencepiece n is at most 1024, and n = 1 is the encoder's own.
+        OptionError for BPE. As in sentencepiece, n above 1024 is taken as 1024, and n = 1 returns what `encode` does.
         """
         _check_count("n", n)
         lattice = self._lattice(normalized, "n-best")
@@ -51,10 +53,10 @@ class Segmentations:
     def sample(
         self, normalized: bytes, *, alpha: float, nbest_size: int = -1, rng: np.random.Generator
     ) -> tuple[Ids, Spans]:
-        """Return a segmentation by chance, with a probability as of exp(alpha × score).
+        """Return a random segmentation, with a probability proportional to exp(alpha × score).
 
-        From all of them with `nbest_size` -1, else from as many of the best; 0 and 1 give the best. Of BPE, `alpha` is
-        the chance of each merge to be left out, and `nbest_size` has no meaning.
+        It is drawn from all segmentations with `nbest_size` -1, else from that many best ones; 0 and 1 return the best.
+        For BPE, `alpha` is the probability with which each merge is skipped, and `nbest_size` is ignored.
         """
         _check_alpha(alpha)
         if self._bpe:
@@ -82,17 +84,19 @@ class Segmentations:
         include_best: bool = False,
         rng: np.random.Generator,
     ) -> list[tuple[Ids, Spans, float]]:
-        """Return n segmentations by chance, each with the logarithm of its probability.
+        """Return n random segmentations, each with the logarithm of its probability.
 
-        `without_replacement` no two are equal, there may be fewer, and the scores are the logarithms of the
-        probabilities to be among them (Kool et al. 2019, "Stochastic beams and where to find them", §4.1).
-        `include_best`, only with that, puts the best one first, with the score 0.
+        With `without_replacement` all are different, there may be fewer than n, and scores are the logarithms of the
+        probabilities that a segmentation is among them (Kool et al. 2019, "Stochastic beams and where to find them",
+        §4.1). `include_best`, only with `without_replacement`, adds the best one as the first, with the score 0.
         """
         _check_count("n", n)
         _check_alpha(alpha)
         lattice = self._lattice(normalized, "sampling with scores")
         if include_best and not without_replacement:
-            raise OptionError("include_best is for samples without_replacement: others may hold the best one anyway")
+            raise OptionError(
+                "include_best needs without_replacement=True, or samples may repeat the best one"
+            )
         if not without_replacement:
             return lattice.sample(alpha, _seed(rng), n)
         # One more than wanted: its noisy score is the threshold that those before it have passed.
@@ -108,13 +112,13 @@ class Segmentations:
         return found + [(ids, spans, _inclusion(score, threshold)) for ids, spans, _, score in kept]
 
     def entropy(self, normalized: bytes, *, alpha: float) -> float:
-        """Return the entropy of all segmentations, in nats, with probabilities as of exp(alpha × score)."""
+        """Return the entropy of all segmentations, in nats; probabilities are proportional to exp(alpha × score)."""
         _check_alpha(alpha)
         return self._lattice(normalized, "the entropy").entropy(alpha)
 
 
 def _inclusion(score: float, threshold: float) -> float:
-    """Return log(1 - exp(-exp(score - threshold))): that a noisy score passes the threshold."""
+    """Return log(1 - exp(-exp(score - threshold))), the log-probability that a noisy score exceeds the threshold."""
     x = score - threshold
     if x == math.inf or x > 50:
         return 0.0

@@ -1,6 +1,6 @@
 """How BPE splits words: merge by merge, with dropout, or as text with "@@".
 
-For looking, teaching and training with BPE-dropout (Provilkov et al. 2020); encoding itself is in the core.
+For inspection, teaching, and training with BPE-dropout (Provilkov et al. 2020). Encoding itself is in the core.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 1 << 18
 Priorities = dict[tuple[int, int], tuple[int, int]]
-"""(left, right) → (priority, result), ids all; the least priority merges first."""
+"""Ids (left, right) → (priority, id of the result); the least priority merges first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeStep:
-    """One merge in a word: its place in the list of merges, from 0, what became one, and the symbols behind it."""
+    """One merge in a word: its number in the list of merges, from 0, the two tokens, and the symbols after it."""
 
     rank: int
     left: bytes
@@ -37,7 +37,7 @@ class MergeStep:
 
 
 class Merges:
-    """The merges of a tokenizer, ready to be followed one by one.
+    """The merges of a tokenizer, to be followed step by step.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
@@ -47,7 +47,7 @@ class Merges:
     """
 
     def __init__(self, tok: Tokenizer) -> None:
-        """OptionError where the model is no BPE."""
+        """OptionError if the model is not BPE."""
         self._tok = tok
         definition = tok.definition
         merges: Any
@@ -58,14 +58,14 @@ class Merges:
             empty = replace(definition.model, merges=np.empty((0, 3), dtype=np.uint32), ignore_merges=False)
             self._bare = empty.encoder(definition.vocab, added_ids=definition.added_ids)
         else:
-            raise OptionError(f"merges are followed in BPE models, and this one is {type(definition.model).__name__}")
+            raise OptionError(f"the model is {type(definition.model).__name__}; only BPE models have merges to follow")
         self._priorities: Priorities = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges.tolist())}
         self._whole = getattr(definition.model, "whole_piece", False) or getattr(
             definition.model, "ignore_merges", False
         )
 
     def words(self, text: str, *, special: Special = "text") -> Iterator[tuple[tuple[bytes, ...], list[MergeStep]]]:
-        """Yield (symbols before anything merges, the merges in their order) of each word of a text."""
+        """Yield (symbols before the first merge, the merges in order) for each word of a text."""
         vocab = self._tok.vocab
         for ids in self._symbols(text, special):
             steps: list[MergeStep] = []
@@ -77,7 +77,7 @@ class Merges:
             yield tuple(vocab[id_] for id_ in ids), steps
 
     def _symbols(self, text: str, special: Special) -> Iterator[list[int]]:
-        """Yield the ids of each word before anything merges; an added token is a word."""
+        """Yield the ids of each word before the first merge; an added token is a word."""
         vocab, definition = self._tok.vocab, self._tok.definition
         added = set(definition.added_vocab.values())
         if definition.over_bytes is None:
@@ -96,7 +96,7 @@ class Merges:
             yield tokens if alone else [byte_ids[byte] for id_ in tokens for byte in vocab[id_]]
 
     def _merged(self, id_: int, byte_ids: dict[int, int]) -> bool:
-        """Tell whether merging makes a token: some stand only for a piece that is all of it."""
+        """Return whether merges make this token; some tokens are only used for a whole pretoken."""
         return merge([byte_ids[byte] for byte in self._tok.vocab[id_]], self._priorities) == [id_]
 
 
@@ -106,9 +106,9 @@ def merge(
     note: Callable[[int, int, int, list[int]], object] | None = None,
     drops: Callable[[], bool] | None = None,
 ) -> list[int]:
-    """Return what ids merge to, the pair of least priority first, then leftmost; quadratic, for single words.
+    """Merge ids, the pair of least priority first, then leftmost, and return the result. Quadratic: for single words.
 
-    `note` is told of each merge; `drops` says, for each pair at each step, whether chance leaves it out of this step.
+    `note` is called with each merge. `drops` returns, for each pair at each step, whether dropout skips it.
     """
     ids = list(ids)
     while True:
@@ -125,9 +125,9 @@ def merge(
 
 
 class Dropout:
-    """BPE-dropout: encodes with each merge passed over with a probability, so that a word has many segmentations.
+    """BPE-dropout: each merge is skipped with a probability, so that a word has many segmentations.
 
-    Characters' BPE runs in the core, byte-level BPE here in Python. The same seed gives the same ids.
+    BPE over characters runs in the core, byte-level BPE in Python. The same seed gives the same ids.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2}, model="bpe", vocab_size=10)
@@ -162,11 +162,10 @@ class Dropout:
 
 
 class Segmenter:
-    """Puts spaces between the tokens of a text, and a separator behind each that does not end its word.
+    """Writes the tokens of a text separated by spaces, with a separator after each that does not end its word.
 
-    That is what subword-nmt writes, for classic BPE over characters; `restore` puts it together again. Characters that
-    have no token stay as they are, and so do glossaries. Words are remembered, up to `MAX_WORDS` of them, so that one
-    thread at a time may use it.
+    This is the output of subword-nmt, for classic BPE over characters; `restore` reverses it. Characters without a
+    token are kept, and so are glossaries. Up to `MAX_WORDS` words are cached; do not share it between threads.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
@@ -177,12 +176,14 @@ class Segmenter:
     def __init__(self, tok: Tokenizer, separator: str = "@@") -> None:
         model = tok.definition.model
         if not isinstance(model, CharBPE):
-            raise OptionError(f"text is cut so by BPE over characters, and this model is {type(model).__name__}")
+            raise OptionError(
+                f"the model is {type(model).__name__}; this needs BPE over characters"
+            )
         if not separator:
-            raise OptionError("the separator is empty; it is what tells the tokens inside a word")
+            raise OptionError("separator is empty; it must be a text that marks tokens inside a word")
         self._tok, self._separator = tok, separator
         self._suffix, self._apart = model.end_of_word_suffix or "", model.suffix_apart
-        # Numbers of our own: a character without a token is a symbol like any other here.
+        # Numbers of its own, because a character without a token is a symbol too.
         self._numbers: dict[str, int] = {}
         tokens = {id_: token.decode() for token, id_ in tok.vocab.items()}
         number = self._numbers.setdefault
@@ -194,7 +195,7 @@ class Segmenter:
         self._known: dict[str, str] = {}
 
     def segment(self, text: str, *, special: Special = "text") -> str:
-        """Return a text cut; spans of white space become one space."""
+        """Return the text with its tokens separated; runs of white space become one space."""
         *_, (_, prepared) = self._tok.stages(text, special=special)
         out: list[str] = []
         behind = None
@@ -226,8 +227,8 @@ class Segmenter:
 
 
 def restore(text: str, separator: str = "@@") -> str:
-    """Return the words of a text that `segment` cut."""
+    """Return the text that `segment` wrote with separators, restored."""
     if not separator:
-        raise OptionError("the separator is empty; it is what tells the tokens inside a word")
+        raise OptionError("separator is empty; it must be a text that marks tokens inside a word")
     joined = text.replace(f"{separator} ", "")
     return joined.removesuffix(separator)

@@ -1,6 +1,6 @@
 """Encodes text that may go on: ids that are final, possible completions, and truncation to n tokens.
 
-What is stable is decided by the pieces: no token crosses the end of one, so that only the last can still change.
+No token crosses the end of a pretoken, so that only the last pretoken can still change.
 """
 
 from __future__ import annotations
@@ -28,24 +28,23 @@ if TYPE_CHECKING:
     from tokkit.vocab import Vocab
 
 SPACES = frozenset(b" \n\t")
-"""The bytes of the tokens that are taken back together: what follows may join them to one."""
+"""Tokens of only these bytes are held back together, because what follows may join them to one token."""
 LONG_WORD = 1 << 14
-"""Bytes without a cut, after which a stream looks for one inside the word."""
+"""Bytes without a place to cut, after which a stream looks for one inside the word."""
 
 WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
     map(chr, range(0x2000, 0x200B))
 )
-"""The characters of Unicode that are White_Space; str.isspace() has four more."""
+"""The characters of Unicode's White_Space; str.isspace() accepts four more."""
 
 
 class EncodeStream:
-    """Encodes text that comes bit by bit. The ids of all steps joined, `flush()` included, equal those of the whole.
+    """Encodes text that arrives in parts. The ids of all calls, `flush()` included, equal the ids of the whole text.
 
-    What later text can change is held back: the text behind the last point at which its pattern provably may be cut,
-    which is the last word as a rule, and a character of which bytes are missing. A word that does not end is divided
-    where its tokens stay what they are, for byte-level BPE. Where no such point is known, for components in Python and
-    stages that need the whole text, `flush` gives all of it. The time is linear in the text, whatever its parts are.
-    One stream serves one text.
+    Text that later text can change is held back: what follows the last place at which the text may be cut, usually
+    the last word, and an incomplete character. Byte-level BPE also divides long words, where their tokens cannot
+    change. If no such place is known (components in Python, stages that need the whole text), `flush` returns all ids.
+    The time is linear in the text, whatever the size of its parts. A stream encodes one text.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
@@ -57,15 +56,15 @@ class EncodeStream:
     def __init__(self, engine: Engine, special: Special) -> None:
         self._engine = engine
         self._special = special if isinstance(special, str) else frozenset(special)
-        engine.last_cut(b"", 0, self._special)  # which says whether the policy is one
+        engine.last_cut(b"", 0, self._special)  # raises OptionError for an invalid policy
         self._held = bytearray()
-        self._half = ""  # the first of two surrogates that are one character
+        self._half = ""  # the first surrogate of a pair
         self._searched = 0
         self._patience = LONG_WORD
         self._continues = False
 
     def feed(self, text: Text) -> list[int]:
-        """Take more text (bytes may end inside a character); return the ids that nothing to come can change."""
+        """Take more text (bytes may end inside a character) and return the ids that later text cannot change."""
         held, before, half = self._held, len(self._held), self._half
         held += self._utf8(text)
         try:
@@ -76,7 +75,7 @@ class EncodeStream:
                 return []
             ids = self._engine.encode_part(bytes(held[:end]), self._special, continues=self._continues, goes_on=True)
         except BaseException:
-            del held[before:]  # an error leaves the stream as it was
+            del held[before:]  # an error leaves the stream unchanged
             self._half = half
             self._searched = min(self._searched, before)
             raise
@@ -85,29 +84,29 @@ class EncodeStream:
         return ids
 
     def _utf8(self, text: Text) -> bytes | bytearray | memoryview:
-        """Return what to hold of more text; a str may end between two surrogates, as one of JavaScript's may."""
+        """Return the UTF-8 of more text; a str may end between two surrogates, as JavaScript's strings may."""
         half = self._half
         if isinstance(text, str):
             text = half + text
             self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""
             return to_utf8(text[: len(text) - len(self._half)])
         if not isinstance(text, (bytes, bytearray, memoryview)):
-            return to_utf8(text)  # which says what a text is
+            return to_utf8(text)  # raises the error for what is not a text
         self._half = ""
         return to_utf8(half) + bytes(text) if half else text
 
     def _cut(self) -> int:
-        """Return where to cut what is held; 0 for nowhere."""
+        """Return where to cut the text that is held; 0 for nowhere."""
         n = len(self._held)
         end = self._engine.last_cut(self._held, n, self._special, self._searched)
         if end or n < self._patience:
             self._searched = n
             return end
-        self._searched, self._patience = n, 2 * n  # twice as much each time: in linear time, whatever is found
+        self._searched, self._patience = n, 2 * n  # twice as much each time, so that the total time is linear
         return self._engine.open_cut(self._held, n, self._special)
 
     def flush(self) -> list[int]:
-        """Return the ids of what is held back, and begin anew."""
+        """Return the ids of the text that is held back, and start a new text."""
         held, continues = bytes(self._held) + to_utf8(self._half), self._continues
         self._half = ""
         self._held, self._searched, self._patience, self._continues = bytearray(), 0, LONG_WORD, False
@@ -123,7 +122,9 @@ def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Speci
         return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
     # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
     data = None if tok.in_stages else tok.decode_bytes(ids[:n])
-    if data is None or not to_utf8(text).startswith(data):  # as where the pattern leaves out what it does not match
+    if data is None or not to_utf8(text).startswith(
+        data
+    ):  # a pattern may drop text that it does not match
         utf8, _, spans, _ = engine.aligned(text, special)
         data = utf8[: spans[n - 1, 1] if n else 0]
     prefix = data.decode("utf-8", "ignore")
@@ -136,10 +137,10 @@ def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Speci
 
 
 class Completions:
-    """Finds what the end of a text may become, of one byte-level engine: the same sets as tiktoken's."""
+    """Finds the tokens that the end of a text may become, for one byte-level engine: the same sets as tiktoken's."""
 
     def __init__(self, engine: ByteLevelEngine, vocab: Vocab, added: Collection[int]) -> None:
-        """`added` are the ids of the vocabulary that are added tokens, and not the model's own."""
+        """`added` are the ids of added tokens."""
         self._engine, self._vocab, self._added = engine, vocab, frozenset(added)
         own = sorted((token, id_) for token, id_ in vocab.items() if id_ not in self._added)
         self._tokens, self._ids = [token for token, _ in own], [id_ for _, id_ in own]
@@ -148,8 +149,8 @@ class Completions:
     def of(self, text: Text, special: Special) -> tuple[list[int], list[list[int]]]:
         """Return (stable ids, completions) of a text.
 
-        A completion is a sequence of ids whose bytes begin with those of the text behind the stable ids; each way in
-        which the text may go on has one of them behind the stable ids.
+        A completion is a sequence of ids whose bytes begin with the text after the stable ids. However the text goes
+        on, one of the completions follows the stable ids.
         """
         ids, n = self._encode(to_utf8(text), special)
         if not n:
@@ -164,7 +165,7 @@ class Completions:
         return stable, [*([id_] for id_ in alone), *map(list, sorted(several))]
 
     def _encode(self, utf8: bytes, special: Special) -> tuple[list[int], int]:
-        """Return the ids of a text, and how many its last piece has: none where an added token is at its end."""
+        """Return the ids of a text and the number of ids of its last pretoken; 0 if it ends with an added token."""
         engine = self._engine
         at = engine.last_cut(utf8, len(utf8), special)
         first = engine.encode(utf8[:at], special) if at else []
@@ -178,14 +179,14 @@ class Completions:
         return id_ not in self._added and SPACES.issuperset(self._vocab[id_])
 
     def _beginning_with(self, start: bytes) -> range:
-        """Return the places of the tokens that begin with these bytes."""
+        """Return the range of the sorted tokens that begin with these bytes."""
         low = bisect_left(self._tokens, start)
-        bound = start.rstrip(b"\xff")  # the least bytes that are greater than all that begin so
+        bound = start.rstrip(b"\xff")  # the least bytes that are greater than all with this prefix
         high = bisect_left(self._tokens, bound[:-1] + bytes([bound[-1] + 1]), low) if bound else len(self._tokens)
         return range(low, high)
 
     def _straddling(self, rest: bytes) -> Iterator[tuple[int, ...]]:
-        """Yield the sequences of texts in which a token begins within the rest, and ends at its end or behind."""
+        """Yield the sequences in which a token begins within the rest and ends at its end or later."""
         tokens = self._tokens
         texts = [rest[:i] + tokens[k] for i in range(1, len(rest)) for k in self._beginning_with(rest[i:])]
         whole, broken = [], []
@@ -199,24 +200,24 @@ class Completions:
         ids, offsets = self._engine.encode_batch(whole, "text", 1)
         yield from self._cut(ids, offsets, len(rest))
         if broken:
-            # What is no text is one piece, whatever the pattern.
+            # Invalid UTF-8 is one pretoken, whatever the pattern.
             ends = np.cumsum([len(text) for text in broken], dtype=np.int64)
             ids = self._engine.merge_only(b"".join(broken), ends)
             after = np.searchsorted(np.cumsum(self._lengths[ids]), ends, side="left") + 1
             yield from self._cut(ids, np.append(0, after), len(rest))
 
     def _cut(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], n_bytes: int) -> Iterator[tuple[int, ...]]:
-        """Yield each sequence up to the token with which it has `n_bytes`."""
+        """Yield each sequence up to the token with which it reaches `n_bytes`."""
         lengths = self._lengths[ids]
         before = np.append(0, np.cumsum(lengths))
         starts = np.repeat(before[offsets[:-1]], np.diff(offsets))
-        enough = np.append(0, np.cumsum(before[:-1] - starts < n_bytes))  # in a sequence they come first
+        enough = np.append(0, np.cumsum(before[:-1] - starts < n_bytes))  # they are first in a sequence
         sequences = ids.tolist()
         for start, n in zip(offsets[:-1].tolist(), np.diff(enough[offsets]).tolist(), strict=True):
             yield tuple(sequences[start : start + n])
 
     def _last_space_apart(self, rest: bytes) -> Iterator[tuple[int, ...]]:
-        """Yield the rest with its last character of white space as a piece of its own, which patterns may make it."""
+        """Yield the rest with its last white-space character as a separate pretoken, as patterns may split it."""
         text = rest.decode("utf-8", "replace")
         last = text[-1].encode()
         if len(rest) > len(last) and text[-1] in WHITE_SPACE:
@@ -225,7 +226,7 @@ class Completions:
 
 
 def completions_of(definition: Definition, engine: Engine) -> Completions:
-    """Return what finds completions; OptionError for a tokenizer that is not all byte-level BPE."""
+    """Return a `Completions`; OptionError for a tokenizer that is not byte-level BPE."""
     if not isinstance(engine, ByteLevelEngine) or engine.in_stages:
-        raise OptionError("completions are found for byte-level BPE alone, and not in a pipeline of components")
+        raise OptionError("completions need byte-level BPE; this tokenizer is a pipeline of components")
     return Completions(engine, definition.vocab, definition.added_vocab.values())
