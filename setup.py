@@ -105,7 +105,7 @@ if __name__ == "__main__":
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
             "tokkit": ["py.typed", "*.pyi"],
-            "tokkit._core": ["*.pyi", "*.pxd", "*/*.pxi"],
+            "tokkit._core": ["*.pyi", "*.pxd"],
             "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit.bundled": ["*.txt"],
         },

@@ -26,6 +26,7 @@ from tokkit.formats import tokenizer_json
 from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers.sequence import Sequence
 from tokkit.pretokenizers.split import Split
+from tokkit.unicode_regex import cost_limits
 from tokkit.unicode_regex.cost_limits import check_size
 
 LARGE = "((a{1000}){1000}){1000}"

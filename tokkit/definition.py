@@ -188,9 +188,7 @@ class Definition:
         for token in added.values():
             if token.id not in self.vocab or self.vocab[token.id] != token.content.encode("utf-8"):
                 kind = "special" if token.special else "added"
-                raise VocabError(
-                    f"the {kind} token {token.content!r} has the id {token.id}, which is another token's"
-                )
+                raise VocabError(f"the {kind} token {token.content!r} has the id {token.id}, which is another token's")
         special = {token.content: token.id for token in added.values() if token.special}
         object.__setattr__(self, "added_tokens", tuple(added.values()))
         object.__setattr__(self, "special_tokens", MappingProxyType(special))

@@ -30,9 +30,7 @@ class Segmentations:
     def __init__(self, model: SentencePieceModel) -> None:
         """OptionError for a model of words or characters, in which a text has only one segmentation."""
         if model.kind not in ("unigram", "bpe"):
-            raise OptionError(
-                f"a {model.kind!r} model has only one segmentation of a text; use a Unigram or BPE model"
-            )
+            raise OptionError(f"a {model.kind!r} model has only one segmentation of a text; use a Unigram or BPE model")
         self._encoder = encoder_of(model)
         self._bpe = model.kind == "bpe"
 
@@ -94,9 +92,7 @@ class Segmentations:
         _check_alpha(alpha)
         lattice = self._lattice(normalized, "sampling with scores")
         if include_best and not without_replacement:
-            raise OptionError(
-                "include_best needs without_replacement=True, or samples may repeat the best one"
-            )
+            raise OptionError("include_best needs without_replacement=True, or samples may repeat the best one")
         if not without_replacement:
             return lattice.sample(alpha, _seed(rng), n)
         # One more than wanted: its noisy score is the threshold that those before it have passed.

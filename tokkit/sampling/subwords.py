@@ -176,9 +176,7 @@ class Segmenter:
     def __init__(self, tok: Tokenizer, separator: str = "@@") -> None:
         model = tok.definition.model
         if not isinstance(model, CharBPE):
-            raise OptionError(
-                f"the model is {type(model).__name__}; this needs BPE over characters"
-            )
+            raise OptionError(f"the model is {type(model).__name__}; this needs BPE over characters")
         if not separator:
             raise OptionError("separator is empty; it must be a text that marks tokens inside a word")
         self._tok, self._separator = tok, separator

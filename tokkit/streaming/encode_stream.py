@@ -122,9 +122,7 @@ def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Speci
         return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
     # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
     data = None if tok.in_stages else tok.decode_bytes(ids[:n])
-    if data is None or not to_utf8(text).startswith(
-        data
-    ):  # a pattern may drop text that it does not match
+    if data is None or not to_utf8(text).startswith(data):  # a pattern may drop text that it does not match
         utf8, _, spans, _ = engine.aligned(text, special)
         data = utf8[: spans[n - 1, 1] if n else 0]
     prefix = data.decode("utf-8", "ignore")
