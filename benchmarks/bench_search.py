@@ -95,7 +95,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--queries", default="1,16", help="how many at once, apart by commas")
+    parser.add_argument("--queries", default="1,16", help="how many at once, separated by commas")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--graph-rows", type=int, default=0, help="vectors of usearch's graph; 0 for none")

@@ -7,7 +7,7 @@ Unicode 17 has more; case folding is Python's, a character for a character, with
     python data/make_charsmaps.py --check    # exit 1 if one on disk puts anything else
 
 A rule is a character that NFKC changes; or a sequence that NFKC makes one character, written in any way: each part of
-its decomposition may be any character that NFKC makes that part. A sequence that is composed in part is no rule.
+its decomposition may be any character that NFKC makes that part. A sequence that is composed in part is not a rule.
 """
 
 import argparse

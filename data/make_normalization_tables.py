@@ -1,7 +1,7 @@
 """Generates tokkit/_core/csrc/text/{normalization,grapheme}_tables.h from Unicode 16.0.0 and character_classes.txt.
 
 Decompositions, compositions and combining classes are those of `unicodedata2==16.0.0`; lower case is Python's, with
-what Unicode 17 has more; the classes of tokenizers and of grapheme clusters stand in character_classes.txt.
+what Unicode 17 has more; the classes of tokenizers and of grapheme clusters are in character_classes.txt.
 
     python data/make_normalization_tables.py            # writes the headers
     python data/make_normalization_tables.py --check    # exit 1 if a header on disk differs
@@ -101,7 +101,7 @@ def normalization() -> str:
             pairs[int(parts[0], 16), int(parts[1], 16)] = c
     seconds = {second for _, second in pairs} | set(JAMO_SECOND)
 
-    pool = [0]  # strings of code points, each behind its length; place 0 is none
+    pool = [0]  # strings of code points, each after its length; place 0 is none
     places: dict[str, int] = {}
 
     def place(text: str, itself: int) -> int:
@@ -199,7 +199,7 @@ def graphemes() -> str:
 
 enum {{ TK_CLUSTER_BLOCK = {BLOCK} }};
 enum {{ {kinds_enum} }};
-enum {{ TK_CLUSTER_KIND = 15, {flags_enum} }}; /* flags stand beside the kind */
+enum {{ TK_CLUSTER_KIND = 15, {flags_enum} }}; /* flags are beside the kind */
 
 {declarations(arrays)}
 

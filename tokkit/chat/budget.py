@@ -156,7 +156,7 @@ def _number(digits: str) -> int:
 
 
 def _percent_widths(form: str) -> tuple[list[str], int]:
-    """Return the widths and precisions that stand behind `%`, and how many are taken from arguments."""
+    """Return the widths and precisions that are after `%`, and how many are taken from arguments."""
     specs = _PERCENT.findall(form)
     if len(re.findall(r"%\([^()]*\)", form)) != form.count("%("):  # brackets in a name: where it ends is not clear
         return _NUMBER.findall(form), form.count("*")
@@ -165,7 +165,7 @@ def _percent_widths(form: str) -> tuple[list[str], int]:
 
 
 def _brace_fields(form: str) -> tuple[str, str]:
-    """Return what stands within `{…}`, and what stands within braces inside of these, each with its `{`."""
+    """Return what is within `{…}`, and what is within braces inside of these, each with its `{`."""
     if "[" in form:  # in which braces say nothing
         return form, "".join(re.findall(r"\{[^{}]*(\{.*)", form, re.DOTALL))
     depth, fields, inner = 0, [], []

@@ -76,7 +76,7 @@ def read_templates(value: object) -> dict[str, str]:
         section = Section(item, f"chat_template[{i}]")
         name = section.take("name", str)
         if name in templates:
-            raise FormatError(f"{section.at('name')}: {name!r} stands earlier too")
+            raise FormatError(f"{section.at('name')}: {name!r} is given twice")
         templates[name] = section.take("template", str)
         section.finish()
     return templates

@@ -22,7 +22,7 @@ def replaced(text: str, table: Mapping[int, int]) -> str:
 
 
 def texts_of(value: Any, path: str) -> Iterator[str]:
-    """Yield every text in what a template is given; ChatError for what is no plain data."""
+    """Yield every text in what a template is given; ChatError for what is not plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

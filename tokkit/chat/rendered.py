@@ -20,7 +20,7 @@ class Rendered:
     out of messages, tools or other data, wholly or in part, and that are ordinary text (where part of one is the
     template's, it may hold another that is special). `generated` are what `{% generation %}` blocks wrote.
     `traced` is False where the template looked into the data, so that the data could not be followed through it:
-    then only what stands in the template itself is special.
+    then only what is in the template itself is special.
     """
 
     text: str
@@ -55,7 +55,7 @@ def matches(text: str, tokens: Iterable[str]) -> list[Span]:
 def matches_of(text: str, tokens: Iterable[str], found: Sequence[Span], allowed: NDArray[np.bool_]) -> list[Span]:
     """Return where special tokens stand whose characters are all allowed; `found` are those of the whole text.
 
-    A character that is not allowed stands in no token: the others are runs of their own. A token in a run stands
+    A character that is not allowed is in no token: the others are runs of their own. A token in a run stands
     in the whole text too, where it is found or touches one that is, so that no other runs need a look.
     """
     pattern = _pattern(tokens)

@@ -33,7 +33,7 @@ class Run:
 
     now: datetime
     marks: tuple[str, str] = ("", "")
-    """What stands before and behind each generation block."""
+    """What is before and after each generation block."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """Other texts for some of the template's literals, by number."""
 
@@ -151,7 +151,7 @@ class Program:
 
     @property
     def literals(self) -> list[str]:
-        """The texts that stand in the template and may come out of it, by number."""
+        """The texts that are in the template and may come out of it, by number."""
         return self._named[1]
 
     @staticmethod
@@ -162,7 +162,7 @@ class Program:
         _count_made(tree, hooks)
 
     def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
-        """Replace each literal text by a call that may return another, but for names and what is compared with."""
+        """Replace each literal text by a call that may return another, except names and what is compared with."""
         for name, value in node.iter_fields():
             kept = isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand)) or name == "key"
             many = value if isinstance(value, list) else [value]

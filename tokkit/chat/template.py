@@ -1,14 +1,14 @@
 """Renders messages by a chat template, and marks the special tokens that the template itself wrote.
 
-A special token in a message must not become one in the ids. How the two are told apart (`render_parts`):
+A special token in a message must not become one in the ids. How the two are distinguished (`render_parts`):
 
 1. The template runs. Where no data has a character that special tokens are recognised by (<, |, [ …), all special
    tokens are the template's own.
 2. Else it runs again on data in which each such character is another one, of private use and found nowhere else.
    Where the two texts differ in these characters only, they show what came from data.
 3. Else the template looks into the data, for "</think>" for example. Then each literal of the template is marked
-   so in turn, and a special token is special where all its characters are shown to come from literals. What is not
-   shown is text: nothing that came from data is special, whatever the template does.
+   in the same way, one after the other, and a special token is special if all its characters are shown to come from
+   literals. What is not shown is text: nothing that came from data is special, whatever the template does.
 
 Letters and digits of data between brackets that the template writes, as in "<|" + role + "|>", are its own doing
 and make a special token in 1 and 2.
@@ -236,7 +236,7 @@ class _Tracer:
 def recognised_by(tokens: Iterable[str]) -> set[str]:
     """Return characters of special tokens such that none can come from data without one of them.
 
-    All that are no letter, digit, underscore, quote or white space; of a token that has no others, all it has.
+    All that are not letter, digit, underscore, quote or white space; of a token that has no others, all it has.
 
     >>> sorted(recognised_by(["<|im_start|>", "[SEP]", "EOT"]))
     ['<', '>', 'E', 'O', 'T', '[', ']', '|']

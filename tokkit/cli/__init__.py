@@ -55,7 +55,7 @@ class CommandLine(click.Group):
         return list(self.commands)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse what stands before the subcommand."""
+        """Parse what is before the subcommand."""
         with errors.reported():
             return super().make_context(*args, **kwargs)
 

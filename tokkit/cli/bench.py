@@ -35,7 +35,11 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
 @options.tokenizer
 @click.argument("file", required=False, type=options.FILE)
 @click.option(
-    "--against", default=",".join(RIVALS), callback=_names, metavar="NAMES", help="Rivals, apart by commas, or none."
+    "--against",
+    default=",".join(RIVALS),
+    callback=_names,
+    metavar="NAMES",
+    help="Rivals (NAME,NAME), or none.",
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, help="Threads; above 1, the batch calls are measured."

@@ -16,7 +16,7 @@ OF_FILES = ("sample", "pattern", "special")
 
 
 class TwoLists(Command):
-    """TOKENIZERS, then `--` and FILES: what stands behind the dashes is as if given with --file."""
+    """TOKENIZERS, then `--` and FILES: what is after the dashes is as if given with --file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite `-- FILE…`."""
@@ -79,7 +79,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Compare tokenizers: tokens, bytes per token, compression beside the first, tokens per word and text, oov.
 
-    Words are what white space parts, and oov is how many of them hold an unknown token. Files stand behind -- or in
+    Words are what white space parts, and oov is how many of them hold an unknown token. Files are after -- or in
     --file; without any, the bundled corpus is used. For each tokenizer the first place is shown where it cuts the
     text otherwise than the first one does.
 
@@ -115,7 +115,7 @@ def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bo
         except TokkitError as error:
             if chosen["file"] or path.endswith((".json", ".tiktoken", ".gguf")):
                 raise
-            raise type(error)(f"{error} (files to compare over stand behind --)") from None
+            raise type(error)(f"{error} (files to compare over are after --)") from None
     if chosen["sample"] is not None:
         stretches = comparison.side_by_side(toks, chosen["sample"])
         say_json(stretches) if as_json else comparison.show_side_by_side(list(toks), stretches)

@@ -110,7 +110,7 @@ def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
     """Return the least number that two ascending arrays share; it is near their start, so look there first."""
     width = 64
     while True:
-        # What both windows share has nothing before it that lies outside of one.
+        # What both windows share has nothing before it that is outside of one.
         common = np.intersect1d(a[:width], b[:width])
         if len(common):
             return int(common[0])

@@ -84,7 +84,7 @@ class Prices:
 
 def _price(name: str, section: Any) -> Price:
     if not isinstance(section, Mapping):
-        raise FormatError(f"{name} is no section; write [{name}] and its prices below")
+        raise FormatError(f"{name} is not a section; write [{name}] and its prices below")
     if wrong := [key for key in section if key not in KEYS]:
         raise FormatError(f"[{name}] has the unknown key {wrong[0]!r}; it may have {', '.join(KEYS)}")
     if "input" not in section:

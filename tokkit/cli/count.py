@@ -32,7 +32,7 @@ A table of prices is a TOML file of your own, prices per million tokens:
 @options.files
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if a file has more tokens than N.")
 @click.option("-l", "--lines", is_flag=True, help="Count lines too.")
-@click.option("-w", "--words", is_flag=True, help="Count words too: what stands between white space.")
+@click.option("-w", "--words", is_flag=True, help="Count words too: what is between white space.")
 @click.option("-c", "--bytes", is_flag=True, help="Count bytes of UTF-8 too.")
 @click.option("--prices", type=options.FILE, metavar="TOML", help="A table of prices: show what the tokens cost.")
 @click.option("--price", metavar="NAME", show_default="TOKENIZER", help="Whose prices of the table.")

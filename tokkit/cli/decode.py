@@ -23,7 +23,7 @@ from tokkit.cli import options
     "--input",
     type=click.Choice(["ids", "json", "npy", "bin"]),
     show_default="by the file's name, else ids",
-    help="ids: numbers apart by spaces. json: lists, one a line. npy, bin: as encode writes them.",
+    help="ids: numbers separated by spaces. json: lists, one a line. npy, bin: as encode writes them.",
 )
 @click.option(
     "--dtype",

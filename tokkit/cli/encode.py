@@ -72,11 +72,9 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     "--pad-token",
     metavar="TEXT",
     show_default="as TOKENIZER says, else [PAD], <pad> or the like",
-    help="The token to fill up with.",
+    help="The token to pad with.",
 )
-@click.option(
-    "--separator", default="@@", metavar="TEXT", help="What stands behind a token inside of a word, for subwords."
-)
+@click.option("--separator", default="@@", metavar="TEXT", help="What is after a token inside of a word, for subwords.")
 @click.option("--explain", is_flag=True, help="Show the merges of each word in order, for BPE.")
 @click.option(
     "--dropout", type=click.FloatRange(0, 1), metavar="P", help="Pass each merge over with this probability, for BPE."

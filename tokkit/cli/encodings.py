@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 PAD_TOKENS = ("[PAD]", "<pad>", "<|pad|>", "<PAD>")
-"""What tokens to fill up with are called, the first that there is of them."""
+"""What tokens to pad with are called, the first that there is of them."""
 COLUMNS = ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets", "word_ids")
 FLAGS = ("add_special", "pair", "pad", "pad_token", "max_length", "truncation", "stride")
 
@@ -39,7 +39,7 @@ class Shape:
 
     @property
     def fixed(self) -> int | None:
-        """The length that all are filled up to, where it is given."""
+        """The length that all are padded to, where it is given."""
         return None if self.padding is None else self.padding.length
 
 
@@ -53,9 +53,9 @@ def wanted(chosen: Mapping[str, Any], kind: str) -> bool:
             if chosen[name] is not None:
                 raise click.UsageError(f"--{name} says how texts longer than --max-length are cut: give that too")
         if chosen["pad"] == "max-length":
-            raise click.UsageError("--pad max-length fills up to --max-length: give that too")
+            raise click.UsageError("--pad max-length pads to --max-length: give that too")
     if chosen["pad_token"] is not None and chosen["pad"] is None:
-        raise click.UsageError("--pad-token is what --pad fills up with: give that too")
+        raise click.UsageError("--pad-token is what --pad pads with: give that too")
     return bool(given) or kind == "full"
 
 
@@ -75,13 +75,13 @@ def shape(tok: Tokenizer, chosen: Mapping[str, Any]) -> Shape:
 
 
 def _pad_with(tok: Tokenizer, token: str | None) -> Padding:
-    """Return how to fill up, but for the length: with the token given, as the file says, or one of a known name."""
+    """Return how to pad, except the length: with the token given, as the file says, or one of a known name."""
     own = tok.definition.padding
     if token is None and own is not None:
         return replace(own, pad_to_multiple_of=None)
     name = token if token is not None else next((name for name in PAD_TOKENS if name in tok.special_tokens), None)
     if name is None:
-        raise OptionError("this tokenizer has no token to fill up with that is known by its name: give --pad-token")
+        raise OptionError("this tokenizer has no token to pad with that is known by its name: give --pad-token")
     id_ = tok.special_tokens.get(name, tok.vocab.get(name))
     if id_ is None:
         raise VocabError(f"--pad-token: the tokenizer has no token {name!r}")

@@ -46,7 +46,7 @@ class Command(click.Command):
                     formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, and what else stands at the end."""
+        """Write the examples, and what else is at the end."""
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:

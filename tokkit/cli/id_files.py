@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
-"""How names end → what such files hold; others hold ids apart by spaces."""
+"""How names end → what such files hold; others hold ids separated by spaces."""
 FITTING = {"npy": ("npy",), "bin": ("bin",), "json": ("json", "full")}
 """What a name says → the formats that it may stand for."""
 BINARY = ("npy", "bin")
@@ -89,7 +89,7 @@ def kind_of(path: str) -> str | None:
 
 
 def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
-    """Return the format of an output: as asked, else by its name; UsageError where one contradicts the other."""
+    """Return the format of an output: as requested, else by its name; UsageError where one contradicts the other."""
     by_name = kind_of(path)
     lines = explains and asked not in BINARY
     if by_name is not None and (lines or asked not in (None, *FITTING[by_name])):
@@ -116,7 +116,7 @@ def check_stdout(path: str, kind: str, dtype: str) -> None:
 def write_lines(
     source: Source, path: str, kind: str, *, force: bool, from_text: Callable[[str], Any] | None = None
 ) -> None:
-    """Write one line for each text: ids apart by spaces, a JSON list, or readable pieces.
+    """Write one line for each text: ids separated by spaces, a JSON list, or readable pieces.
 
     `from_text`, where given, makes the line of a text, or its ids.
     """

@@ -46,7 +46,7 @@ def without_special(tok: Tokenizer) -> Callable[[Any], bytes]:
 def decoded_lines(
     tok: Tokenizer, to_bytes: Callable[[Any], bytes], path: str, kind: str, line_end: bytes
 ) -> Iterator[bytes]:
-    """Yield the bytes of each line of ids; `line_end` behind those that end in a line feed themselves."""
+    """Yield the bytes of each line of ids; `line_end` after those that end in a line feed themselves."""
     parse = _json_ids if kind == "json" else _plain_ids
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -66,7 +66,7 @@ def _plain_ids(line: bytes) -> list[int]:
     for word in words:
         if not word.isdigit() or len(word) > MAX_DIGITS:
             raise ValueError(
-                f"{word[:40].decode('utf-8', 'backslashreplace')!r} is no id; ids are numbers, apart by spaces"
+                f"{word[:40].decode('utf-8', 'backslashreplace')!r} is not an id; ids are numbers, separated by spaces"
             )
     return list(map(int, words))
 
@@ -77,7 +77,7 @@ def _json_ids(line: bytes) -> list[int]:
         raise ValueError(f"{type(ids).__name__} where a list of ids was expected")
     for id_ in ids:
         if isinstance(id_, bool) or not isinstance(id_, int) or id_ < 0:
-            raise ValueError(f"{json.dumps(id_)[:40]} is no id; ids are numbers of at least 0")
+            raise ValueError(f"{json.dumps(id_)[:40]} is not an id; ids are numbers of at least 0")
     return ids
 
 
@@ -121,17 +121,17 @@ def _sidecar(path: str) -> dict[str, Any]:
 def _raw(data: bytes, path: str, dtype: str) -> NDArray[Any]:
     kind = np.dtype("<u2" if dtype == "uint16" else "<u4")
     if len(data) % kind.itemsize:
-        raise FormatError(f"{shown(path)} has {len(data)} bytes, which is no whole number of {dtype}")
+        raise FormatError(f"{shown(path)} has {len(data)} bytes, which is not a whole number of {dtype}")
     return np.frombuffer(data, dtype=kind)
 
 
 def _npy(data: bytes, path: str) -> NDArray[Any]:
     if not data.startswith(NPY_MAGIC):
-        raise FormatError(f"{shown(path)} is no .npy file")
+        raise FormatError(f"{shown(path)} is not a .npy file")
     try:
         ids = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise FormatError(f"{shown(path)} is no .npy file: {error}") from None
+        raise FormatError(f"{shown(path)} is not a .npy file: {error}") from None
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "ui":
         raise FormatError(f"{shown(path)} does not hold one row of integers")
     if len(ids) and int(ids.min()) < 0:

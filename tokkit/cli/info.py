@@ -19,7 +19,7 @@ EXTRAS = ("huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "q
 )
 @options.as_json
 def command(json: bool) -> None:
-    """Show versions of what tokkit stands on, the CPUs, and which optional packages are installed."""
+    """Show versions of the libraries that tokkit uses, the CPUs, and which optional packages are installed."""
     from tokkit.cli.output import say, say_json
 
     about = facts()

@@ -31,7 +31,7 @@ def stdin() -> BinaryIO:
 def load(path: str, pattern: str | None = None) -> Tokenizer:
     """Load a tokenizer; every command does it first, so that a wrong path costs no time.
 
-    What is no file may be the name of a published encoding, or of a model that uses one.
+    What is not a file may be the name of a published encoding, or of a model that uses one.
     """
     import os
 

@@ -36,7 +36,7 @@ class Timing:
 
 
 def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
-    """Cut a text into documents of about `size` bytes, behind line feeds."""
+    """Cut a text into documents of about `size` bytes, after line feeds."""
     data = text.encode()
     documents, at = [], 0
     while at < len(data):

@@ -66,7 +66,7 @@ def names(parameter: click.Parameter) -> list[str]:
 def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]:
     """Return a table of the file as defaults of a command's parameters; UsageError names a key that is none."""
     if not isinstance(table, Mapping):
-        raise click.UsageError(f"config: {name} is no table; write [{name}] and its settings below")
+        raise click.UsageError(f"config: {name} is not a table; write [{name}] and its settings below")
     known = {key: p for p in command.params if p.name != "config" for key in names(p)}
     found: dict[str, Any] = {}
     for key, value in table.items():
@@ -157,11 +157,11 @@ def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str
 
 
 def sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
-    """Return the sizes of all values, each a number or several apart by commas, without repeats."""
+    """Return the sizes of all values, each a number or several separated by commas, without repeats."""
     try:
         return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
     except ValueError:
-        raise click.BadParameter(f"{','.join(values)!r} is no number of tokens, nor several apart by commas") from None
+        raise click.BadParameter(f"{','.join(values)!r}: write numbers of tokens, separated by commas") from None
 
 
 def _or_stdin(ctx: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
     metavar="NAME|REGEX",
-    help="Split pattern, for a .tiktoken file that is no published one, or a .gguf file: gpt2, r50k, cl100k, o200k, "
+    help="Split pattern, for a .tiktoken file that is not a published one, or a .gguf file: gpt2, r50k, cl100k, o200k, "
     "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)

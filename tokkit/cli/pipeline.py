@@ -115,7 +115,7 @@ def _brief(value: object) -> str:
 
 
 def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
-    """Say what stands around a text and a pair, whatever component puts it there."""
+    """Say what is around a text and a pair, whatever component puts it there."""
     from tokkit.errors import OptionError
     from tokkit.formats import components
 
@@ -154,7 +154,7 @@ def as_json(tree: Iterable[Node]) -> list[dict[str, Any]]:
 
 
 def stages_of(tok: Tokenizer, text: str, special: str) -> list[tuple[str, list[str]]]:
-    """Return the pieces of a text behind each stage that changes something, as they stand there."""
+    """Return the pieces of a text after each stage that changes something, as they are there."""
     from tokkit.definition import BPE
 
     found: list[tuple[str, list[str]]] = []

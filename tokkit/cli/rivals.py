@@ -176,7 +176,7 @@ def _written(tok: Tokenizer, name: str) -> bytes:
 def reason(error: BaseException) -> str:
     """Return why a rival is left out; what is not the rival's own failure is raised again.
 
-    A panic of Rust code is no Exception, but is the rival's.
+    A panic of Rust code is not an Exception, but is the rival's.
     """
     if isinstance(error, Unavailable):
         return str(error)

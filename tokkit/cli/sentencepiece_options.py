@@ -63,11 +63,11 @@ def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str,
 
 
 def _listed(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str] | None:
-    """Return the symbols of all values, each one or several apart by commas, in quotes where they hold one."""
+    """Return the symbols of all values, each one or several separated by commas, in quotes where they hold one."""
     try:
         return [symbol for row in csv.reader(values) for symbol in row] if values else None
     except csv.Error as error:
-        raise click.BadParameter(f"{','.join(values)!r} is no list of symbols apart by commas: {error}") from None
+        raise click.BadParameter(f"{','.join(values)!r}: write symbols separated by commas ({error})") from None
 
 
 def _option(name: str, help: str, default: object, **attributes: Any) -> Callable[..., Any]:

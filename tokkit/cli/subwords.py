@@ -51,7 +51,7 @@ def line_of(tok: Tokenizer, output: str, chosen: dict[str, Any]) -> Callable[[st
 
 
 def explained(merges: Any, text: str, special: str) -> list[str]:
-    r"""Return lines: each word as symbols, then behind each merge, with the merge's number in the list, from 1.
+    r"""Return lines: each word as symbols, then after each merge, with the merge's number in the list, from 1.
 
     >>> import tokkit
     >>> from tokkit.sampling.subwords import Merges

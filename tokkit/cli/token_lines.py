@@ -26,7 +26,7 @@ def shown_tokens(
     """Return (lines, number of tokens) of a text."""
     encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
     utf8 = text.encode("utf-8", "replace")
-    # What no token covers, as the white space between words, is shown with the token behind it.
+    # What no token covers, as the white space between words, is shown with the token after it.
     ends = list(itertools.accumulate((end for _, end in encoding.byte_offsets), max))
     ends[-1:] = [len(utf8)] if utf8 else []
     ids = encoding.ids if with_ids and len(encoding.ids) == len(ends) else None

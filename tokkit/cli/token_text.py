@@ -14,7 +14,7 @@ _ESCAPES = {"\\": "\\\\", SPACE: escaped(SPACE), " ": SPACE}
 
 
 def readable(piece: bytes) -> str:
-    r"""Return a piece as one printable word: a space as ␣, bytes that are no whole character as \xHH.
+    r"""Return a piece as one printable word: a space as ␣, bytes that are not a whole character as \xHH.
 
     >>> readable(b" caf\xc3"), readable("né\n".encode())
     ('␣caf\\xc3', 'né\\n')

@@ -88,7 +88,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
     "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. bpe: whitespace (the default there) or punctuation. "
     "word, hybrid: punctuation (the default there: words "
-    "stand between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
+    "are between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
     "their spaces, or a pattern whose matches are the words.",
 )
 @click.option(
@@ -97,7 +97,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     multiple=True,
     metavar="TEXT",
     show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
-    help="A special token; repeat for more. Of SentencePiece's models a control symbol behind <unk>, <s> and </s>.",
+    help="A special token; repeat for more. Of SentencePiece's models a control symbol after <unk>, <s> and </s>.",
 )
 @click.option(
     "--min-frequency",

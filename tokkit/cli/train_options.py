@@ -24,7 +24,7 @@ BELONGS = {
     "fallback": ("hybrid",),
     **sentencepiece_options.BELONGS,
 }
-"""Option → the models that it is for; those that stand in no line are for all."""
+"""Option → the models that it is for; those that are in no line are for all."""
 
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),

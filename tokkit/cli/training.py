@@ -248,7 +248,7 @@ def read_counts(path: str) -> dict[str, int]:
                 [key for key, value in counts.items() if type(value) is not int] if isinstance(counts, dict) else [""]
             )
             if wrong:
-                raise CorpusError(f'{name}: {wrong[0]!r} is no word with its count; write {{"word": count}}')
+                raise CorpusError(f'{name}: {wrong[0]!r} is not a word with its count; write {{"word": count}}')
             return dict(counts)
     except UnicodeDecodeError as error:
         raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
@@ -258,7 +258,7 @@ def read_counts(path: str) -> dict[str, int]:
     for number, line in enumerate(text.split("\n"), 1):
         word, tab, times = line.rstrip("\r").rpartition("\t")
         if line and (not tab or not word or not times.isascii() or not times.isdigit()):
-            raise CorpusError(f"{name}, line {number}: {line[:80]!r} is no word, tab and count")
+            raise CorpusError(f"{name}, line {number}: {line[:80]!r} is not a word, tab and count")
         if line:
             found[word] = found.get(word, 0) + int(times)
     return found

@@ -89,7 +89,7 @@ def _readable(token: str | bytes) -> str:
 def _measured_text(job: Job) -> tuple[list[str], bool]:
     """Return the first megabyte of the training text, and whether that is all.
 
-    Only of regular files: counts are no text, and stdin and pipes can be read but once.
+    Only of regular files: counts are not text, and stdin and pipes can be read but once.
     """
     texts: list[str] = []
     paths = [] if job.counts is not None else expand(job.inputs)

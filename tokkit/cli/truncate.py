@@ -24,7 +24,7 @@ from tokkit.cli import options
 def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **chosen: Any) -> None:
     """Write the longest part of FILE, or of stdin, from its start, that has at most N tokens.
 
-    No character is cut, and a text that fits is written as it is. How many tokens were kept stands on stderr.
+    No character is cut, and a text that fits is written as it is. How many tokens were kept is printed to stderr.
     """
     from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading, load

@@ -54,7 +54,7 @@ class Usage:
     """Measures one tokenizer text by text.
 
     A word is what white space parts; one is out of vocabulary where any of it is the unknown token. A token is used
-    where it stands in some text; special tokens and other added ones are not asked about.
+    where it is in some text; special tokens and other added tokens are not counted.
     """
 
     def __init__(self, tok: Tokenizer, special: str = "text") -> None:

@@ -16,14 +16,14 @@ from tokkit.cli import options
 )
 @options.tokenizer
 @options.files
-@click.option("--ids", is_flag=True, help="Show the id of each token behind it.")
+@click.option("--ids", is_flag=True, help="Show the id of each token after it.")
 @click.option(
     "--colour",
     "--color",
     "colour",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Colours at a terminal (auto, unless NO_COLOR is set); without them, tokens stand between bars.",
+    help="Colours at a terminal (auto, unless NO_COLOR is set); without them, tokens are between bars.",
 )
 @options.special
 @options.field

@@ -50,7 +50,7 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     for name in names:
         if name not in MODELS and name not in NAMES:
             known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
-            raise click.UsageError(f"--train: {name!r} is no model; give some of {known}, apart by commas")
+            raise click.UsageError(f"--train: {name!r} is not a model; give some of {known}, separated by commas")
         options: dict[str, Any] = dict(NAMES.get(name, {"model": name}))
         if options["model"] in BELONGS["lowercase"]:
             options["lowercase"] = False
@@ -120,7 +120,7 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
     if not documents or len(documents) == n:
         raise CorpusError(
             f"of {counted(n, 'text')} in the corpus {len(documents)} are held out at --held-out {chosen['held_out']}: "
-            "some must be, and some not; or name files to measure on behind --"
+            "some must be, and some not; or name files to measure on after --"
         )
     said = f"measured on every {_ordinal(chosen['held_out'])} text, {len(documents):,} of {n:,}, not trained on"
     return Job(corpus.training, documents, said, models, sizes, chosen["threads"])

@@ -221,7 +221,7 @@ class Encoding:
             raise _unknown(tokens, error) from None
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
-        """Return the text of ids; bytes that are no UTF-8 as bytes.decode has them with `errors`."""
+        """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""
         return self.decode_bytes(tokens).decode("utf-8", errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:

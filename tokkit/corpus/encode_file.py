@@ -62,7 +62,7 @@ class _Blocks:
     def next(self, buffer: bytearray) -> tuple[int, int, int, bool] | None:
         """Put the next block into the buffer, which may grow; return its number, offset and bytes, None at the end.
 
-        And whether the text goes on behind it.
+        And whether the text goes on after it.
         """
         with self._lock:
             n = len(self._carried)
@@ -148,7 +148,7 @@ class FileEncoder:
         self._narrow = narrow
 
     def encode(self, path: str, writer: IdWriter, tick: Callable[[int], object] | None = None) -> int:
-        """Write the ids of a file; return its bytes of text. `tick` is told of the bytes of the file read so far.
+        """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
         "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError where the writer would replace it.
         """

@@ -36,7 +36,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     """Return "npy" or "bin" by a file's name; OptionError for another."""
     kind = KINDS.get(os.path.splitext(os.fspath(path))[1].lower())
     if kind is None:
-        raise OptionError(f"{files.show(path)} is no name for a file of ids: it must end in {' or '.join(KINDS)}")
+        raise OptionError(f"{files.show(path)} is not a name for a file of ids: it must end in {' or '.join(KINDS)}")
     return kind
 
 

@@ -40,7 +40,7 @@ _ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 class Block:
     """Whole documents. Each line is one where `unit` is "line"; `ends` (packed int64) are theirs for "item".
 
-    `data` is UTF-8 as it stands in the file, not yet validated; `name` and `offset` say where it stood, in
+    `data` is UTF-8 as it is in the file, not yet validated; `name` and `offset` say where it stood, in
     bytes after decompression.
     """
 
@@ -65,7 +65,7 @@ class Block:
         return np.array(self.document_ends(), dtype=np.int64).tobytes()
 
     def validated(self, errors: str) -> Block:
-        """Return the block without what is not UTF-8, or raise CorpusError, as `errors` says."""
+        """Return the block without invalid UTF-8, or raise CorpusError, as `errors` says."""
         try:
             text = self.data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
@@ -76,7 +76,7 @@ class Block:
         return replace(self, data=text.encode())
 
     def documents(self, errors: str) -> Iterator[str]:
-        """Yield each document as str; for what is not UTF-8 see `validated`."""
+        """Yield each document as str; for invalid UTF-8 see `validated`."""
         block, start = self.validated(errors), 0
         for end in block.document_ends():
             if block.data or block.unit == "item":
@@ -90,7 +90,7 @@ class Corpus:
     `source` is a path, a list or tuple of paths, or any other iterable: that of texts (str or UTF-8 bytes), each
     a document as it stands. Paths may be globs; "-" is stdin. A name that ends in .jsonl or .ndjson holds one
     JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. Of other files a document
-    is a "line" with its end, a "paragraph" with the blank lines behind it, or the whole "file" (the only unit that
+    is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that
     needs a whole file in memory). A byte-order mark at a file's start is dropped; line ends stay as they are.
     """
 
@@ -164,7 +164,7 @@ class Corpus:
             yield number, text
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
-        """Pack texts, each with its number, which stands behind `name` and `place` in messages."""
+        """Pack texts, each with its number, which is after `name` and `place` in messages."""
         parts: list[bytes] = []
         size = 0
         for number, text in texts:
@@ -210,7 +210,7 @@ def expand(paths: Iterable[Path]) -> list[str]:
     found: list[str] = []
     for given in paths:
         if not isinstance(given, (str, bytes, os.PathLike)):
-            raise TypeError(f"{given!r:.80} is no path; give a list of paths, or an iterator (iter(texts)) of texts")
+            raise TypeError(f"{given!r:.80} is not a path; give a list of paths, or an iterator (iter(texts)) of texts")
         path = os.fsdecode(given)
         matching = matches(path)
         if not matching:
@@ -281,7 +281,7 @@ def opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]
     if suffix in _NOT_TEXT:
         raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")
     try:
-        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, behind what decompresses it
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, after what decompresses it
     except OSError as error:
         raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
     with raw:

@@ -10,7 +10,7 @@ from tokkit.decoders.base import Decoder
 
 @dataclass(frozen=True, slots=True)
 class Fuse(Decoder):
-    """Joins the tokens, so that the decoders behind it see the text as one token.
+    """Joins the tokens, so that the decoders after it see the text as one token.
 
     >>> Fuse().decode_chain(["a", "b"])
     ['ab']

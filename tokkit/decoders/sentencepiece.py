@@ -1,6 +1,6 @@
 """Decodes ids of a SentencePiece model as SentencePiece does: spaces, bytes, unknown and control pieces.
 
-Control pieces are nothing. A byte piece is its byte; what is no character then is U+FFFD for each byte. Where the model
+Control pieces decode to nothing. A byte piece is its byte; each byte of invalid UTF-8 becomes U+FFFD. Where the model
 puts a space before texts, or removes extra ones, the space that begins the first piece to be seen goes.
 """
 
@@ -87,7 +87,7 @@ class SentencePiece:
         return gone
 
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
-        """Return the text of ids; bytes that are no UTF-8 are treated as bytes.decode does with `errors`.
+        """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`.
 
         With "replace" each of them is U+FFFD.
         """
@@ -130,7 +130,7 @@ def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:
 class SentencePieceStream:
     """Decodes a stream of ids: the parts joined, `flush()` included, equal `decode` of all of them.
 
-    Behind a denormalizer, which may look at more than one token, `flush` gives all.
+    After a denormalizer, which may look at more than one token, `flush` gives all.
     """
 
     def __init__(self, decoder: SentencePiece, errors: str, unknown: Callable[[object], Exception]) -> None:

@@ -29,7 +29,7 @@ class Sequence(Decoder):
                 raise OptionError(f"decoders are decoders, not {decoder!r}")
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens behind the last decoder."""
+        """Return the tokens after the last decoder."""
         tokens = list(tokens)
         with PatternTime(sum(map(len, tokens))):
             for decoder in self.decoders:
@@ -38,7 +38,7 @@ class Sequence(Decoder):
 
 
 def flat(decoder: Decoder) -> Iterator[Decoder]:
-    """Yield the decoders that run in turn, those of sequences within sequences too."""
+    """Yield the decoders that run in order, those of sequences within sequences too."""
     if isinstance(decoder, Sequence):
         for part in decoder.decoders:
             yield from flat(part)

@@ -1,7 +1,7 @@
 """Streaming forms of the decoders: the text that is certain before all tokens have come.
 
 Before the tokens are joined (by Fuse, by ByteLevel, at last by the end of the chain) a stage takes token after
-token; behind that it takes the one token that is left, part by part. A stage gives what nothing to come can change
+token; after that it takes the one token that is left, part by part. A stage gives what nothing to come can change
 and holds the rest; a decoder without a stage of its own holds all, and runs when all is there.
 """
 
@@ -83,7 +83,7 @@ class Same(Stage):
 
 
 class Each(Stage):
-    """Every token at once; the first may be another case than those behind it."""
+    """Every token at once; the first may be another case than those after it."""
 
     def __init__(self, decoder: Decoder, *, first_differs: bool = False) -> None:
         self.decoder, self.first_differs, self.begun = decoder, first_differs, False

@@ -39,7 +39,7 @@ class ChainStream:
     """Decodes a stream of ids with any decoder. The parts joined, `flush()` included, equal `decode` of all tokens.
 
     What later tokens can change is held back: an incomplete character, a run of byte tokens up to its end, the
-    spaces at an end that is stripped. Where that is everything (a regular expression behind Fuse), `flush` gives it
+    spaces at an end that is stripped. Where that is everything (a regular expression after Fuse), `flush` gives it
     all. `token_text` gives the token of an id; what it raises leaves the stream as it was.
 
     >>> from tokkit.decoders.byte_fallback import ByteFallback
@@ -59,7 +59,7 @@ class ChainStream:
         for i, part in enumerate(self._parts):
             stage = stages.of_text(part) if joined else stages.of_tokens(part)
             if stage is None:
-                # Whatever is behind it waits too, and sees whether a token is left: an empty one is not none.
+                # Whatever is after it waits too, and sees whether a token is left: an empty one is not none.
                 return [*made, stages.Hold(Sequence(self._parts[i:]), joined=True)]
             made.append(stage)
             joined = joined or isinstance(part, (Fuse, ByteLevel))

@@ -1,6 +1,6 @@
 """Decoding by a table of each token's text, for decoders that treat tokens one by one.
 
-Most chains decode a token alike wherever it stands, but for the first or the last of a sequence: then the bytes
+Most chains decode a token alike wherever it stands, except the first or the last of a sequence: then the bytes
 of every token are found once. What each way is exact for, and why:
 
 - Replace, Strip, Metaspace, WordPiece, BPE and Spaced look at one token, and at most at whether it is the first or
@@ -9,9 +9,9 @@ of every token are found once. What each way is exact for, and why:
 - ByteFallback decodes runs of byte tokens. Text tokens are whole characters, so bytes joined are valid UTF-8 just
   where each run is; where they are not, the chain itself decodes. An empty text token would end a run and leave no
   trace in the bytes, so its bytes here are 0xFF, which no valid text has. It must be followed by Fuse or by nothing.
-- Fuse and ByteLevel leave one token; the decoders behind them run on the text.
+- Fuse and ByteLevel leave one token; the decoders after them run on the text.
 
-Any other chain (CTC, or tokens looked at behind ByteFallback) has no table: `build` returns None.
+Any other chain (CTC, or tokens looked at after ByteFallback) has no table: `build` returns None.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Table:
         return self._behind(text)
 
     def _form(self, forms: dict[int, bytes], id_: int, place: int) -> bytes:
-        """The bytes of a token that stands first (place 0) or last (1) of several."""
+        """The bytes of a token that is first (place 0) or last (1) of several."""
         form = forms.get(id_)
         if form is None:
             token = self._tokens[id_] or ""

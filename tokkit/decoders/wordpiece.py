@@ -33,7 +33,7 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WordPiece(Decoder):
-    """Joins pieces with `prefix` to what stands before them, and puts a space before all others but the first.
+    """Joins pieces with `prefix` to what is before them, and puts a space before all others but the first.
 
     `cleanup` takes spaces before punctuation away again, token by token, which English wants.
 

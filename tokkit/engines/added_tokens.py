@@ -17,7 +17,7 @@ class Normalizer(Protocol):
     """What changes the characters of a text."""
 
     def normalize(self, text: AlignedText) -> None:
-        """Change the pieces of a text that are no added tokens."""
+        """Change the pieces of a text that are not added tokens."""
 
 
 class AddedTokens:
@@ -61,7 +61,7 @@ class AddedTokens:
         allowed = frozenset(special)
         if unknown := allowed - self._special:
             raise OptionError(
-                f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self._special)[:20]}"
+                f"{sorted(unknown)[0]!r} is no special token here; there are {sorted(self._special)[:20]}"
             )
         return allowed
 

@@ -67,7 +67,7 @@ class Assembler:
         return given
 
     def padding(self, given: Padding | Own | None) -> Padding | None:
-        """Return how to fill up: as given, or as the definition says."""
+        """Return how to pad: as given, or as the definition says."""
         if given == "own":
             return self._definition.padding
         if given is not None and not isinstance(given, Padding):
@@ -176,7 +176,7 @@ class Assembler:
         truncation: Truncation | None,
         padding: Padding | None,
     ) -> list[Encoding]:
-        """Return the encodings of texts, or of pairs, filled up alike."""
+        """Return the encodings of texts, or of pairs, padded alike."""
         check_sequences(texts, pairs)
         made = [
             self.encoding(

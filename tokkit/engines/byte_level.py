@@ -45,7 +45,7 @@ class ByteLevelEngine(Engine):
     """Runs byte-level BPE."""
 
     encoder: BPEEncoder | None
-    uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a piece certainly ends"
+    uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a pretoken certainly ends"
 
     def __init__(
         self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: InterpreterMaker | None = None
@@ -92,11 +92,11 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _pure(self) -> bool:
-        """Whether texts are split as they are given, apart from added tokens that are found as they stand."""
+        """Whether texts are split as they are given, except for added tokens that are found as they stand."""
         return self._definition.normalizer is None and self._tokens.as_they_stand
 
     def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
-        """Return the end of a piece that nothing can change, or a place inside one between tokens that never join."""
+        """Return the end of a pretoken that cannot change, or a place inside one between tokens that never join."""
         if self._automaton is None:
             return 0
         return self._core.open_cut(utf8, n, self._automaton, self._way("all" if special == "raise" else special)[1])
@@ -126,11 +126,11 @@ class ByteLevelEngine(Engine):
         )
 
     def merge_only(self, pieces: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """Return what bytes merge to, UTF-8 or not, whatever the pattern says; piece k ends at byte ends[k]."""
+        """Return what bytes merge to, UTF-8 or not, whatever the pattern says; pretoken k ends at byte ends[k]."""
         return self._core.encode_pieces(pieces, ends, True)
 
     def _slices(self, utf8: bytes, special: Special, text: Text | None = None) -> Iterable[tuple[bytes, int | None]]:
-        """Yield (text, None) and (added token, id) in turn."""
+        """Yield (text, None) and (added token, id) in order."""
         if special == "raise" and text is not None:
             self._refuse(text)
         finder = self._tokens.finder(self._tokens.allowed(special))
@@ -156,7 +156,7 @@ class ByteLevelEngine(Engine):
         return found
 
     def aligned(self, text: Text, special: Special) -> Aligned:
-        """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's piece) for a text."""
+        """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's pretoken) for a text."""
         if not self._pure:
             return super().aligned(text, special)
         if (found := self.framed(text, special, b"", b"")) is not None:
@@ -182,7 +182,7 @@ class ByteLevelEngine(Engine):
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
             ids = self.encode_array(text, special)
             return utf8, ids, spans_of_lengths(ids, self._lengths)
-        # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its piece.
+        # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its pretoken.
         id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
         for part, id_ in self._slices(utf8, special, text):
             if id_ is not None:
@@ -200,7 +200,7 @@ class ByteLevelEngine(Engine):
         return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
 
     def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
-        """Return, for tokens with `spans` in a text, the number of the piece that each is part of; and of how many."""
+        """Return the number of the pretoken of each token with `spans` in a text, and the number of pretokens."""
         ends, at = [np.empty(0, dtype=np.int64)], 0
         with PatternTime(len(utf8)):
             for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
@@ -229,7 +229,7 @@ class ByteLevelEngine(Engine):
         return ByteLevelEngine(replace(self._definition, vocab=more, model=model), added_ids=self._added_ids)
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the pieces of a slice start and end, in bytes; what the pattern drops is in none."""
+        """Return where the pretokens of a slice start and end, in bytes; what the pattern drops is in none."""
         split = self._chosen.split
         if split is not None:
             ends, dropped = (scan(part, split), False) if isinstance(split, int) else split.scan(part)
@@ -249,7 +249,7 @@ class ByteLevelEngine(Engine):
 
     @property
     def unreachable(self) -> int:  # type: ignore[override]
-        """How many tokens no merge makes: only whole pieces can be these."""
+        """How many tokens no merge makes: only whole pretokens can be these."""
         return self._core.unreachable
 
     def cache_info(self) -> dict[str, int]:

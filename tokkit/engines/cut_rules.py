@@ -2,7 +2,7 @@
 
 A rule is asked about the text before its stage. To ask it about the text as it is given, the two characters at a cut
 are followed through the stages before: what the last character left of it may have become, and the first right of it.
-Where a pretokenizer ends a piece whatever stands around, the stages behind it see the parts apart in any case, and are
+Where a pretokenizer ends a pretoken whatever is around, the stages after it see the parts apart in any case, and are
 not asked.
 """
 
@@ -44,12 +44,12 @@ class Composed(NamedTuple):
 def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], model: Matrix) -> Composed:
     """Return where all stages allow a cut, for the text before the first.
 
-    `model` has the pairs between which the model lets a piece be cut.
+    `model` has the pairs between which the model lets a pretoken be cut.
     """
     allowed, ends_word = model, nowhere()
     for number in range(len(pretokenizers) - 1, -1, -1):
         rule = pretokenizers[number]
-        # What prepends to each piece must see whole ones: only the first pretokenizer can tell where a text begins.
+        # What prepends to each pretoken must see whole ones: only the first pretokenizer can tell where a text begins.
         own = nowhere() if rule.edges and number else rule.allowed
         always = rule.allowed & rule.boundary
         allowed = (own & _before(rule, allowed)) | always
@@ -64,7 +64,7 @@ def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], mo
 
 
 def _before(rule: CutRule, allowed: Matrix) -> Matrix:
-    """Return the pairs before a stage that become pairs which are allowed behind it, whichever they become."""
+    """Return the pairs before a stage that become pairs which are allowed after it, whichever they become."""
     if rule.last is None or rule.first is None:
         return allowed
     return for_all(rule.first, for_all(rule.last, allowed).T).T

@@ -54,12 +54,12 @@ class Decoding:
         self._by_bytes = isinstance(definition.model, BPE)
         self._detokenizer = Detokenizer(*self._spelt())
         self.decode: Callable[..., str] = self._detokenizer.decode if self._by_bytes else self._decode_tokens
-        """Return the text of ids; bytes that are no UTF-8 are treated as bytes.decode does with `errors`."""
+        """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""
 
     def _spelt(self) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8] | None]:
         """Return the tokens as they are decoded, joined, where each begins and ends, and which there are.
 
-        An added token that is looked for in normalized text is decoded as what it is found by; behind the decoder
+        An added token that is looked for in normalized text is decoded as what it is found by; after the decoder
         ByteLevel, as the bytes that its characters are the symbols of, if all are, which ASCII never shows.
         """
         vocab, normalizer, added = self._definition.vocab, self._definition.normalizer, self._definition.added_tokens

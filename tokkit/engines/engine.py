@@ -280,7 +280,7 @@ class Engine:
             return self._interpreter.surfaces(text, special, ids, words)
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
-        """Yield the text behind each stage, with the stage's name: the same object, changed on."""
+        """Yield the text after each stage, with the stage's name: the same object, changed on."""
         return self._interpreter.stages(text, special)
 
     def cache_info(self) -> dict[str, int]:

@@ -59,7 +59,7 @@ class Interpreter:
         return self._model if self._bytes is not None else self._models(as_stated=special == "all")
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
-        """Yield the text behind each stage, with the stage's name: the same object, changed on."""
+        """Yield the text after each stage, with the stage's name: the same object, changed on."""
         aligned = self._aligned(text)
         time = PatternTime(len(text))
         special = "text" if special == "raise" else special  # the engine has looked
@@ -112,7 +112,7 @@ class Interpreter:
         return [(start, id_) for start, id_ in zip(starts, aligned.ids, strict=True) if id_ is not None]
 
     def prepared(self, text: Text, special: Special) -> AlignedText:
-        """Return a text behind all stages before the model."""
+        """Return a text after all stages before the model."""
         *_, (_, prepared) = self.stages(text, special)
         return prepared
 
@@ -129,7 +129,7 @@ class Interpreter:
         return self._encoded(prepared, special)[0]
 
     def _encoded(self, prepared: AlignedText, special: Special) -> Found:
-        """Return what the model makes of a text behind all stages before it."""
+        """Return what the model makes of a text after all stages before it."""
         with self._named("model", self._definition.model):
             found: Found = self._model_for(special).encode(prepared)
         return found

@@ -64,5 +64,5 @@ def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool
 
 
 def _in_any_piece(spec: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a stage that prepends to each piece it sees: behind another pretokenizer all pieces are whole."""
+    """Return a stage that prepends to each piece it sees: after another pretokenizer all pieces are whole."""
     return (spec[0].removesuffix("_first"), *spec[1:])

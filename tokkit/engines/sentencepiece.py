@@ -67,8 +67,8 @@ def encoder_of(model: SentencePieceModel, added: Collection[tuple[str, int]] = (
 def cut_rule(model: SentencePieceModel) -> Tables | None:
     """Return the rule of cuts between a letter or digit of ASCII and a space, None where parts may have other ids.
 
-    A part of a text that begins so gets no further space, and loses none. Nothing else depends on what stands before
-    the space where no piece has one behind another character, no rule of the normalizer and no symbol that is always
+    A part of a text that begins so gets no further space, and loses none. Nothing else depends on what is before
+    the space where no piece has one after another character, no rule of the normalizer and no symbol that is always
     kept whole does; and where ids by themselves say nothing of their neighbours: unknown ones join, scores of Unigram
     add up with rounding.
     """
@@ -113,7 +113,7 @@ def _with_space_at(pieces: Vocab, at: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _has_inner_space(model: SentencePieceModel) -> bool:
-    """Return whether any piece that merging makes has U+2581 behind another character."""
+    """Return whether any piece that merging makes has U+2581 after another character."""
     is_space, offsets = _is_space(model.pieces), model.pieces.offsets
     at = np.flatnonzero(is_space)
     piece = np.searchsorted(offsets, at, side="right") - 1

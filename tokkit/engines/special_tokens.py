@@ -50,11 +50,13 @@ class SpecialTokens:
             return frozenset()
         allowed = frozenset(special)
         if unknown := allowed.difference(self.ids):
-            raise OptionError(f"{sorted(unknown)[0]!r} is no special token of this tokenizer: {sorted(self.ids)[:20]}")
+            raise OptionError(
+                f"{sorted(unknown)[0]!r} is no special token here; there are {sorted(self.ids)[:20]}"
+            )
         return allowed
 
     def finder(self, allowed: frozenset[str]) -> Finder | None:
-        """Return what finds the tokens that are no special ones, and these; None where there are none."""
+        """Return what finds the tokens that are not special ones, and these; None where there are none."""
         try:
             return self._finders[allowed]
         except KeyError:
@@ -123,7 +125,7 @@ def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
 
 
 def may_overlap(some: list[str], others: list[str]) -> bool:
-    """Tell whether one of `others` may begin in one of `some`: behind its first character, or as the start of it."""
+    """Tell whether one of `others` may begin in one of `some`: after its first character, or as the start of it."""
     inside = {character for text in some for character in text[1:]}
     starts = {text[:n] for text in some for n in range(len(text) + 1)}
     return any(text[0] in inside or text in starts for text in others)

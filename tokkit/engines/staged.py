@@ -13,7 +13,7 @@ from tokkit.models.base import CompiledModel
 
 
 class StagedEngine(Engine):
-    """Runs the components of one definition, and any model of tokenizer.json behind them."""
+    """Runs the components of one definition, and any model of tokenizer.json after them."""
 
     def __init__(self, definition: Definition) -> None:
         self._models = Models(definition)

@@ -60,7 +60,7 @@ def read(
 
     `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) serve
     the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
-    published ones or stands in an added_tokens.json beside the two. A tokenizer.json and a tekken.json state their
+    published ones or is in an added_tokens.json beside the two. A tokenizer.json and a tekken.json state their
     pattern; a GGUF file names its, which `pattern` overrides; `special_tokens` are added to those of these three.
     `lowercase` serves vocab.txt, in place of what a tokenizer_config.json or a tokenizer.json beside it says.
     FormatError names the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.

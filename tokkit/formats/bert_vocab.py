@@ -38,20 +38,20 @@ _SETTINGS = (
 
 
 def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase: bool | None = None) -> Definition:
-    """Return the definition of a vocab.txt; `folder` is where other files may stand beside it.
+    """Return the definition of a vocab.txt; `folder` is where other files may be beside it.
 
     Lines end in LF or CR LF. As in transformers, an empty line uses up an id that no token has then, and of two lines
     alike the last one counts. White space at the end of a line is part of the token, as in the published
     tokenizer.json files (that of bert-base-chinese has U+2028), where transformers 5 takes it off: no text has such a
     token. FormatError names the line of a byte-order mark, which transformers takes for a part of the first token, of
-    a carriage return alone, and of what is not UTF-8; it also says where [UNK] is missing.
+    a carriage return alone, and of invalid UTF-8; it also says where [UNK] is missing.
     """
     if data.startswith(codecs.BOM_UTF8):
         raise FormatError(
             "line 1: the file begins with a byte-order mark, which BERT's tokenizers take for a part of the first "
             "token; save it as UTF-8 without one"
         )
-    files.decode(data)  # complains of what is not UTF-8
+    files.decode(data)  # complains of invalid UTF-8
     lines = data.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
     if b"\r" in data and (alone := next((n for n, line in enumerate(lines, 1) if b"\r" in line), 0)):
         raise FormatError(

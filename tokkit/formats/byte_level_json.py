@@ -22,7 +22,7 @@ from tokkit.pretokenizers.split import Split as SplitByPattern
 
 
 def split_of(pretokenizer: Any, decoder: Any) -> Split | None:
-    """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes behind it; else None."""
+    """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes after it; else None."""
     if not isinstance(decoder, DecoderOfBytes):
         return None
     parts: tuple[Any, ...] = (pretokenizer,)

@@ -24,7 +24,7 @@ class _Bytes(dict[int, int]):
 _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
 _SYMBOLS = frozenset(SYMBOLS)
 BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
-"""Byte by code point; 256 where there is none, as for the last, which stands for all behind it."""
+"""Byte by code point; 256 where there is none, as for the last, which stands for all after it."""
 
 
 def to_symbols(data: bytes) -> str:
@@ -37,7 +37,7 @@ def to_symbols(data: bytes) -> str:
 
 
 def to_bytes(text: str) -> bytes:
-    """Return one byte for each character; ValueError names a character that is no byte's symbol.
+    """Return one byte for each character; ValueError names a character that is not a byte's symbol.
 
     >>> to_bytes("ĠÃ©").decode()
     ' é'

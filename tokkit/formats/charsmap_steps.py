@@ -1,10 +1,10 @@
 """Writes a SentencePiece charsmap as normalizers of a tokenizer.json that change every text alike.
 
 SentencePiece replaces the longest rule at each place. The component Precompiled looks at grapheme clusters instead, and
-drops what stands on a character that has a rule. So markers are put into the text first: one where a rule of several
-characters goes on, one behind each character that has a rule and before each that could join others. Precompiled then
+drops what is on a character that has a rule. So markers are put into the text first: one where a rule of several
+characters goes on, one after each character that has a rule and before each that could join others. Precompiled then
 sees each character by itself, the markers of the first kind go, NFC composes what now stands side by side, and the
-others go. A text may hold the characters of the markers: those are told apart by a third one.
+others go. A text may hold the characters of the markers: a third marker distinguishes those.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tokkit.normalizers.unicode import NFC
 from tokkit.unicode_regex.code_points import category
 
 JOINED, APART, ITSELF, DOUBLED = (MARKER + end for end in "\ufdd1\ufdd2\ufdd3\ufdd4")
-"""What stands where a rule goes on, where nothing may be joined, for the character of the markers, and behind a double:
+"""What stands where a rule goes on, where nothing may be joined, for the character of the markers, and after a double:
 no characters in the sense of Unicode, so that nothing composes with them and no rule has them."""
 _FEW, _N_SINGLE = 1000, 5
 """Rules of several characters that are looked for one by one; and steps of a map without any."""
 _SEPARATOR, _SAMPLES = "\0", 3000
 _SCALARS = (*range(0x80, 0xD800), *range(0xE000, 0x30000))
 _VOWELS_AND_TAILS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
-"""Hangul letters that join what stands before them."""
+"""Hangul letters that join what is before them."""
 _NEW_COMPOSITIONS = "\U00010000"
 """From here on compositions came after Unicode 9, which tokenizers has, or might have."""
 
@@ -177,7 +177,7 @@ def _composed(
     combining = _combining()
     before = joins | combining | {c for c, value in single.items() if value[:1] in joins | combining}
     folds = plain is not single
-    # What is composed may have a rule to be folded by: it stands apart from what follows too.
+    # What is composed may have a rule to be folded by: it is separate from what follows too.
     keys = {*single, *plain, *(joins if folds else ())}
     # Nothing is put in at the start of a text, where tokenizers would lose count of the characters.
     apart = f"(?:(?<={class_of(keys)})|(?={class_of(before)}))(?<=[^{JOINED[1]}])(?!{MARKER})"
@@ -201,7 +201,7 @@ def _leaves_nothing_to_nfc(keys: Collection[str], values: Iterable[str]) -> bool
 
 
 def _combining() -> set[str]:
-    """Return what NFC may join to what stands before it."""
+    """Return what NFC may join to what is before it."""
     marks = category("M")
     return {*map(chr, _VOWELS_AND_TAILS), *(map(chr, marks.points()) if marks is not None else ())}
 

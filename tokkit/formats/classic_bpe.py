@@ -1,7 +1,7 @@
 """Writes classic BPE, whose end of words is a symbol of its own, as components that tokenizers has.
 
-There a suffix is part of a word's last character. So one character stands for the end of words, and is put behind each
-word by a normalizer; words are then cut behind it.
+There a suffix is part of a word's last character. So one character stands for the end of words, and is put after each
+word by a normalizer; words are then cut after it.
 """
 
 from __future__ import annotations

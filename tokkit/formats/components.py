@@ -1,6 +1,6 @@
 """Reads and writes the components of a tokenizer.json, by one table line for each kind.
 
-What stands in no table is refused with its path in the file. Nothing that could change an id is passed over.
+What is in no table is refused with its path in the file. Nothing that could change an id is passed over.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _typed(*types: type, default: Any = _REQUIRED) -> Field:
 def _text(default: Any = _REQUIRED) -> Field:
     def read(value: Any, path: str) -> str:
         if not is_text(strict_json.typed(value, path, str)):
-            raise FormatError(f"{path}: {value!a} is no text")
+            raise FormatError(f"{path}: {value!a} is not text")
         return str(value)
 
     return Field(read, _same, default)
@@ -147,7 +147,7 @@ def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
             if kind_.write is not None:
                 return {"type": name, **kind_.write(component)}
             return {"type": name, **{key: f.write(getattr(component, key)) for key, f in kind_.fields.items()}}
-    raise FormatError(f"{type(component).__name__} is no component that a tokenizer.json can hold")
+    raise FormatError(f"{type(component).__name__} is not a component that a tokenizer.json can hold")
 
 
 def _folded(component: Any) -> Any:
@@ -313,4 +313,4 @@ STAGES: dict[str, Mapping[str, Kind]] = {
     "post_processor": POSTPROCESSORS,
     "decoder": DECODERS,
 }
-"""Key of a tokenizer.json → what may stand there."""
+"""Key of a tokenizer.json → what may be there."""

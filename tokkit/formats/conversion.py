@@ -68,7 +68,7 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     parts.append(blob[done:])
     np.cumsum(lengths, out=offsets[1:])
     packed = b"".join(parts)
-    # Ids that nothing has, behind the last ordinary token, are no part of a rank file.
+    # Ids that nothing has, after the last ordinary token, are not part of a rank file.
     n_ids = int(np.flatnonzero(lengths)[-1]) + 1 if lengths.any() else 0
     offsets = offsets[: n_ids + 1]
     byte = missing_byte(packed, offsets)

@@ -48,7 +48,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:
-        raise FormatError(f"{name!r} is no path: it holds a NUL character, or surrogates that stand for no byte")
+        raise FormatError(f"{name!r} is not a path: it holds a NUL character, or surrogates that stand for no byte")
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -83,8 +83,8 @@ def refuse_inputs(
     """Raise SameFileError where one of `outputs` is one of `inputs`: a file that is read would be lost.
 
     Files are compared, not names, so that links, other spellings of a path and names without regard to case are seen
-    through. "-" is standard output and standard input, where these are files. What does not exist yet is no input, and
-    neither pipes nor devices are lost when they are written to.
+    through. "-" is standard output and standard input, where these are files. A file that does not exist is not an
+    input, and neither pipes nor devices are lost when they are written to.
     """
     written: dict[Any, str] = {}
     for out in outputs:
@@ -128,7 +128,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer], *, overwrite: bool = True) -> None:
-    """Make `data`, bytes or stretches of them in turn, the content of a file, all of it or none.
+    """Make `data`, bytes or stretches of them in order, the content of a file, all of it or none.
 
     The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
     fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is

@@ -86,7 +86,7 @@ def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
 def _in_turn(
     table: Table, merges: list[str], added: tuple[AddedToken, ...], splits: tuple[str, ...], whole_piece: bool
 ) -> Definition:
-    """Return the definition of a vocabulary in symbols behind several splits."""
+    """Return the definition of a vocabulary in symbols after several splits."""
     texts = {token.content: token.id for token in added}
     own = table.without(texts)
     packed = pack(own, added, f"{GGML}tokens")

@@ -77,7 +77,7 @@ class _Reader:
             name = self._name()
             self._key = name
             if name in seen:
-                raise self._error(at, "the key stands twice")
+                raise self._error(at, "the key is given twice")
             seen.add(name)
             value = self._value(wanted(name))
             if wanted(name):

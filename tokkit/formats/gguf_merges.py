@@ -26,7 +26,7 @@ _Merge = tuple[tuple[float, str, int, int, int], int, int, int]
 def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """Return the ids of left, right and result of each merge, uint32 (n, 3)."""
     normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
-    # A space never stands in text, which has ▁ in its place.
+    # Text has ▁ in the place of spaces.
     ids = {vocabulary.tokens[id_]: id_ for id_ in normal if " " not in vocabulary.tokens[id_]}
     _check_unused(vocabulary, ids)
     found: list[_Merge] = []
@@ -40,7 +40,7 @@ def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
             elif (left is not None or at == 1) and (right is not None or at == len(text) - 1):
                 absent = text[:at] if left is None else text[at:]
                 raise FormatError(
-                    f"{GGML}tokens[{id_}]: {brief(text)} is made of {brief(absent)}, which is no token; that is not "
+                    f"{GGML}tokens[{id_}]: {brief(text)} is made of {brief(absent)}, which is not a token; that is not "
                     "supported"
                 )
     found.sort()

@@ -1,12 +1,12 @@
 """Definitions of GGUF vocabularies of components: SentencePiece BPE, Unigram and WordPiece.
 
-"llama" and "t5" are run as SentencePiece runs them, but for this. Text between two added tokens is a text of its own,
+"llama" and "t5" are run as SentencePiece runs them, except this. Text between two added tokens is a text of its own,
 with a space before it where the file wants one, as the programs that run GGUF files have it; SentencePiece puts that
 before the whole text alone. User-defined tokens are found in the text as it is given, whatever the model would make of
 it; in Unigram, SentencePiece weighs them with the other pieces. Unigram sums in double precision, so that exact ties,
 and near ties some thousand characters into a text, may fall otherwise; its charsmap goes by grapheme clusters (CR
 with LF is one), as in tokenizers; byte tokens are found by their names too. Where extra spaces are removed, a "▁"
-that stands at the end of the text itself is kept.
+that is at the end of the text itself is kept.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         byte_fallback=falls_back,
     )
     prefix = vocabulary.flags.get("add_space_prefix", True)
-    # No merge makes a token that is not normal; one of a single character would be found without, but for one that is
+    # No merge makes a token that is not normal; one of a single character would be found without, except one that is
     # found in the text as it is given, where no charsmap makes it of another.
     apart = (CONTROL, USER_DEFINED) if vocabulary.charsmap else (CONTROL,)
     added_ids = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
@@ -136,7 +136,7 @@ DEFINITIONS = {"llama": sentencepiece_bpe, "t5": unigram, "bert": wordpiece}
 
 
 def _spaced_tokens(vocabulary: Vocabulary) -> dict[int, str]:
-    """Return id → text of the tokens in use, user-defined ones as they stand in text, with spaces."""
+    """Return id → text of the tokens in use, user-defined ones as they are in text, with spaces."""
     for name, needed in (("escape_whitespaces", True), ("treat_whitespace_as_suffix", False)):
         if vocabulary.flags.get(name, needed) != needed:
             raise FormatError(f"{GGML}{name}: {str(not needed).lower()} is not supported")
@@ -224,11 +224,11 @@ def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
 
 
 _FRAMES = {"llama": (True, False), "t5": (False, True), "gpt2": (False, False)}
-"""tokenizer.ggml.model → whether a text is put behind "bos" and before "eos" where no key says."""
+"""tokenizer.ggml.model → whether a text is put after "bos" and before "eos" where no key says."""
 
 
 def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
-    """Return what puts a text, and a second as well, behind "bos" and before "eos" where the file wants that."""
+    """Return what puts a text, and a second as well, after "bos" and before "eos" where the file wants that."""
     found: list[list[SpecialToken]] = []
     for name, wanted in zip(("bos", "eos"), _FRAMES[vocabulary.model], strict=True):
         id_, flag = vocabulary.ids.get(name), f"add_{name}_token"
@@ -254,7 +254,7 @@ def _named(tokens: dict[int, str], id_: int) -> SpecialToken:
 
 
 def _template(before: list[SpecialToken], behind: list[SpecialToken], *, again: bool, second_type: int) -> Template:
-    """Return a template; `again` says whether the second of two texts is behind what the first is behind, too."""
+    """Return a template; `again` says whether the second of two texts is after what the first is after, too."""
 
     def frame(text: int, type_id: int, before: list[SpecialToken]) -> list[Piece]:
         whats: list[str | int] = [*(t.id for t in before), text, *(t.id for t in behind)]

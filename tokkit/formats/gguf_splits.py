@@ -2,9 +2,9 @@
 
 A name stands for the split of the tokenizer it comes from. Where a program that runs GGUF files cuts otherwise for
 want of a property of Unicode (by letters A to Z only for gpt-4o and tekken), the tokenizer's own pattern is meant.
-Names whose splits run in turn, and that are known here, stand as one pattern: a stretch that a split before
-leaves ends where the text ends for the splits behind it, which a look-ahead says. tests/formats/test_gguf_splits.py
-runs them in turn. The splits of IN_TURN are run one after another, as components. A name is absent where its split is
+Names whose splits run in order, and that are known here, stand as one pattern: a stretch that a split before
+leaves ends where the text ends for the splits after it, which a look-ahead says. tests/formats/test_gguf_splits.py
+runs them in order. The splits of IN_TURN are run one after another, as components. A name is absent where its split is
 no regular expression: afmoe.
 """
 
@@ -105,11 +105,11 @@ IN_TURN: dict[str, tuple[str, ...]] = {
     "ufakzeka": (patterns.QWEN2.removeprefix("(?i:'s|'t|'re|'ve|'m|'ll|'d)|"),),
 }
 IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
-"""Names whose splits run in turn, each on what the ones before it leave, its matches and what is between them."""
+"""Names whose splits run in order, each on what the ones before it leave, its matches and what is between them."""
 
 
 class Cut(NamedTuple):
-    """How text is cut, by one split or several in turn; and whether a piece that is a token gets its id unmerged."""
+    """How text is cut, by one split or several in order; and whether a piece that is a token gets its id unmerged."""
 
     split: Split | tuple[str, ...]
     whole_piece: bool

@@ -1,7 +1,7 @@
 """Reads and writes GPT-2's files: vocab.json, merges.txt and added_tokens.json.
 
 The first two state neither pattern nor special tokens. The pattern is GPT-2's unless another is given; special
-tokens stand in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known
+tokens are in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known
 by its sha256. Files whose tokens end words with "</w>", as openai-gpt's, are BPE over characters, and read only.
 """
 
@@ -121,7 +121,7 @@ def _merges(text: str) -> Iterator[tuple[str, str, str]]:
 def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     """Return (vocab.json, merges.txt, added_tokens.json).
 
-    Special tokens stand in the third as well as in the first, where nothing marks them. FormatError where GPT-2's
+    Special tokens are in the third as well as in the first, where nothing marks them. FormatError where GPT-2's
     tokenizer would not make the definition's ids.
     """
     pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern

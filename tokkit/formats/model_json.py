@@ -65,7 +65,7 @@ def read_vocab(model: Section, type_: str) -> Table:
         if not fits:
             raise FormatError(f"{path}[{i}]: a token and its score are needed, not {strict_json.brief(item)}")
         if item[0] in ids:
-            raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} stands earlier too")
+            raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} is given twice")
         ids[item[0]] = i
         scores.append(float(item[1]))
     return Table.of(ids, scores)
@@ -80,7 +80,7 @@ def pack(vocab: Table, added: Iterable[AddedToken], path: str, *, empty: bool = 
         raise FormatError(f"{path}: the token with id {vocab.empty} is empty")
     if not vocab.is_text:
         token = next(token for token in vocab.as_dict() if not is_text(token))
-        raise FormatError(f"{path}[{strict_json.brief(token)}]: a lone surrogate is no text")
+        raise FormatError(f"{path}[{strict_json.brief(token)}]: a lone surrogate is not text")
     (blob, ends), ids = vocab.by_id()
     more = {token.id: token.content.encode() for token in added if vocab.find(token.content) < 0}
     packed = Vocab(blob, spread(ends, ids), vocab.empty)
@@ -172,9 +172,9 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
         flags = {name: token.take(name, bool) for name in names}
         token.finish()
         if not text or not is_text(text):
-            raise FormatError(f"{token.at('content')}: {text!a} is no text that a token can have")
+            raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
         if text in made:
-            raise FormatError(f"{token.at('content')}: {text!r} stands earlier too")
+            raise FormatError(f"{token.at('content')}: {text!r} is given twice")
         # tokenizers goes by its own count, whatever id the file states: the vocabulary's, or the next one free.
         expected = vocab.get(text, next_id)
         if id_ != expected and vocab.find(text) >= 0:

@@ -5,12 +5,12 @@ either syntax. Any other pattern must keep to what both engines read alike; anyt
 because Oniguruma takes some of it for something else in silence. What the two have otherwise:
 
 - Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
-  behind a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
+  after a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
   operations and brackets in classes, `(?m)`, `(?s)`, (?i:...) with letters beyond ASCII, with ff, fi, fl, ss, st
   (each one character too), and with `\p{...}` in a class.
 - Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, and
   look-behind for single characters and classes, which cannot be repeated, back-references, named groups, comments,
-  `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`, properties that are no general category and none of the scripts
+  `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`, properties that are neither general categories nor one of the scripts
   below.
 - Run as there: (?i:...) of i, I and `\p{...}` (ignored_case.py spells it out), empty matches, and what is in a named
   set: that goes by Unicode 16.0, of which `regex` has a newer version (matching.py).
@@ -26,7 +26,7 @@ from tokkit.pretokenizers import patterns
 
 CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
 """cl100k for Oniguruma: nothing follows \\p{N}{1,3} in its branch, so being possessive changes no match; and
-behind a possessive \\s++ the end of a line is the end of the text, since the line end would be white space."""
+after a possessive \\s++ the end of a line is the end of the text, since the line end would be white space."""
 
 # Text in a file → our text of the same pattern, first the one that is written.
 _FAMILIES = {
@@ -90,7 +90,7 @@ def check(pattern: str) -> None:
     >>> check(r"\p{N}{1,3}+")
     Traceback (most recent call last):
         ...
-    tokkit.errors.FormatError: pattern, at 10: '+' behind '{1,3}' has two meanings; write (?>...{n,m})
+    tokkit.errors.FormatError: pattern, at 10: '+' after '{1,3}' has two meanings; write (?>...{n,m})
     """
     at, repeated, groups, closed = 0, "", [], ""
     while at < len(pattern):
@@ -110,7 +110,7 @@ def check(pattern: str) -> None:
             raise _refusal(pattern, at)
         if kind == "repeat" and repeated:
             hint = "write (?>...{n,m})" if repeated[-1] == "}" else "one repetition is enough"
-            raise FormatError(f"pattern, at {at}: {text!r} behind {repeated!r} has two meanings; {hint}")
+            raise FormatError(f"pattern, at {at}: {text!r} after {repeated!r} has two meanings; {hint}")
         if kind == "repeat":
             if not at or closed in ("(?=", "(?!"):
                 raise _refused(
@@ -133,7 +133,7 @@ def _check_repeats(at: int, text: str) -> None:
     if text in ("{0}", "{0,0}"):
         raise _refused(at, f"{text!r} repeats nothing")
     if maximum and int(maximum) < int(minimum):
-        raise _refused(at, f"{text!r} has its least number behind its greatest, which Oniguruma reads as possessive")
+        raise _refused(at, f"{text!r} has its least number after its greatest, which Oniguruma reads as possessive")
 
 
 def _refused(at: int, reason: str) -> FormatError:
@@ -141,7 +141,7 @@ def _refused(at: int, reason: str) -> FormatError:
 
 
 def _behind_end(pattern: str, at: int) -> int:
-    """Return the index behind a look-behind whose text starts at `at`: characters and classes, each once."""
+    """Return the index after a look-behind whose text starts at `at`: characters and classes, each once."""
     start = at
     while not pattern.startswith(")", at):
         one = _ONE.match(pattern, at)
@@ -152,7 +152,7 @@ def _behind_end(pattern: str, at: int) -> int:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """Return the index behind a character class whose members start at `at`."""
+    """Return the index after a character class whose members start at `at`."""
     start = at
     while not pattern.startswith("]", at) or at == start:
         first = _MEMBER.match(pattern, at)

@@ -58,7 +58,7 @@ class Tensor(NamedTuple):
     data: NDArray[Any]
 
     def float32(self) -> NDArray[np.float32]:
-        """Return the values as float32, without a copy for F32; FormatError for what is no F16, BF16, F32 or F64."""
+        """Return the values as float32, without a copy for F32; FormatError for what is not F16, BF16, F32 or F64."""
         if self.dtype == "BF16":
             return (self.data.astype(np.uint32) << 16).view(np.float32)
         if self.dtype not in FLOATS:
@@ -102,7 +102,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
 
 def _header_length(start: bytes, size: int) -> int:
     if len(start) < START:
-        raise FormatError(f"{size} bytes are no .safetensors file: it begins with the length of its header, 8 bytes")
+        raise FormatError(f"{size} bytes are not a .safetensors file: it begins with the length of its header, 8 bytes")
     n = int.from_bytes(start, "little")
     if n > MAX_HEADER:
         raise FormatError(f"not a .safetensors file: a header of {n} bytes is announced; {MAX_HEADER} are the most")
@@ -120,7 +120,7 @@ class _Place(NamedTuple):
 
 
 class _Header:
-    """The header of a file, all of it checked against the size of the data behind it."""
+    """The header of a file, all of it checked against the size of the data after it."""
 
     def __init__(self, data: bytes, size: int) -> None:
         if not data.startswith(b"{"):
@@ -128,7 +128,7 @@ class _Header:
         value = loads(data)
         told = typed(value.pop(METADATA, {}), METADATA, dict)
         self.metadata = {key: typed(text, f"{METADATA}.{visible(key)}", str) for key, text in told.items()}
-        # Empty tensors stand before the one that begins where they do.
+        # Empty tensors are before the one that begins where they do.
         self.places = sorted(_place(name, entry, size) for name, entry in value.items())
         self._check_cover(size)
 
@@ -143,12 +143,12 @@ class _Header:
                 )
             if place.begin > end:
                 raise FormatError(
-                    f"bytes {end} to {place.begin} between {before} and the tensor {name} are no tensor's"
+                    f"bytes {end} to {place.begin} between {before} and the tensor {name} belong to no tensor"
                 )
             end, before = place.end, name
         if end < size:
             raise FormatError(
-                f"the data have {size} bytes, and the tensors end at byte {end}: {size - end} are no tensor's"
+                f"the data have {size} bytes, and the tensors end at byte {end}: {size - end} belong to no tensor"
             )
 
     def tensors(self, mapped: mmap.mmap, start: int) -> Iterator[tuple[str, Tensor]]:
@@ -215,7 +215,7 @@ def write_safetensors(
     """Write tensors to a file, all of it or none: see `files.write_atomically`.
 
     A tensor is an array, a `Tensor` (for BF16 and F8), or a list of arrays that follow one another along the first
-    axis. Wide types come first and the header is filled up to 8 bytes, so that all can be read in place; one mapping
+    axis. Wide types come first and the header is padded to 8 bytes, so that all can be read in place; one mapping
     gives one file, byte for byte. Mapped arrays of the file that is replaced may be among them.
     """
     parts = {name: _Parts.of(name, value) for name, value in tensors.items()}

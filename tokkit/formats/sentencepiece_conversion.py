@@ -42,7 +42,7 @@ _BYTES = {b"<0x%02X>" % byte for byte in range(256)}
 
 
 def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
-    """Return a definition of components that gives the ids that a SentencePiece model gives, but for some rules.
+    """Return a definition of components that gives the ids that a SentencePiece model gives, except some rules.
 
     FormatError where there is none at all.
     """
@@ -103,7 +103,7 @@ def _with_symbols(definition: Definition, model: SentencePieceModel) -> tuple[De
 def _check_can_be_components(model: SentencePieceModel) -> None:
     refused = {
         "it is a model of words": model.kind == "word",
-        "spaces are put behind words": model.treat_whitespace_as_suffix,
+        "spaces are put after words": model.treat_whitespace_as_suffix,
         "spaces are not escaped": not model.normalizer.escape_whitespaces,
         "some pieces are unused": model.kind == "unigram" and bool(model.ids_of(UNUSED)),
         "decoded text is changed by rules": model.denormalizer is not None and bool(model.denormalizer.charsmap),
@@ -120,7 +120,7 @@ def _rules_of_scores(model: SentencePieceModel) -> list[Rule]:
     if pieces and exact < sentencepiece_rules.EXACT_CHARACTERS:
         rules.append(sentencepiece_rules.sums_differ(pieces))
     if odd := sentencepiece_rules.without_characters(model):
-        what = f"a character of the piece {odd[0]!r} is no piece, and unknown characters have another score"
+        what = f"a character of the piece {odd[0]!r} is not a piece, and unknown characters have another score"
         rules.append(Rule(what, [text for piece in odd for text in (piece, piece[1:], piece[:-1], piece + piece[-1:])]))
     return rules
 
@@ -149,7 +149,7 @@ def _merges_of(model: SentencePieceModel) -> Any:
 
 
 def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
-    """Return a model that gives the ids that components give, but for some rules; FormatError for none.
+    """Return a model that gives the ids that components give, except some rules; FormatError for none.
 
     What a model would be as components is known, and so is what differs: where nothing does, ids are equal.
     """
@@ -264,7 +264,7 @@ def _scores(model: Unigram | CharBPE, vocab: Vocab) -> Any:
     for k in np.argsort(first).tolist():
         piece = vocab[int(results[k])].decode()
         run = piece[0] if piece == piece[0] * len(piece) else ""
-        # Runs of one character have one score together, as a rule, and then the shortest stands last.
+        # Runs of one character have one score together, as a rule, and then the shortest is last.
         score -= first[k] > end and not (run and run == before and first[k] == end + 1)
         end, before = max(end, last[k]), run
         scores[results[k]] = score

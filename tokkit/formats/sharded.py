@@ -80,7 +80,7 @@ def _shards(index: Path) -> dict[str, set[str]]:
         typed(shard, f"weight_map.{visible(name[:80])}", str)
         # A name and no path: what leads out of the folder is not the model's.
         if not shard or shard in (".", "..") or any(c in shard for c in "/\\:\0"):
-            raise FormatError(f"weight_map: {brief(name)} is in {brief(shard)}, which is no file of this folder")
+            raise FormatError(f"weight_map: {brief(name)} is in {brief(shard)}, which is not a file of this folder")
         shards.setdefault(shard, set()).add(name)
     if not shards:
         raise FormatError("weight_map: it names no tensors")
@@ -91,7 +91,7 @@ def _shards(index: Path) -> dict[str, set[str]]:
 
 
 def _is_there(path: Path) -> bool:
-    # A name that is longer than the system lets names be, or no text, is no file's.
+    # A name that is longer than the system lets names be, or no text, is not a file's.
     try:
         return path.exists()
     except (OSError, ValueError):

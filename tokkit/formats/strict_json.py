@@ -49,7 +49,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise FormatError(f"the key {brief(key)} stands twice in one object")
+                raise FormatError(f"the key {brief(key)} is given twice in one object")
             seen.add(key)
     return made
 

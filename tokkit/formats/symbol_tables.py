@@ -52,11 +52,11 @@ def read(
 ) -> Definition:
     """Make a definition of tokens in symbols, merges (where, left, right) and special tokens.
 
-    A special token is text, not symbols; it may stand in `table` under its own id or be absent from it. `path`
+    A special token is text, not symbols; it may be in `table` under its own id or be absent from it. `path`
     names the vocabulary in messages. What is at hand already can be given: `own`, by `own_bytes`, and `found`, the
     ids of the merges by `Table.find_merges`; `merges` is gone through only where there is something to say then.
     FormatError for tokens that are not symbols, a byte without a token unless such bytes are dropped, and merges of
-    or into what is no ordinary token.
+    or into what is not an ordinary token.
     """
     own = own_bytes(table, special_tokens) if own is None else own
     if own is None:
@@ -128,7 +128,7 @@ def _merges(
             place = f"a special token, not an ordinary one of {path}" if token in special else f"not in {path}"
             raise FormatError(f"{where}: {role} {strict_json.brief(token)} is {place}") from None
         if merge[:2] in seen:
-            raise FormatError(f"{where}: the pair {left!r} {right!r} stands earlier too")
+            raise FormatError(f"{where}: the pair {left!r} {right!r} is given twice")
         seen.add(merge[:2])
         yield merge
 
@@ -152,7 +152,7 @@ def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
             raise FormatError(f"the special token {text!r} is written like the ordinary token with id {vocab[text]}")
         if whole_piece and not text.isascii() and byte_symbols.is_symbols(text):
             piece = byte_symbols.to_bytes(text)
-            if conversion.is_utf_8(piece):  # else it is no piece of any text
+            if conversion.is_utf_8(piece):  # else it is not a piece of any text
                 raise FormatError(f"the special token {text!r} is written like the piece {piece.decode()!r}")
         vocab[text] = id_
     if definition.vocab.empty is not None:

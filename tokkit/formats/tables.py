@@ -48,7 +48,7 @@ class Table:
     """A vocabulary in the order of its file: tokens, no two alike, their ids, no two alike, and scores if it has any.
 
     Numbers are places in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is False where
-    a token has a lone surrogate, which then stands in its bytes as if it were a character.
+    a token has a lone surrogate, which then is in its bytes as if it were a character.
     """
 
     blob: bytes

@@ -46,7 +46,7 @@ def from_json(value: object) -> Definition:
     """
     if not isinstance(value, dict):
         raise FormatError(f"the file: an object is needed, not {kind(value)}")
-    # What stands beside these (image, audio, type) bears on what a prompt is made of, and not on the ids of a text.
+    # What is beside these (image, audio, type) bears on what a prompt is made of, and not on the ids of a text.
     file = Section({key: value[key] for key in ("config", "vocab", "special_tokens") if key in value}, "")
     config = Section(file.take("config", dict), "config")
     pattern = config.take("pattern", str)
@@ -99,7 +99,7 @@ def _special_tokens(listed: list[Any] | None, version: int, n: int) -> Mapping[s
             token.take("is_control", bool, default=True)
             token.finish()
             if not text or not conversion.is_encodable(text):
-                raise FormatError(f"{token.at('token_str')}: {text!a} is no text that a token can have")
+                raise FormatError(f"{token.at('token_str')}: {text!a} is not text that a token can have")
             if rank in by_id:
                 raise FormatError(f"{token.at('rank')}: {rank} is the rank of a token before it")
             by_id[rank] = text
@@ -135,7 +135,7 @@ def _tokens(entries: list[Any], n: int) -> list[bytes]:
     ranks = {token: rank for rank, token in enumerate(reversed(tokens))}
     if len(ranks) < n:
         rank = next(rank for rank, token in enumerate(tokens) if n - 1 - ranks[token] != rank)
-        raise FormatError(f"vocab[{n - 1 - ranks[tokens[rank]]}]: the token {tokens[rank]!r} stands at {rank} too")
+        raise FormatError(f"vocab[{n - 1 - ranks[tokens[rank]]}]: the token {tokens[rank]!r} is at {rank} too")
     byte = next((byte for byte in range(256) if bytes([byte]) not in ranks), None)
     if byte is not None:
         raise FormatError(f"vocab: the byte {byte:#04x} has no token, so some text would have no ids")
@@ -146,5 +146,5 @@ def _wrong_entry(entry: object, rank: int) -> FormatError:
     token = Section(entry, f"vocab[{rank}]")
     stated, text = token.take("rank", int), token.take("token_bytes", str)
     if stated != rank:
-        return FormatError(f"{token.at('rank')}: tokens stand in the order of their ranks, {rank} here, not {stated}")
+        return FormatError(f"{token.at('rank')}: tokens are in the order of their ranks, {rank} here, not {stated}")
     return FormatError(f"{token.at('token_bytes')}: not valid base64 of at least one byte: {strict_json.brief(text)}")

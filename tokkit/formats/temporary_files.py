@@ -104,7 +104,7 @@ def _is_alive(number: int, began: int) -> bool:
 
 def _state_and_start(process: str) -> tuple[str, int] | None:
     """Return the state of a process, a letter, and when it began, in ticks since the boot; None where /proc is not."""
-    # A name may have any characters in it, but behind its last parenthesis are fields.
+    # A name may have any characters in it, but after its last parenthesis are fields.
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
         return fields[0].decode("ascii"), int(fields[19])

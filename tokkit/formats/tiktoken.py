@@ -21,7 +21,7 @@ def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str
     """Return rank BPE over the ranks; `pattern` (a name or a regex) and `special_tokens` override what is known.
 
     OptionError where the file is not a published one and no pattern is given; FormatError with the line for what
-    is no rank file, and where a byte has no token.
+    is not a rank file, and where a byte has no token.
     """
     try:
         blob, offsets = parse_ranks(data)
@@ -33,7 +33,7 @@ def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str
     known = published.find(data)
     if known is None and pattern is None:
         raise OptionError(
-            "a rank file does not say how text is split, and this is no published one: give pattern=, one of "
+            "a rank file does not say how text is split, and this is not a published one: give pattern=, one of "
             f'{", ".join(patterns.NAMES)}, "none", or a regular expression'
         )
     chosen = checked_special_tokens({} if special_tokens is None else special_tokens)

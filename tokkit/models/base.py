@@ -35,12 +35,11 @@ class CompiledModel:
     def encode(
         self, text: AlignedText, *, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
-        """Return (ids, spans, words) of a text that is cut into pieces.
+        """Return (ids, spans, words) of a text that is cut into pretokens.
 
         `ids` has shape (n,); `spans`, of shape (n, 2), holds bytes of the original text; `words`, of shape (n,), the
-        number of the piece that each token comes from. A piece that is an added token is that one token. With a seed
-        a BPE model's dropout is on. A character that no token covers raises VocabError where the model has no token
-        for unknown ones.
+        number of each token's pretoken. A pretoken that is an added token is one token. With a seed, a BPE model's
+        dropout is on. A character that no token covers raises VocabError where the model has no token for unknown ones.
         """
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
             raise OptionError(f"a seed is an integer from 0 to 2^64 - 1, not {seed!r}")
@@ -90,7 +89,7 @@ def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:
         return str(place)
     if place < 0:
         return (
-            f"merge {-1 - place} names an id that is no token of the model, or its result is not its parts joined, "
+            f"merge {-1 - place} names an id that is not a token of the model, or its result is not its parts joined, "
             "the right one without the prefix of continuing tokens"
         )
     token = vocab[place]

@@ -61,9 +61,9 @@ def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> t
     """Return (merges, unreachable): the merges that can happen, and how many tokens none of them makes.
 
     `merges` has shape (n, 3), the ids of left, right and result in order of priority, one for each token that
-    merging can make: whatever happens inside a token happens in the order that it has when the token stands alone,
+    merging can make: whatever happens inside a token happens in the order that it has when the token is alone,
     so all other ways to split it never come up. Models with equal merges give equal ids, rank BPE or merge list,
-    but for the unreachable tokens, which only a whole piece can be.
+    except for the unreachable tokens, which only a whole pretoken can be.
     """
     made = _model(vocab, model, special_ids, WHOLE, 0)
     return made.merges(), made.unreachable

@@ -1,7 +1,8 @@
 """`CharBPE`: the BPE model of tokenizer.json, over characters.
 
-Named apart from `definition.BPE`, which merges bytes and has an engine of its own: here a piece begins as characters,
-with a prefix or suffix where they stand in a word, and what is in no token falls back to bytes or is unknown.
+Not to be confused with `definition.BPE`, which merges bytes in an engine of its own. Here a pretoken starts as
+characters, with a prefix or suffix by their place in the word; characters without a token fall back to bytes or are
+unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class CharBPE:
     makes it from pairs of strings); of a pair named twice the last counts. The other fields are those of
     tokenizer.json: `unk_token` None drops characters that are in no token, and `dropout` is the probability with which
     a merge is passed over, where `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not know, the
-    suffix is a symbol of its own behind the last character, as in the first version of the paper's code.
+    suffix is a symbol of its own after the last character, as in the first version of the paper's code.
 
     >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
@@ -97,13 +98,13 @@ class CharBPE:
         return base.build("bpe", vocab, marks, options)
 
     def splittable(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
-        """Return the pairs of atoms between which a piece may be cut: no merge joins them, and each is a token.
+        """Return the pairs of atoms between which a pretoken may be cut: no merge joins them, and each is a token.
 
         A merge across such a place would have a left side that ends in the one and a right side that begins with the
         other, and `joined` has all of these pairs. So every merge is on one side, and neither side changes what the
-        other does. What is no token must not spoil that: unknown characters may be one token with others, or dropped
+        other does. What is not a token must not spoil that: unknown characters may be one token with others, or dropped
         so that their neighbours meet. Hence both are tokens, or all that are none become bytes that nothing merges.
-        Before U+2581, where no token holds it behind another character, words are apart in any case.
+        Before U+2581, where no token holds it after another character, words are apart in any case.
         """
         between = not self.continuing_subword_prefix and not self.end_of_word_suffix
         made = nowhere()

@@ -12,7 +12,7 @@ from tokkit.vocab import Vocab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordLevel:
-    """Each piece is the token that it spells, or `unk_token`.
+    """Each pretoken is the token that it spells, or `unk_token`.
 
     >>> from tokkit._core.align import AlignedText
     >>> model = WordLevel(unk_token="[UNK]").encoder(Vocab.from_list([b"[UNK]", b"to", b"be"]))

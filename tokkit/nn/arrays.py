@@ -58,7 +58,7 @@ def floats(array: ArrayLike, name: str) -> Floats:
         raise TypeError(f"{name} is an array of {made.dtype}; give floating point (float32, float64 or float16)")
     if made.dtype != np.float32:
         made = made.astype(np.float32)
-    # Rows are read where they stand, whatever lies between them, if the steps are whole items.
+    # Rows are read where they stand, whatever is between them, if the steps are whole items.
     if made.ndim and ((made.shape[-1] > 1 and made.strides[-1] != 4) or any(step % 4 for step in made.strides)):
         made = np.ascontiguousarray(made)
     return made
@@ -128,7 +128,7 @@ def _overlap(out: Floats, array: NDArray[Any], name: str, itself: str) -> str:
 
 
 def _bounds(array: NDArray[Any]) -> tuple[int, int]:
-    # The address of the first byte, and that behind the last.
+    # The address of the first byte, and that after the last.
     address: int = array.__array_interface__["data"][0]
     reach = [step * (n - 1) for n, step in zip(array.shape, array.strides, strict=True)]
     return address + sum(min(r, 0) for r in reach), address + sum(max(r, 0) for r in reach) + array.itemsize
@@ -184,7 +184,7 @@ def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
 
 
 class Named(dict[str, Any]):
-    """The weights of one part of a model; `prefix` stands before their names in the whole, and in messages."""
+    """The weights of one part of a model; `prefix` is before their names in the whole, and in messages."""
 
     def __init__(self, weights: Mapping[str, Any], prefix: str) -> None:
         super().__init__(weights)

@@ -135,7 +135,7 @@ def attention(
     given: it may be `query`, but not overlap it otherwise, nor any other array at all. `key_padding_mask` (B, S):
     True = ignore. `bias`: by distance, for ALiBi and relative positions. `block_mask` broadcasts to
     (B, H, T / block_size, S / block_size), rounded up: True = attend; blocks that are False cost nothing. `cu_seqlens`
-    (n + 1): sequences packed one behind another along T, with B = 1, sequence i being rows cu_seqlens[i] …
+    (n + 1): sequences packed one after another along T, with B = 1, sequence i being rows cu_seqlens[i] …
     cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks beside causality,
     windows and `bias` are refused.
 
@@ -263,7 +263,7 @@ def _table(bias: DistanceBias, heads: int, n_queries: int, n_keys: int) -> Float
 
 def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) -> dict[str, NDArray[np.int64]]:
     if q.shape[0] != 1:
-        raise ShapeError(f"query has shape {q.shape}; packed sequences stand in a batch of 1")
+        raise ShapeError(f"query has shape {q.shape}; packed sequences are in a batch of 1")
     starts = starts_of(queries, q.shape[2], "cu_seqlens")
     if keys is None:
         if k.shape[2] != q.shape[2]:

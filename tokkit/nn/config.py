@@ -23,7 +23,7 @@ class TransformerConfig:
     `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads where None), `n_kv_heads` key and value
     heads (n_heads where None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim where None) with an
     `activation` of relu, gelu, gelu_tanh, silu, swiglu or geglu (the last two with a gate). `norm` is "layer" or
-    "rms"; `pre_norm` puts it before each part, with one more at the end, instead of behind each sum. `causal` lets a
+    "rms"; `pre_norm` puts it before each part, with one more at the end, instead of after each sum. `causal` lets a
     token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
     `shared_layers`: one layer's weights serve all `n_layers`. `dtype`: how matrices are stored, as in `Linear`.
@@ -59,9 +59,9 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         self._check_numbers()
         if self.head_dim is None and self.dim % self.n_heads:
-            raise ShapeError(f"dim {self.dim} is no multiple of {self.n_heads} heads; give head_dim, or change one")
+            raise ShapeError(f"dim {self.dim} is not a multiple of {self.n_heads} heads; give head_dim, or change one")
         if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
-            raise ShapeError(f"{self.n_heads} query heads are no multiple of {self.n_kv_heads} key heads")
+            raise ShapeError(f"{self.n_heads} query heads are not a multiple of {self.n_kv_heads} key heads")
         if self.activation not in FEED_FORWARDS:
             raise OptionError(f"activation is one of {', '.join(FEED_FORWARDS)}, not {self.activation!r}")
         if self.norm not in NORMS:

@@ -28,7 +28,7 @@ LAYER = ("attention_norm.weight", "attention_norm.bias", "feed_forward_norm.weig
 
 
 def check_config(config: TransformerConfig) -> None:
-    """Raise OptionError for what is no bidirectional post-norm encoder with layer norms."""
+    """Raise OptionError for what is not a bidirectional post-norm encoder with layer norms."""
     c = config
     if c.pre_norm or c.causal or c.cross or c.norm != "layer" or c.activation not in FUSED:
         raise OptionError("a packed encoder is post-norm and bidirectional, with layer norms and no gates")
@@ -39,7 +39,7 @@ def check_config(config: TransformerConfig) -> None:
 
 
 def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: int, types: int) -> Shapes:
-    """Return name → shape of the tables that are summed, and of the norm of their sum; `types` 0 is no type table.
+    """Return name → shape of the tables that are summed, and of the norm of their sum; `types` 0 is not a type table.
 
     >>> sorted(embedding_shapes(TransformerConfig(dim=8, n_heads=2), vocab_size=9, positions=5, types=0))
     ['norm.bias', 'norm.weight', 'position.weight', 'word.weight']
@@ -51,7 +51,7 @@ def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: i
 
 
 class Embeddings:
-    """The norm of a token's vector, its position's and its type's, for ids packed one sequence behind another.
+    """The norm of a token's vector, its position's and its type's, for packed ids, one sequence after another.
 
     Weights as `embedding_shapes` says. The table of words may be of any kind of float, and stays where it is: of a
     mapped file, only the rows that are looked up are read. The position of a token is its number in its sequence plus
@@ -107,7 +107,7 @@ class Embeddings:
         return x
 
     def looked_up(self, ids: NDArray[np.int64]) -> Floats:
-        """Return the vectors (n, dim) of ids (n) as they stand in the table of words."""
+        """Return the vectors (n, dim) of ids (n) as they are in the table of words."""
         n = len(self.words)
         if ids.size and not 0 <= ids.min() <= ids.max() < n:
             bad = int(ids.max()) if ids.max() >= n else int(ids.min())
@@ -134,7 +134,7 @@ class Embeddings:
 class TextEncoder:
     """Ids in, hidden states out: `Embeddings` under embeddings., and the layers of a configuration.
 
-    Weights: those of `embedding_shapes` behind "embeddings.", and those of `TransformerConfig.shapes`. Immutable.
+    Weights: those of `embedding_shapes` after "embeddings.", and those of `TransformerConfig.shapes`. Immutable.
 
     >>> from tokkit.nn import initial
     >>> config = TransformerConfig(dim=8, n_heads=2, n_layers=2)

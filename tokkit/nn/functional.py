@@ -178,7 +178,7 @@ def _norm(
 def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
     """Return x (…) with each item 0 at probability p and divided by 1 - p otherwise: (…), for training only.
 
-    A `p` outside 0 … 1, or a `seed` that is no whole number of at least 0, is OptionError.
+    A `p` outside 0 … 1, or a `seed` that is not a whole number of at least 0, is OptionError.
     """
     if not 0 <= p <= 1:
         raise OptionError(f"p is a probability from 0 to 1, not {p!r}")

@@ -107,7 +107,7 @@ class KVCache:
 class Use:
     """A block in which caches are one thread's; if it fails, they are as they were: the call may be made again.
 
-    Appended tokens stand behind the earlier ones, or in new memory: going back to the numbers is going back.
+    Appended tokens are after the earlier ones, or in new memory: going back to the numbers is going back.
     OptionError where another thread uses one of them.
     """
 

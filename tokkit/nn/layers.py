@@ -150,7 +150,7 @@ class DecoderLayer(Layer):
 
 
 class Stack:
-    """n_layers layers one after another; with `pre_norm` a norm behind the last. Weights: `TransformerConfig.shapes`.
+    """n_layers layers one after another; with `pre_norm` a norm after the last. Weights: `TransformerConfig.shapes`.
 
     >>> config = TransformerConfig(dim=8, n_heads=2, n_layers=3)
     >>> from tokkit.nn.arrays import initial

@@ -24,7 +24,7 @@ from tokkit.nn.arrays import (
 )
 
 ROW_PAD = 16
-"""Floats behind each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
+"""Floats after each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
 
 
 def check_dtype(dtype: str) -> str:

@@ -16,7 +16,7 @@ from tokkit.nn.checks import as_float, as_int
 
 
 def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:
-    """Return PE (…, dim) of positions (…), or of 0 … n - 1 for a number n: sin and cos in turn, of pos / base^(2i/dim).
+    """Return PE (…, dim) of positions (…), or of 0 … n - 1 for an int n: sin, cos, sin, … of pos / base^(2i/dim).
 
     PE(pos + k) is a rotation of PE(pos) that depends on k alone. An odd `dim` leaves out the last cosine.
     A negative n, a `dim` below 1 and a `base` that is not above 0 are OptionError. Source: Vaswani et al. 2017, 3.5.
@@ -36,7 +36,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
 
 
 def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
-    """Return x (…, T, D) with position vectors (T, D') added (D' = D), or put behind it: (…, T, D + D').
+    """Return x (…, T, D) with position vectors (T, D') added (D' = D), or put after it: (…, T, D + D').
 
     Positions may have the first axes of x too, or 1 for them: (…, T, D'). ShapeError where they do not fit.
 
@@ -133,7 +133,7 @@ def relative_buckets(
     """Return T5's bucket (…) of each distance (…) key - query: one each near by, logarithmically wider ones far off.
 
     `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on
-    all share the last bucket. Too few buckets for `max_distance` are OptionError, distances that are no whole numbers
+    all share the last bucket. Too few buckets for `max_distance` are OptionError, distances that are not whole numbers
     TypeError. Source: Raffel et al. 2020, 2.1.
 
     >>> relative_buckets([0, -1, 1, -200]).tolist()

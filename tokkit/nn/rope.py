@@ -195,7 +195,7 @@ class Rope:
         """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
 
         `length` is the text's for "dynamic" scaling; where None, the last position and one. Angles are made in
-        float64: at position 10^5 float32 would be wrong in the second digit behind the point.
+        float64: at position 10^5 float32 would be wrong in the second digit after the point.
         """
         where = ids_of(positions, "positions").astype(np.float64)
         if length is None:

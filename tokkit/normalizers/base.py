@@ -14,7 +14,7 @@ Specs = tuple[tuple[Any, ...], ...]
 
 
 class Normalizer:
-    """Changes what stands in the pieces of a text. Immutable; its fields are those of tokenizer.json."""
+    """Changes what is in the pieces of a text. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Normalizer:
         return [never()]
 
     def normalize(self, text: AlignedText) -> None:
-        """Normalize each piece of `text` by itself, in place, but for those that are added tokens."""
+        """Normalize each piece of `text` by itself, in place, except those that are added tokens."""
         specs = self.stages()
         if specs is None:
             raise OptionError(f"{type(self).__name__} has neither stages() nor normalize(text)")
@@ -45,7 +45,7 @@ def check_text(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise OptionError(f"{name} is text, not {value!r}")
     if any(0xD800 <= ord(c) < 0xE000 for c in value):
-        raise OptionError(f"{name} is {value!r}: a lone surrogate is no text")
+        raise OptionError(f"{name} is {value!r}: a lone surrogate is not text")
 
 
 def check_flag(name: str, value: object) -> None:

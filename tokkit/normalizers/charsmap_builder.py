@@ -95,7 +95,7 @@ def _mirrored(mask: int, byte: int) -> int:
 def _placed(nodes: list[Node], root: int) -> list[int]:
     """Return the units of the double array."""
     units = [0] * _BLOCK
-    free, bases = [_ALL & ~1], [_ALL & ~1]  # the root stands at 0, and no children begin there
+    free, bases = [_ALL & ~1], [_ALL & ~1]  # the root is at 0, and no children begin there
     where: dict[int, int] = {}
 
     def room_for(labels: list[int]) -> int:

@@ -17,7 +17,7 @@ class LongestRules(Normalizer):
     """Puts the string of a charsmap, given as bytes, for the longest text that has one at each place.
 
     That is what sentencepiece does; `Precompiled` is what tokenizers makes of it. A tokenizer.json says it in several
-    steps (formats/charsmap_steps.py). OptionError for what is no charsmap.
+    steps (formats/charsmap_steps.py). OptionError for what is not a charsmap.
 
     >>> from tokkit.normalizers.charsmap_builder import compile_rules
     >>> LongestRules(compile_rules({"a": "A", "ab": "x"})).normalize_str("aabcb")

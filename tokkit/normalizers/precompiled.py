@@ -17,7 +17,7 @@ class Precompiled(Normalizer):
     """Puts the strings of a map, given in base64 or as bytes, in the place of what they stand for, as tokenizers does.
 
     That is not quite what sentencepiece does: it looks at grapheme clusters, and one that begins with a character of
-    the map is replaced with all that stands on it. OptionError for what is no such map.
+    the map is replaced with all that is on it. OptionError for what is no such map.
     """
 
     precompiled_charsmap: str

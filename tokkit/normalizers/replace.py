@@ -20,7 +20,7 @@ from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
 from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
-# Characters that mean themselves, as often as one stands there or before others: nothing that needs an automaton.
+# Characters that mean themselves, as often as one is there or before others: nothing that needs an automaton.
 _ITSELF = r"(?:\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])"
 _RUN = re.compile(rf"({_ITSELF})(?:\+|\{{([1-9]\d{{0,3}}),\}})", re.DOTALL)
 _BEFORE = re.compile(rf"({_ITSELF}+)\(\?=({_ITSELF}+)\)", re.DOTALL)
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class _Literal(NamedTuple):
-    """A text, where `ahead` stands behind it; or runs of it, of `minimum` or more, where that is not 0."""
+    """A text, where `ahead` is after it; or runs of it, of `minimum` or more, where that is not 0."""
 
     text: str
     ahead: str = ""

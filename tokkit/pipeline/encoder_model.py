@@ -112,9 +112,9 @@ class EncoderModel:
     inside = renamed.attribute("inside", "hidden_states")
 
     def hidden_states(self, text: Text, *, special: Special = "all") -> HiddenStates:
-        """Return the tokens of a text, and their vectors in the table of embeddings and behind each layer.
+        """Return the tokens of a text, and their vectors in the table of embeddings and after each layer.
 
-        A text of more than `max_length` tokens is OptionError. `states[0]` is the sum of the embeddings behind its
+        A text of more than `max_length` tokens is OptionError. `states[0]` is the sum of the embeddings after its
         norm, as the first layer reads it.
         """
         encoding = self.tokenizer(text, special=special, truncation=None, padding=None)
@@ -154,7 +154,7 @@ class EncoderModel:
         """Return (from the table, in this text) for the first place of a word: two vectors (dim).
 
         The first is the word's alone, the mean of its tokens' rows in the table; the second is the mean of their
-        states behind the last layer, which know the rest of the text.
+        states after the last layer, which know the rest of the text.
         """
         at = text.find(word)
         if at < 0 or not word:
@@ -184,7 +184,7 @@ class EncoderModel:
             raise OptionError(f"k is {k}; it is the number of guesses, at least 1")
         logits = self.masked_logits(text)[where]
         probabilities = softmax(logits)
-        # Tables are often rounded up to rows that are no token's.
+        # Tables are often rounded up to rows that belong to no token.
         best = np.argsort(-logits[:, : self.tokenizer.n_ids], axis=1, kind="stable")[:, :k]
         return [
             [self._result(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]

@@ -35,7 +35,7 @@ MAX_LAYERS = 1024
 class Family:
     """One way of naming things; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} the layer.
 
-    `offset`: positions begin behind the padding's id, which is not counted. `head`: tensors of the head for masked
+    `offset`: positions begin after the padding's id, which is not counted. `head`: tensors of the head for masked
     tokens, whose activation is the encoder's unless `head_activation` names one.
     """
 
@@ -149,7 +149,7 @@ class EncoderSpec:
         return {f"embeddings.{name}": shape for name, shape in tables.items()} | self.config.shapes()
 
     def head_shapes(self) -> Shapes:
-        """Return our name → shape of the head for masked tokens, but for its matrix, most often the table of words."""
+        """Return our name → shape of the head for masked tokens, except its matrix, most often the table of words."""
         dim = self.config.dim
         norm = {"norm.weight": (dim,), "norm.bias": (dim,)}
         return {"dense.weight": (dim, dim), "dense.bias": (dim,), "bias": (self.vocab_size,)} | norm
@@ -213,7 +213,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     )  # fmt: skip
     if spec.positions <= spec.position_offset:
         raise FormatError(
-            f"max_position_embeddings: {spec.positions} leaves no position behind pad_token_id, which is {spec.pad}"
+            f"max_position_embeddings: {spec.positions} leaves no position after pad_token_id, which is {spec.pad}"
         )
     return spec
 

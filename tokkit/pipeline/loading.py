@@ -36,7 +36,7 @@ def load(
     its modules are followed, and any other is pooled by the mean. `precision` is "fp32"; "bf16", half of the memory
     and, where the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and fastest
     (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model has
-    positions. "org/name" that is no folder is looked for in the hub's cache (extra `hub`), and downloaded with
+    positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
     `download`.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
@@ -85,7 +85,7 @@ def load(
 
 
 def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, positions: int) -> int:
-    """Return how many tokens of a text are read: as asked, else as the first of the files says, or all positions."""
+    """Return the number of tokens to read of a text: as requested, as a file specifies, or all positions."""
     if asked is not None:
         if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= positions:
             raise OptionError(f"max_length is {asked!r}; the model has positions for 1 to {positions} tokens")

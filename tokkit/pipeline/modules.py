@@ -39,7 +39,7 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
 
 
 class Dense:
-    """A layer behind the pooling, activation(x Wᵀ + b), for x of so many columns; 0 is for any number."""
+    """A layer after the pooling, activation(x Wᵀ + b), for x of so many columns; 0 is for any number."""
 
     def __init__(self, folder: Path, columns: int) -> None:
         config = read_json(folder / "config.json")
@@ -78,7 +78,7 @@ class Modules:
 
     `columns`: width of the joined poolings by their configuration and the first dense layer, 0 where neither says.
     `max_length`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
-    `others`: the folders of the modules behind the transformer.
+    `others`: the folders of the modules after the transformer.
     """
 
     root: Path
@@ -111,9 +111,9 @@ def read(folder: Path) -> Modules:
         if kinds[:1] != ["Transformer"] or kinds.count("Transformer") != 1 or kinds.count("Pooling") > 1:
             raise FormatError(f"the modules are {', '.join(kinds)}; they begin with the Transformer, and pool once")
         if "Normalize" in kinds[:-1]:
-            raise FormatError("Normalize stands before another module; it is supported as the last")
+            raise FormatError("Normalize is before another module; only as the last module it is supported")
         if "Dense" in kinds and kinds[1:2] != ["Pooling"]:
-            raise FormatError("Dense stands before Pooling; behind it it is supported")
+            raise FormatError("Dense is before Pooling; it is supported only after Pooling")
     except FormatError as error:
         raise FormatError(f"{files.show(folder / 'modules.json')}: {error}") from None
     transformer = found[0][1]

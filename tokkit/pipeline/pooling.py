@@ -43,7 +43,7 @@ def _row(x: Floats, starts: Starts, rows: Starts) -> Floats:
 def highest(x: Floats, starts: Starts, first: int) -> Floats:
     """Return the greatest number of each column."""
     made = np.zeros((len(starts) - 1, x.shape[1]), dtype=np.float32)
-    # Without its empty sequences, of which reduceat would make the row behind them.
+    # Without its empty sequences, of which reduceat would make the row after them.
     if (full := np.flatnonzero(np.diff(starts))).size:
         made[full] = np.maximum.reduceat(x, starts[:-1][full], axis=0)
     return made

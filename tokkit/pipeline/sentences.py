@@ -75,9 +75,9 @@ class SentenceEncoder(EncoderModel):
         """Return the vectors (n, dimension) of n texts, float32, in the order given.
 
         Of each text the first `max_length` tokens are read; that one was cut is logged, once. Texts are packed one
-        behind another, about `batch_tokens` tokens at a time, which changes no bit of the result beyond rounding.
+        after another, about `batch_tokens` tokens at a time, which changes no bit of the result beyond rounding.
         `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case, unless they are
-        cut behind it by `truncate_dim`).
+        cut after it by `truncate_dim`).
         `prompt`, or the model's prompt of the name `prompt_name`, is put before each text; without either the model's
         default prompt, if it has one. `truncate_dim` keeps so many columns, before the length is made 1. `progress`
         is called with (texts done, of how many). `special` rules special tokens written out in a text; "all" is what

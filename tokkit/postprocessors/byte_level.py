@@ -11,7 +11,7 @@ from tokkit.postprocessors.layout import Group, Postprocessor, checked_bool
 class ByteLevel(Postprocessor):
     """Trim offsets where `trim_offsets` says so; `add_prefix_space` is that of the pretokenizer.
 
-    `use_regex` stands in tokenizer.json and changes nothing here.
+    `use_regex` is in tokenizer.json and changes nothing here.
     """
 
     add_prefix_space: bool = True

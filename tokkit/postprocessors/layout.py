@@ -25,7 +25,7 @@ from tokkit.vocab import MAX_ID
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Tokens that stand in each encoding: their ids, their bytes, and whether the special tokens mask shows them."""
+    """Tokens that are in each encoding: their ids, their bytes, and whether the special tokens mask shows them."""
 
     ids: tuple[int, ...]
     tokens: tuple[bytes, ...]
@@ -105,9 +105,9 @@ class Group:
 
 
 class Frame(NamedTuple):
-    """What stands around a text that stands once: packed ids (uint32), how many each side has, and how it is trimmed.
+    """What is around a text that stands once: packed ids (uint32), how many each side has, and how it is trimmed.
 
-    `ranges` are those of the layout: the text's number, then for each end how many tokens stand before it and
+    `ranges` are those of the layout: the text's number, then for each end how many tokens are before it and
     whether the text does.
     """
 
@@ -127,7 +127,7 @@ class Frame(NamedTuple):
 
 
 class Layout:
-    """Groups in turn: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
+    """Groups in order: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
 
     __slots__ = ("_added", "_is_text", "frame", "groups", "parts", "ranges")
 
@@ -218,7 +218,7 @@ def _joined(
 
 
 def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -> Any:
-    """Return a column of what stands in a place."""
+    """Return a column of what is in a place."""
     if isinstance(place, Text):
         if name == "type_ids":
             return filled(len(encoding), place.type_id, np.uint32)
@@ -254,7 +254,7 @@ class Postprocessor(ABC):
         return [Group((Text(i, i, i),), {i: (0, 1)}, {i: (0, 1)}) for i in range(1 + pair)]
 
     def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
-        """Return where tokens stand around one text or a pair; without `add_special`, in which order the texts."""
+        """Return where tokens are around one text or a pair; without `add_special`, in which order the texts."""
         key = pair, add_special
         if key not in self._layouts:
             made = Layout(self.arrange(self.texts(pair), add_special=add_special))
@@ -301,7 +301,7 @@ def checked_token(owner: str, name: str, token: object) -> tuple[str, int]:
 
 
 def checked_type_id(owner: str, type_id: object) -> None:
-    """Raise OptionError for what is no type id."""
+    """Raise OptionError for what is not a type id."""
     if isinstance(type_id, bool) or not isinstance(type_id, int) or not 0 <= type_id <= MAX_TYPE_ID:
         raise OptionError(f"{owner}: a type id is {type_id!r}; it must be an int from 0 to {MAX_TYPE_ID}")
 

@@ -80,7 +80,7 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
 
 
 def pad(encodings: Sequence[Encoding], padding: Padding) -> list[Encoding]:
-    """Return encodings of one batch filled up to the length that `padding` says; longer ones stay as they are."""
+    """Return encodings of one batch padded to the length that `padding` says; longer ones stay as they are."""
     length = padded_length(padding, max(map(len, encodings), default=0))
     check_padded(len(encodings), length)
     return [
@@ -96,7 +96,7 @@ def pad(encodings: Sequence[Encoding], padding: Padding) -> list[Encoding]:
 
 
 def padded_length(padding: Padding, longest: int) -> int:
-    """Return the length to fill up to, where the longest encoding has `longest` tokens."""
+    """Return the length to pad to, where the longest encoding has `longest` tokens."""
     length = longest if padding.length is None else padding.length
     multiple = padding.pad_to_multiple_of or 1
     return -(-length // multiple) * multiple

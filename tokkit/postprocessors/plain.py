@@ -20,5 +20,5 @@ class Plain(Postprocessor):
         return 0
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Leave everything as it is, but for what is said of whose the tokens are."""
+        """Leave everything as it is, except what is said of whose the tokens are."""
         return [replace(group, ranges=group.ranges if len(groups) > 1 else {}, overflow_ranges={}) for group in groups]

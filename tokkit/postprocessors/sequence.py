@@ -10,7 +10,7 @@ from tokkit.postprocessors.layout import Group, Postprocessor
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Postprocessor):
-    """Run `processors` in turn. Without any, texts follow one another with the type ids 0 and 1: the default."""
+    """Run `processors` in order. Without any, texts follow one another with the type ids 0 and 1: the default."""
 
     processors: tuple[Postprocessor, ...] = ()
 

@@ -52,7 +52,7 @@ class Piece:
         name, *types = form.split(":")
         if len(types) > 1 or not all(map(_is_type_id, types)):
             raise OptionError(
-                f"Template: {form!r} is no piece; write $A, $B or a special token, then :TYPE_ID if need be"
+                f"Template: {form!r} is not valid; write $A, $B or a special token, then :TYPE_ID if need be"
             )
         type_id = int(types[0]) if types else 0
         if not name.startswith("$"):
@@ -61,7 +61,7 @@ class Piece:
         if text in ("", "A", "a", "B", "b"):
             return cls(int(text in ("B", "b")), type_id)
         if not _is_type_id(text):
-            raise OptionError(f"Template: {form!r} is no piece; behind $ stands A, B or a type id")
+            raise OptionError(f"Template: {form!r} is not valid; write $A, $B or $ and a type id")
         return cls(0, type_id if types else int(text))
 
 
@@ -90,7 +90,7 @@ class Template(Postprocessor):
             object.__setattr__(self, name, tuple(given))
         named = {piece.what for piece in (*self.single, *self.pair) if isinstance(piece.what, str)}
         if missing := named - {token.id for token in self.special_tokens}:
-            raise OptionError(f"Template: {min(missing)!r} stands in it, and is not among its special tokens")
+            raise OptionError(f"Template: {min(missing)!r} is not among its special tokens; add it there")
 
     @classmethod
     def parse(

@@ -14,7 +14,7 @@ Specs = tuple[tuple[Any, ...], ...]
 
 
 class Pretokenizer:
-    """Cuts the pieces of a text further. Immutable; its fields are those of tokenizer.json."""
+    """Cuts the pretokens of a text further. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Pretokenizer:
         return [never()]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further, but for those that are added tokens."""
+        """Cut the pretokens of a text further, except those that are added tokens."""
         specs = self.stages()
         if specs is None:
             raise OptionError(f"{type(self).__name__} has neither stages() nor pretokenize(text)")

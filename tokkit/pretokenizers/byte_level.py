@@ -15,7 +15,7 @@ from tokkit.unicode_regex.boundaries import split_rule
 class ByteLevel(Pretokenizer):
     """Cut by GPT-2's pattern (`use_regex`), and put a symbol in the place of each byte (formats/byte_symbols.py).
 
-    With `add_prefix_space`, each piece that does not start with a space gets one first. `trim_offsets` is read by the
+    With `add_prefix_space`, each pretoken that does not start with a space gets one. `trim_offsets` is read by the
     post-processor alone.
 
     >>> from tokkit._core.align import AlignedText

@@ -12,7 +12,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, atoms_where, 
 
 @dataclass(frozen=True, slots=True)
 class Digits(Pretokenizer):
-    """Make runs of numbers (all of N) pieces, or with `individual_digits` each one by itself.
+    """Make runs of numbers (all of N) pretokens, or with `individual_digits` each one by itself.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("in 2026")

@@ -11,7 +11,7 @@ from tokkit.unicode_regex.atoms import CutRule, never
 
 @dataclass(frozen=True, slots=True)
 class FixedLength(Pretokenizer):
-    """Make each `length` characters a piece; the last one has what is left.
+    """Make each `length` characters a pretoken; the last one has what is left.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("abcdefg")

@@ -31,7 +31,7 @@ SCHEMES = ("never", "always", "first")
 class Metaspace(Pretokenizer):
     """Put `replacement` (one character) in the place of each space, and cut before each of them (`split`).
 
-    Pieces that do not start with it get one: all ("always"), none ("never"), or those that begin where the original
+    Pretokens that do not start with it get one: all ("always"), none ("never"), or those that begin where the original
     does ("first").
 
     >>> from tokkit._core.align import AlignedText

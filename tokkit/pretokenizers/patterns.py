@@ -67,16 +67,16 @@ DEEPSEEK_V3 = "|".join(
     )
 )
 """The same in one. The third split sees stretches of digits, of which it matches none, of CJK, or of neither; so its
-branches stand here for the two, with classes that leave out the other and digits. Where it looks ahead, a stretch
+branches are here for the two, with classes that leave out the other and digits. Where it looks ahead, a stretch
 ends before these too. What it does not match are runs that end before a character that leads letters
-(tests/formats/test_deepseek.py runs the three in turn)."""
+(tests/formats/test_deepseek.py runs the three in order)."""
 
 WHOLE = 0
 SCANNERS: dict[str | None, int] = {
     None: WHOLE, R50K: 1, BYTE_LEVEL: 1, CL100K: 2, O200K: 3, LLAMA3: 4, QWEN2: 5, QWEN3_5: 6, TEKKEN: 7, KIMI_K2: 8,
     DEEPSEEK_V3: 9,
 }  # fmt: skip
-"""Pattern → number of its scanner in the core; None (no split) makes the whole text one piece."""
+"""Pattern → number of its scanner in the core; None (no split) makes the whole text one pretoken."""
 
 CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2, DEEPSEEK_V3))
 """Patterns that cut text at every split point: proved in csrc/split/split_points.c, which a new one needs too."""
@@ -92,14 +92,14 @@ NAMES = {
 def resolve(pattern: str | None) -> str | None:
     """Return the pattern that a name stands for; None and "none" mean no split; any other text is a pattern.
 
-    OptionError for a bare word that is no name: as a pattern it would match nothing but itself.
+    OptionError for a bare word that is not a name: as a pattern it would match nothing but itself.
     """
     if pattern is None or pattern == "none":
         return None
     if pattern not in NAMES and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[0-9]+)?", pattern):
         near = difflib.get_close_matches(pattern, NAMES, n=3, cutoff=0.4)
         raise OptionError(
-            f"pattern is {pattern!r}, which is no known name{': ' + ', '.join(near) + '?' if near else ''}. Known are "
+            f"pattern is {pattern!r}, an unknown name{': ' + ', '.join(near) + '?' if near else ''}. Known are "
             f'{", ".join(NAMES)} and "none"; as a regular expression, a word by itself is written "(?:{pattern})"'
         )
     return NAMES.get(pattern, pattern)

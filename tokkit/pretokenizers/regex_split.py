@@ -56,9 +56,9 @@ def end_only(pattern: str) -> str:
 
 
 def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, int]]:
-    """Return (start, end) of each piece, in characters. An empty match cuts nothing out.
+    """Return (start, end) of each pretoken, in characters. An empty match cuts nothing out.
 
-    Text between matches is dropped, or kept as pieces of its own. A pattern that takes too long: PatternError.
+    Text between matches is dropped, or kept as pretokens of its own. A pattern that takes too long: PatternError.
     """
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
@@ -79,7 +79,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each match, in characters, as Oniguruma's iterator gives them to tokenizers.
 
-    An empty match is one too, but not right behind another match, and none is looked for again where one was found
+    An empty match is one too, but not right after another match, and none is looked for again where one was found
     empty. A pattern that takes too long: PatternError.
 
     >>> matches("a*", "baac"), matches("|a", "ba")

@@ -15,7 +15,7 @@ from tokkit.unicode_regex.cost_limits import PatternTime
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Pretokenizer):
-    """Run each pretokenizer on the pieces that the one before made.
+    """Run each pretokenizer on the pretokens that the one before made.
 
     >>> from tokkit.pretokenizers.digits import Digits
     >>> from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
@@ -31,7 +31,7 @@ class Sequence(Pretokenizer):
         parts = tuple(self.pretokenizers)
         for part in parts:
             if not callable(getattr(part, "pretokenize", None)):
-                raise OptionError(f"{part!r} is no pretokenizer: it has no method pretokenize(text)")
+                raise OptionError(f"{part!r} is not a pretokenizer: it has no method pretokenize(text)")
         object.__setattr__(self, "pretokenizers", parts)
 
     def stages(self) -> Specs | None:
@@ -49,7 +49,7 @@ class Sequence(Pretokenizer):
         return [rule for part in self.pretokenizers for rule in part.cut_rules()]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
+        """Cut the pretokens of a text further."""
         with PatternTime(len(text.original)):
             for part in self.pretokenizers:
                 part.pretokenize(text)

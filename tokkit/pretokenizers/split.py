@@ -84,7 +84,7 @@ class Split(Pretokenizer):
         return [split_rule(self.expression, BEHAVIORS.index(self.behavior), invert=self.invert)]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pieces of a text further."""
+        """Cut the pretokens of a text further."""
         if specs := self.stages():
             Stages(specs).run(text)
         else:

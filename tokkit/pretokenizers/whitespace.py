@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_
 
 @dataclass(frozen=True, slots=True)
 class Whitespace(Pretokenizer):
-    r"""Drop white space, and make runs of \w and runs of other characters pieces.
+    r"""Drop white space, and make runs of \w and runs of other characters pretokens.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hi, you!?")

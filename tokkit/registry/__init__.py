@@ -125,7 +125,7 @@ def fetch(
 
     It goes to `folder`, by default the user's cache, and comes from its publisher, or from the address `mirror`
     (TOKKIT_MIRROR). What is there is read and checked; a file that somebody changed is replaced. `patience` is how
-    many seconds a server may be silent (30), `progress(done, total)` is told of bytes.
+    many seconds a server may be silent (30), `progress(done, total)` is called with bytes.
     """
     from tokkit.errors import FormatError
     from tokkit.registry import download

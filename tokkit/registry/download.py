@@ -49,8 +49,8 @@ def fetch(
     """Download a file into a folder and return its path; DownloadError says why not, and nothing is left then.
 
     `mirror` is an address that has the file under its name, in place of the publisher's; the sha256 is the same.
-    `patience` is how many seconds the server may be silent; `progress(done, total)` is told of bytes. Two processes may
-    do it at once: each writes a file of its own, which takes the name when it is whole.
+    `patience` is how many seconds the server may be silent; `progress(done, total)` gets bytes. Two processes may do it
+    at once: each writes its own file, which gets the name when it is complete.
     """
     refuse_offline(source.file)
     url = source.url if mirror is None else f"{mirror.rstrip('/')}/{source.file}"

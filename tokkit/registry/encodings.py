@@ -13,7 +13,7 @@ PUBLISHER = "https://openaipublic.blob.core.windows.net"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A published file, whatever folder it lies in: what it is called, and what it holds exactly."""
+    """A published file, whatever folder it is in: what it is called, and what it holds exactly."""
 
     file: str
     n_bytes: int

@@ -68,7 +68,7 @@ def check(encoder: Encoder, model: str, index: SearchIndex) -> None:
 
 
 def encode_queries(encoder: Encoder, queries: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
-    """Return the vectors (q, dimension) of queries, behind the model's prompt for them, if it has one."""
+    """Return the vectors (q, dimension) of queries, after the model's prompt for them, if it has one."""
     return _encode(encoder, queries, OF_QUERIES, threads)
 
 
@@ -87,7 +87,7 @@ def _encode(encoder: Encoder, texts: Sequence[str], prompts: Sequence[str], thre
 class Builder:
     """Takes texts, file by file, and makes rows of them: `add`, again and again, then `rows`.
 
-    `progress` is told the number of chunks that have been encoded.
+    `progress` is called with the number of chunks that have been encoded.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ WHITE = 64
 SEARCHED = 3
 """A pause is looked for in the last third of a chunk."""
 WITHIN, BETWEEN, SENTENCE, LINE, PARAGRAPH = range(5)
-"""How much of a pause there is between two tokens: inside of a word, between words, behind a sentence, …"""
+"""How much of a pause there is between two tokens: inside of a word, between words, after a sentence, …"""
 ENDS = frozenset(".!?…;:。！？；।؟۔")
 NO_SPACES = frozenset("。！？；")
 
@@ -31,7 +31,7 @@ def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Itera
     r"""Yield (start, end), in characters, of chunks that have at most `tokens` tokens on their own.
 
     A chunk ends at the last of the greatest pauses (paragraph, line, sentence, word) in its last third, and the next
-    one begins at such a pause within the `overlap` tokens before that end. Chunks together cover all but white space;
+    one begins at such a pause within the `overlap` tokens before that end. Together, chunks cover all but white space;
     no character is cut, though one that has more tokens alone is a chunk all the same. OptionError for fewer than 8
     tokens, or an overlap of more than half of them.
 
@@ -87,14 +87,14 @@ def _spans(text: str, tok: Tokenizer, tokens: int, overlap: int) -> Iterator[tup
 
 
 class _Boundaries:
-    """The places between the n tokens of a text: 0 before the first, n behind the last."""
+    """The places between the n tokens of a text: 0 before the first, n after the last."""
 
     def __init__(self, text: str, offsets: NDArray[np.int64]) -> None:
         self._text, self._starts, self._ends = text, offsets[:, 0].tolist(), offsets[:, 1].tolist()
         self.n = len(self._starts)
 
     def at(self, cut: int) -> int:
-        """The character of the text at a cut; what stands before the first token, or behind the last, belongs to it."""
+        """The character of the text at a cut; what is before the first token, or after the last, belongs to it."""
         return 0 if cut == 0 else len(self._text) if cut == self.n else self._starts[cut]
 
     def pause(self, cut: int) -> int:
@@ -128,7 +128,7 @@ class _Boundaries:
         return found if self.pause(found) >= 0 else self.before(upper, first)
 
     def before(self, cut: int, first: int) -> int:
-        """The last cut at or before this one that is in no character, else the next behind it; behind `first`."""
+        """The last cut at or before this one that is in no character, else the next after it; after `first`."""
         found = cut
         while found > first and self.pause(found) < 0:
             found -= 1

@@ -82,7 +82,7 @@ class Embedding:
     ) -> Outcome:
         """Read and encode all, and write the index; `model` is the path or name that it keeps of the encoder.
 
-        `progress` is told the passages that are done. OptionError where the index is another model's, CorpusError
+        `progress` gets the number of passages done. OptionError if the index is another model's, CorpusError
         where there is no file to read; what could not be read comes back as `skipped`.
         """
         options = options or Options()

@@ -32,11 +32,11 @@ _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
 _OURS = re.compile(r"vectors-([0-9]{1,9})\.(?:safetensors|usearch)")
 MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
-"""What stands beside `vectors` and `text`, one entry a row; spans have two."""
+"""What is beside `vectors` and `text`, one entry a row; spans have two."""
 
 
 class Hit(NamedTuple):
-    """A passage that was found: its score, the file, where it stands there, and its text.
+    """A passage that was found: its score, the file, where it is there, and its text.
 
     `record` is the number of the record of a .jsonl file, 0 for others; `line` counts from 1 in the file, or in the
     record's text; `span` is (start, end) in bytes of either's UTF-8.
@@ -275,7 +275,7 @@ def _read_about(data: bytes) -> tuple[About, dict[str, str], str, float, int]:
         entry = Section(value, f"sources[{number}]")
         sources[entry.take("path", str)] = entry.take("sha256", str)
         if len(sources) <= number:
-            raise FormatError(f"sources[{number}]: its path stands twice")
+            raise FormatError(f"sources[{number}]: its path is given twice")
     return about, sources, name, norm, n
 
 

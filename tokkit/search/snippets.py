@@ -38,7 +38,7 @@ def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
         here = len({word for at, word in found[i:] if at < place + width // 2})
         if here > best:
             start, best = place, here
-    # Some of what stands before belongs to it.
+    # Some of what is before belongs to it.
     start = min(max(0, start - width // 3), len(line) - width + 2)
     if start > 0:
         start = line.find(" ", start) + 1 or start

@@ -20,7 +20,7 @@ SNIFFED = 1 << 13
 class Document(NamedTuple):
     """One text: of a .jsonl file the `record` of that number, from 1; of another all of it, and 0.
 
-    `offset` is where it begins in the file, in bytes (a byte-order mark is no part of it).
+    `offset` is where it begins in the file, in bytes (a byte-order mark is not part of it).
     """
 
     text: str
@@ -47,7 +47,7 @@ def find(paths: Sequence[str], *, leave_out: str | None = None) -> Iterator[str 
     """Yield the files that paths, globs and folders name, each once; those of folders sorted, without hidden ones.
 
     Folders that are symbolic links are not entered, nor is the folder `leave_out`, where the index itself is. What a
-    folder holds that is no regular file comes as `Skipped`; CorpusError for a path that is not there.
+    folder holds that is not a regular file comes as `Skipped`; CorpusError for a path that is not there.
     """
     seen: set[str] = set()
     avoided = None if leave_out is None else os.path.realpath(leave_out)

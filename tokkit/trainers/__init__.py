@@ -85,7 +85,7 @@ def train(
     The other options depend on the model, and are errors with another:
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
-      split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is told of
+      split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is called with
       each merge, a `Step`).
     - "bpe", classic BPE over characters, the one that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a symbol of its own; "attached", "none"), suffix="</w>",
@@ -156,7 +156,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     >>> options_of("word", {"score": "likelihood"})
     Traceback (most recent call last):
         ...
-    tokkit.errors.OptionError: score is no option of the model word, but of wordpiece
+    tokkit.errors.OptionError: score is not an option of the model word, but of wordpiece
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
@@ -166,7 +166,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
             others = [other for other in MODELS if name in names[other]]
             if not others:
                 raise TypeError(f"train() got an unexpected keyword argument {name!r}")
-            raise OptionError(f"{name} is no option of the model {model}, but of {', '.join(others)}")
+            raise OptionError(f"{name} is not an option of the model {model}, but of {', '.join(others)}")
     training: Training = _class_of(model)(**options)
     return training
 

@@ -41,7 +41,7 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 
 @dataclass(frozen=True, kw_only=True)
 class ByteBPE:
-    """The options of byte-level BPE; `pattern` names what cuts text, or is it, and `explain` is told of each merge."""
+    """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge."""
 
     pattern: str | None = "gpt2"
     special_tokens: Sequence[str] = ()
@@ -73,7 +73,7 @@ class ByteBPE:
             )
 
     def counter(self) -> Counter:
-        """Return what counts the pieces of a corpus."""
+        """Return what counts the pretokens of a corpus."""
         return by_pattern(self.pattern)
 
     def definitions(

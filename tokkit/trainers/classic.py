@@ -1,7 +1,7 @@
 """Trains the BPE of Sennrich, Haddow and Birch (2016), from words counted in the order of the text.
 
 Words begin as characters, and their end, "</w>", is a symbol of its own or part of the last character. The pair that
-occurs most is merged, of pairs as frequent the one that stands first in the text as it is cut at that step: this is the
+occurs most is merged, of pairs as frequent the one that is first in the text as it is cut at that step: this is the
 one model that depends on the order of its input.
 """
 
@@ -38,7 +38,7 @@ logger = logging.getLogger("tokkit")
 class ClassicBPE:
     """The options of classic BPE.
 
-    `pattern` is "whitespace" (words stand between white space) or "punctuation" (punctuation characters are words too).
+    `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
     `word_end` says whether `suffix` is a symbol of its own ("apart", as in the paper), part of each word's last
     character ("attached", as in its later code and openai-gpt), or not there ("none"). `glossaries` are texts that
     become one token wherever they stand, and `dropout` the probability with which `tokkit.sampling.subwords.Dropout`

@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], object]
 class Counter:
     """What counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
 
-    `errors` says what to do with what is not UTF-8. A word of over `longest` bytes is counted in parts: 0 is no bound.
+    `errors` says what to do with invalid UTF-8. A word of over `longest` bytes is counted in parts: 0 is not a bound.
     """
 
     add: Callable[[WordCounts, Block, str], None]
@@ -70,7 +70,7 @@ class Readable(Protocol):
 
     @property
     def errors(self) -> str:
-        """What to do with what is not UTF-8."""
+        """What to do with invalid UTF-8."""
 
     @property
     def done(self) -> int:
@@ -84,7 +84,7 @@ class Readable(Protocol):
 
 
 class _Shared:
-    """An iterator that threads take from in turn, until it ends or one of them fails."""
+    """An iterator that threads take from in order, until it ends or one of them fails."""
 
     def __init__(self, blocks: Iterator[Block]) -> None:
         self._blocks = blocks
@@ -144,7 +144,7 @@ def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Rep
 
 
 def by_pattern(pattern: str | None) -> Counter:
-    """Return what counts the pieces that `pattern` cuts; the text between its matches is pieces too."""
+    """Return what counts the pretokens that `pattern` cuts; the text between its matches is pretokens too."""
     split = choose(pattern, keep_unmatched=True).split
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
@@ -165,7 +165,7 @@ def by_pattern(pattern: str | None) -> Counter:
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
-    """Return what counts the pieces that components make of the documents, those of a block in one call."""
+    """Return what counts the pretokens that components make of the documents, those of a block in one call."""
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:
@@ -188,7 +188,7 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
 def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longest: int = 0) -> Counter:
     """Return what counts as `by_components` does, for components that let nothing cross white space.
 
-    What stands between white space is counted first, and goes through the components once for all its occurrences.
+    What is between white space is counted first, and goes through the components once for all its occurrences.
     """
     split = choose(r"[^ \t\n\r]+", keep_unmatched=False).split
     own = threading.local()

@@ -1,7 +1,7 @@
 """Trains word-level tokenizers that spell words out of vocabulary in characters or bytes.
 
 The model is BPE without merges, which takes a piece that is a token as it stands (`ignore_merges`) and leaves any other
-in its characters, those behind the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.
+in its characters, those after the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def _is_printable_ascii(token: str) -> bool:
 class HybridTraining(WordTraining):
     """The options of a vocabulary of words that falls back to characters, or to bytes.
 
-    A word that is no token is its characters, or the bytes of its UTF-8 as byte-level BPE writes them: the first as it
-    is, the others with `prefix`. A character that is no token is `unk_token`; with bytes nothing is unknown, and there
-    is no such token. Ids: special tokens; the characters, by code point, or the 256 bytes, in the order of byte-level
-    BPE; the same with the prefix; then words as `WordTraining` takes them, without those that begin with the prefix.
-    Of more characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of characters as
-    frequent the smaller code points.
+    A word that is not a token becomes its characters, or the bytes of its UTF-8 as byte-level BPE writes them: the
+    first unchanged, the others with `prefix`. A character that is not a token becomes `unk_token`; with bytes nothing
+    is unknown, and there is no such token. Ids: special tokens; the characters, by code point, or the 256 bytes, in the
+    order of byte-level BPE; the same with the prefix; then words as `WordTraining` takes them, without those that begin
+    with the prefix. Of more characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of
+    characters as frequent the smaller code points.
 
     Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
-    of other kinds is lost, and so is what a pattern of one's own drops. Encoding the decoded text gives the same ids
+    of other kinds is lost, and so is what a pattern of your own drops. Encoding the decoded text gives the same ids
     again where none was unknown, with these two patterns that have names. So that nothing in a text is taken for a part
-    of a word, the prefix, where it stands in one, is a word of its own.
+    of a word, the prefix, where it is in one, is a word of its own.
 
     With a published pattern (gpt2, cl100k, …) words keep their white space and are joined as they are, so that no part
     needs a prefix, and none has one: of a text without unknown characters nothing is lost. With bytes, that is BPE over
@@ -111,7 +111,7 @@ class HybridTraining(WordTraining):
     def _tokens_beside_bytes(self) -> list[str]:
         special = check_special_tokens(self.special_tokens or ())
         for token in special:
-            # Decoding takes tokens for the symbols of bytes: any other character would stand there as it is written.
+            # Decoding takes tokens for the symbols of bytes: any other character would be there as it is written.
             if not self.keeps_spaces and not _is_printable_ascii(token):
                 raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
         return special

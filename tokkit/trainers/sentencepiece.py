@@ -262,7 +262,7 @@ class UnigramTraining(SentencePieceTraining):
     `num_sub_iterations` steps and then keeps the part `shrinking_factor` of the pieces: those without which the
     likelihood of the text would lose most, each token that stands for a piece that is gone counted `token_cost` nats
     besides. A step makes probabilities of expected counts by "digamma", which is sentencepiece's way and holds rare
-    pieces down, or by the "counts" themselves (`m_step`). `explain` is told of each round, a `Round`.
+    pieces down, or by the "counts" themselves (`m_step`). `explain` is called with each round, a `Round`.
 
     Pieces and scores are not those of sentencepiece: its last cut takes pieces by their score, ours all by their loss,
     and our scores are multiples of 1/8, of which sums are exact: a tokenizer.json gives the ids that a .model gives.

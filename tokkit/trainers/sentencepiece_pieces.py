@@ -62,7 +62,7 @@ def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
 
 
 def _user_defined(options: SentencePieceTraining) -> list[str]:
-    """Return the user's symbols; a model of words knows each behind a space too, as sentencepiece makes it."""
+    """Return the user's symbols; a model of words knows each after a space too, as sentencepiece makes it."""
     given = options.user_defined_symbols
     if options.kind != "word":
         return list(given)

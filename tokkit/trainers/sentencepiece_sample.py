@@ -1,7 +1,7 @@
 """Samples lines of a large corpus by a seed, for training SentencePiece models.
 
-All lines are read, one after another, and as many as asked for are held in memory. Lines that training would leave out,
-those that are empty or too long, are no candidates, as in sentencepiece. It takes its sample by chance of its own: the
+All lines are read, one after another, and as many as requested are held in memory. Lines that training would leave
+out, because they are empty or too long, are not candidates, as in sentencepiece. The random generator differs: the
 lines are others than those that it would take with the same seed.
 """
 

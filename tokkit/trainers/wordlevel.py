@@ -51,7 +51,7 @@ def check_sizes(sizes: Sequence[int], given: object, n_special: int) -> None:
 class WordTraining:
     """The options of a vocabulary of words.
 
-    `pattern` is "punctuation" (words stand between white space, and each punctuation character is one), "whitespace",
+    `pattern` is "punctuation" (words are between white space, and each punctuation character is one), "whitespace",
     or a pattern whose matches are the words: decoding puts a space between two of them. The published patterns (gpt2,
     cl100k, …) leave nothing of a text out, and then words are joined as they are. Ids: special tokens, then the words
     that occur most, at least `min_frequency` times, of words as frequent the lesser text: as tokenizers'

@@ -36,7 +36,7 @@ logger = logging.getLogger("tokkit")
 class WordPieceTraining:
     """The options of WordPiece, and its training.
 
-    Ids: special tokens; the characters, by code point; with the prefix those that occur behind another one, first those
+    Ids: special tokens; the characters, by code point; with the prefix those that occur after another one, first those
     that do so at most places of distinct words, of equals by code point; then tokens as they are merged. Of more
     characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of characters as frequent the
     smaller code points, and those of `initial_alphabet` always; the others are left out of their words, as tokenizers

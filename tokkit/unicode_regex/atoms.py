@@ -35,8 +35,8 @@ Tables = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 class CutRule(NamedTuple):
     """Where a stage allows a cut.
 
-    `allowed`: the stage gives the same for the parts. `boundary`: it also ends a piece there, whatever stands around,
-    so that stages behind it see the parts apart anyway. `last` and `first`: what the last or first character of what
+    `allowed`: the stage gives the same for the parts. `boundary`: it also ends a pretoken there, whatever is around,
+    so that stages after it see the parts apart anyway. `last` and `first`: what the last or first character of what
     an atom becomes may be; None where characters stay. `edges`: the first or last part of a text is another than one
     from its middle.
     """

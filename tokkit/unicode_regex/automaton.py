@@ -2,7 +2,7 @@
 
 States are ordered lists of threads. A thread is (mask, node): on the classes of characters in `mask` it goes on to
 `node`, or, where that is MATCHED, the pattern has matched if the next character's class is in `mask`. The order is that
-in which a backtracking engine would try, so a thread behind a match on the same class can never win and is cut off.
+in which a backtracking engine would try, so a thread after a match on the same class can never win and is cut off.
 Look-ahead of one character only narrows masks, and the end of the text is a class like any other.
 
 Possessive repeats and atomic groups forbid what a backtracking engine may do later. They are compiled where one
@@ -162,7 +162,7 @@ class _Graph:
         return mask | self.end if isinstance(node, Look) and node.end else mask
 
     def add(self, node: Node, following: int, last: bool) -> int:
-        """Add what matches `node` and goes on to `following`; `last` says that only the match comes behind it."""
+        """Add what matches `node` and goes on to `following`; `last` says that only the match comes after it."""
         if isinstance(node, Chars):
             return self.node("chars", self.mask(node), (following,))
         if isinstance(node, Look):

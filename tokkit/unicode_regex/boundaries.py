@@ -1,7 +1,7 @@
 """Finds where every text may be cut without changing a split pattern's matches, from its automaton.
 
-A cut between a and b is safe if, whatever came before a, no attempt to match goes on behind a on b, and a match that
-ends behind a ends there before b as it would at the end of the text. For then every attempt from before the cut ends
+A cut between a and b is safe if, whatever came before a, no attempt to match goes on after a on b, and a match that
+ends after a ends there before b as it would at the end of the text. For then every attempt from before the cut ends
 there at the latest and sees nothing of what follows, so that the left part alone has the matches that it has in the
 whole; and an attempt from the cut on sees nothing of what came before, as patterns that look back have no automaton.
 """
@@ -67,7 +67,7 @@ def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
         return never()
     may, must = (~boundaries.must, ~boundaries.may) if invert else (boundaries.may, boundaries.must)
     left_may, right_may, left_must, right_must = may[:, None], may[None, :], must[:, None], must[None, :]
-    # Two matches are pieces of their own, and so is what stands between two; a safe cut is inside none of them.
+    # Two matches are pretokens of their own, and so is what is between two; a safe cut is inside none of them.
     matched = boundaries.must[:, None] | boundaries.must[None, :]
     if behavior in (0, 1):  # removed, isolated
         dropped = left_must | right_must if behavior == 0 else np.zeros((1, 1), dtype=np.bool_)

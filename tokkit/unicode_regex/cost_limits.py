@@ -31,7 +31,7 @@ def check_size(pattern: str) -> None:
     >>> check_size(r"(?:a{2}){3}")
     """
     limit = limits.current().pattern_size
-    # Whether classes nest, and what is a comment, flags decide that may stand anywhere: the worst reading counts.
+    # Whether classes nest, and what is a comment, flags decide that may be anywhere: the worst reading counts.
     readings = [pattern, _VERBOSE_COMMENT.sub("", pattern)] if _VERBOSE.search(pattern) else [pattern]
     for reading in readings:
         for nested in {False, "V1" in pattern}:

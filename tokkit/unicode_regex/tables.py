@@ -27,7 +27,7 @@ def tables(automaton: Automaton, *, keep_unmatched: bool) -> SplitPattern:
     order = np.array([0, *(1 + np.flatnonzero(sure[1:])), *(1 + np.flatnonzero(~sure[1:]))], dtype=np.int64)
     row_of = np.empty(states + 1, dtype=np.int64)
     row_of[order] = np.arange(states) + 1
-    row_of[0], row_of[-1] = START, -1  # -1 is no state
+    row_of[0], row_of[-1] = START, -1  # -1 is not a state
     unsure = 2 + int(sure[1:].sum())
 
     following, final = row_of[automaton.next[order]], automaton.final[order]
@@ -56,7 +56,7 @@ def tables(automaton: Automaton, *, keep_unmatched: bool) -> SplitPattern:
 def sure_states(automaton: Automaton) -> NDArray[np.bool_]:
     """Return which states lead to a match on every text: as texts end, the largest set that no class leads out of."""
     sure = np.ones(len(automaton.next) + 1, dtype=np.bool_)
-    sure[-1] = False  # -1 is no state
+    sure[-1] = False  # -1 is not a state
     while True:
         now = np.append((automaton.final | sure[automaton.next]).all(axis=1), False)
         if (now == sure).all():
@@ -65,7 +65,7 @@ def sure_states(automaton: Automaton) -> NDArray[np.bool_]:
 
 
 def code_blocks(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """Return (index, blocks): the classes of 64 code points lie in row index[code point // 64] of blocks."""
+    """Return (index, blocks): the classes of 64 code points are in row index[code point // 64] of blocks."""
     lengths = np.diff(np.append(classes.bounds, LIMIT))
     flat = np.repeat(classes.numbers, lengths).reshape(-1, 64)
     # Nearly all blocks are of one class, and have its number; only the others are looked at one by one.

@@ -242,7 +242,7 @@ def attention_html(
         "top": top,
         "weights": base64.b64encode(steps.tobytes()).decode(),
     }
-    # ASCII alone, and no "<": a token cannot end the script that it stands in.
+    # ASCII alone, and no "<": a token cannot end the script that it is in.
     text = json.dumps(data).replace("<", "\\u003c")
     heading = html.escape(title).encode("ascii", "xmlcharrefreplace").decode()
     # In one pass: what looks like a placeholder in the title or in a token is left as it is.

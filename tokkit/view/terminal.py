@@ -12,7 +12,7 @@ from itertools import pairwise
 from tokkit.escaping import escaped
 
 COLOURS = (153, 157, 223, 217, 183, 159)
-"""Pale colours of the 256 that terminals have, apart from their neighbours to most eyes; on them black is readable."""
+"""Pale colours of a terminal's 256, on which black is readable; most eyes can tell neighbours apart."""
 BAR = "│"
 RESET = "\x1b[0m"
 
@@ -28,7 +28,7 @@ def pieces(text: bytes, ends: Sequence[int]) -> list[str]:
 
 
 def lines(shown: Sequence[str], *, ids: Sequence[int] | None = None, coloured: bool) -> Iterator[str]:
-    r"""Yield lines of tokens; one that holds a line end ends its line. With `ids` the id stands behind each token.
+    r"""Yield lines of tokens; one that holds a line end ends its line. With `ids` the id is after each token.
 
     >>> list(lines(["a", " b", "\\n", "c"], coloured=False))
     ['│a│ b│\\n│', '│c│']

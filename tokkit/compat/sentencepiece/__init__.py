@@ -1,6 +1,6 @@
 """The interface of the sentencepiece package 0.2.3: `from tokkit.compat import sentencepiece`.
 
-What differs: bytes that are no UTF-8 are read as U+FFFD each before they are normalized, not behind that; "proto" gives
+What differs: each byte of invalid UTF-8 becomes U+FFFD before normalization, not after it; "proto" gives
 objects of our own with the fields and names of the messages, without protobuf; random numbers come from numpy's
 generator. Calls that 0.2.3 has dropped (set_vocabulary, calculate_entropy, sample_encode_and_score) are there.
 """

@@ -14,7 +14,7 @@ _SPACE, _ODD = "▁", "\ufffd"
 
 
 def repaired(data: bytes) -> tuple[bytes, Any]:
-    """Return bytes with U+FFFD for each that is no UTF-8, and where each byte of that comes from."""
+    """Return bytes with U+FFFD for each byte of invalid UTF-8, and where each byte of that comes from."""
     made, at = bytearray(), 0
     places: list[int] = []
     while at < len(data):
@@ -63,7 +63,7 @@ class Decoder:
         return self._proto(found, [self._pieces[id_] for id_ in found])
 
     def proto_of_pieces(self, pieces: Any) -> SentencePieceText:
-        """Return the text of pieces with the surface of each; what is no piece stands for itself."""
+        """Return the text of pieces with the surface of each; what is not a piece stands for itself."""
         names = [piece.decode(errors="replace") if isinstance(piece, bytes) else piece for piece in pieces]
         if not all(isinstance(name, str) for name in names):
             raise TypeError("Input must be a list of str or bytes")

@@ -56,7 +56,7 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     model = MODEL_TYPES[kind]
     own = {field.name for field in fields(type(options_of(model, {}))) if field.init}  # type: ignore[arg-type]
     theirs = {field.name for field in fields(type(options_of("unigram", {}))) if field.init}  # type: ignore[arg-type]
-    # Flags of the Unigram model do nothing to the others but stand in their files, as in sentencepiece.
+    # Flags of the Unigram model do nothing to the others but are in their files, as in sentencepiece.
     options = {name: value for name, value in options.items() if name in own or name not in theirs}
     unused = {name: flags[name] for name in flags if name in theirs - own and name in TRAINER_FIELDS}
     made = train(inputs, model=model, vocab_size=size, threads=threads, **options).definition.model

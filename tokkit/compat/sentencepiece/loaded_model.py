@@ -41,7 +41,7 @@ class LoadedModel:
     # ---- cutting
 
     def segmented(self, text: str | bytes) -> Segmented:
-        """Return the best way to cut a text; bytes that are no UTF-8 are read as U+FFFD each."""
+        """Return the best way to cut a text; each byte of invalid UTF-8 is read as U+FFFD."""
         utf8, places = _utf8(text)
         normalized, ids, spans, origins = self.engine.segments(utf8)
         original = text if isinstance(text, bytes) else utf8

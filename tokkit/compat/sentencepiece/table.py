@@ -85,7 +85,7 @@ class PieceTable:
         return -1 if model is None else model.eos_id
 
     def pad_id(self) -> int:
-        """Return the id of what fills up; -1 for none."""
+        """Return the id of what pads; -1 for none."""
         model = self._model()
         return -1 if model is None else model.pad_id
 

@@ -81,12 +81,12 @@ def in_characters(utf8: bytes, places: Sequence[tuple[int, int]]) -> list[tuple[
         return list(places)
     starts = (np.frombuffer(utf8 + b" ", dtype=np.uint8) & 0xC0) != 0x80
     number = np.cumsum(starts) - 1
-    # Inside a character, where only what is no UTF-8 can put a place, it counts as the next one's.
+    # Inside a character, where only invalid UTF-8 can put a place, it counts as the next one's.
     number = number + ~starts
     return [(int(number[a]), int(number[b])) for a, b in places]
 
 
 def gaps(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Return where parts of these lengths begin and end, one behind the other."""
+    """Return where parts of these lengths begin and end, one after the other."""
     ends = [0, *np.cumsum(np.array(lengths, dtype=np.int64)).tolist()]
     return list(pairwise(ends))

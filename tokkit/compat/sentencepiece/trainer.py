@@ -20,7 +20,7 @@ from tokkit.sentencepiece_model import SentencePieceModel
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
 _NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "vocabulary_output_piece_score")
-"""What says where texts come from, where the model goes, and what is told of it."""
+"""Flags for where texts come from, where the model goes, and what is logged."""
 SUFFIXES = (".model", ".vocab")
 """Of the files that are written."""
 
