@@ -135,7 +135,7 @@ class Vocab:
             if id_ is None:
                 raise VocabError(f"{key!r} is not in the vocabulary")
             return id_
-        raise TypeError(f"a token is bytes or str and an id is int, not {type(key).__name__}")
+        raise TypeError(f"the key is {type(key).__name__}; it must be a token (bytes or str) or an id (int)")
 
     def get(self, token: bytes | str, default: int | None = None) -> int | None:
         """Return the id of `token`, or `default` if it is not in the vocabulary."""

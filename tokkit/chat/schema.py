@@ -50,7 +50,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
     """
     name = getattr(function, "__name__", None)
     if not callable(function) or name is None:
-        raise OptionError(f"a tool is a function or a JSON schema, not {function!r:.80}")
+        raise OptionError(f"a tool is {function!r:.80}; it must be a function or a JSON schema")
     about, described, returned = _docstring(function, name)
     try:
         hints = typing.get_type_hints(function)

@@ -47,7 +47,7 @@ class ChatTemplate:
 
     def __init__(self, source: str, special_tokens: Mapping[str, str] | None = None) -> None:
         if not isinstance(source, str):
-            raise OptionError(f"a chat template is text, not {type(source).__name__}")
+            raise OptionError(f"a chat template is {type(source).__name__}; it must be text")
         for name, token in (special_tokens or {}).items():
             if not isinstance(name, str) or not isinstance(token, str):
                 raise OptionError(f"special tokens map names to text, not {name!r} to {token!r}")
@@ -128,7 +128,7 @@ def _data(
 ) -> dict[str, Any]:
     """The variables of a template that come from the caller."""
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
-        raise OptionError(f"messages are a list of mappings, not {type(messages).__name__}")
+        raise OptionError(f"messages are {type(messages).__name__}; they must be a list of mappings")
     for i, message in enumerate(messages):
         if not isinstance(message, Mapping):
             raise OptionError(f"messages[{i}] is a mapping such as {{'role': …, 'content': …}}, not {message!r:.80}")

@@ -1,6 +1,6 @@
 """The `tokkit` command and its subcommands.
 
-Exit codes: 0 done, 1 failure or "no", 2 wrong usage, 130 Ctrl-C, 141 the reader of our output went away.
+Exit codes: 0 success, 1 failure or "no", 2 wrong usage, 130 Ctrl-C, 141 the reader of the output has closed it.
 Commands are imported when they are called, and numpy when one needs it.
 """
 
@@ -24,7 +24,7 @@ COMMANDS = (
 
 
 class OnDemand(Mapping[str, click.Command]):
-    """The subcommands, in the order in which a newcomer meets them; each is `command` in the module of its name."""
+    """The subcommands, in the order of --help; each is `command` in the module of its name."""
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in COMMANDS:
@@ -40,12 +40,12 @@ class OnDemand(Mapping[str, click.Command]):
 
 
 class CommandLine(click.Group):
-    """The whole command line; errors meant for people become one line on stderr and an exit code."""
+    """The whole command line; expected errors become one line on stderr and an exit code."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a process of its own."""
         if hasattr(signal, "SIGTERM"):
-            # So that files written aside are cleared away.
+            # So that temporary files are removed.
             signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         with errors.exits():
             return self.main(*args, **{"prog_name": "tokkit", **kwargs})
@@ -55,12 +55,12 @@ class CommandLine(click.Group):
         return list(self.commands)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse what is before the subcommand."""
+        """Parse the arguments before the subcommand."""
         with errors.reported():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand that was asked for."""
+        """Run the subcommand."""
         with errors.reported(), interrupts.Raised(), errors.warnings_shown():
             return super().invoke(ctx)
 
@@ -89,7 +89,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @options.config
 def main() -> None:
-    """Train, encode, decode, count with, inspect and compare tokenizers, exactly and fast.
+    """Train, inspect and compare tokenizers; encode, decode and count with them, exactly and fast.
 
     A first try that needs no data: tokkit train
     """

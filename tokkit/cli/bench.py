@@ -26,7 +26,7 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
 
 @options.command(
     "bench",
-    short_help="Measure encoding beside other libraries.",
+    short_help="Measure encoding speed against other libraries.",
     examples=(
         "tokkit bench cl100k_base corpus.txt",
         "tokkit bench tok.json corpus.txt --threads 2 --json",
@@ -42,17 +42,17 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     help="Rivals (NAME,NAME), or none.",
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), default=1, help="Threads; above 1, the batch calls are measured."
+    "--threads", type=click.IntRange(min=1), default=1, help="Number of threads; above 1, batch calls are measured."
 )
-@click.option("--runs", type=click.IntRange(min=1), default=5, help="Most passes of which the median counts.")
+@click.option("--runs", type=click.IntRange(min=1), default=5, help="Maximum number of passes; the median is reported.")
 @click.option(
     "--mb",
     type=click.FloatRange(min=0, min_open=True),
     default=4,
     metavar="N",
-    help="Measure the first N million bytes of FILE, to the end of a line.",
+    help="Measure the first N million bytes of FILE, up to the end of a line.",
 )
-@click.option("--stages", is_flag=True, help="Measure also what each stage of encoding costs, in cycles a byte.")
+@click.option("--stages", is_flag=True, help="Also measure each stage of encoding, in cycles a byte.")
 @options.field
 @options.input_errors
 @options.progress
@@ -70,7 +70,7 @@ def command(
     """Encode FILE (or the bundled corpus) with TOKENIZER and with rivals that load the same vocabulary.
 
     Every rival's ids are first compared with ours. "cold" is the first pass of a new encoder, "warm" a later pass.
-    A slow rival gets fewer passes than --runs; the table says how many. The stages of --stages are: find the pieces
+    A slow rival gets fewer passes than --runs; the table has their number. The stages of --stages are: find pretokens
     (scan), make their keys, probe the cache, emit ids, and miss: what the cache's first line does not have.
     """
     import os
@@ -96,7 +96,7 @@ def command(
 
 
 def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
-    """Return what the text is, for a reader, and the text: not more than `limit` bytes and the rest of a line."""
+    """Return (description, text); the text has at most `limit` bytes and the rest of a line."""
     from tokkit.cli.inputs import expand
     from tokkit.corpus import bundled
 
@@ -122,7 +122,7 @@ def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
 
 
 def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) -> dict[str, Any]:
-    """Return what a figure means nothing without."""
+    """Return the conditions of the measurement."""
     import platform
 
     import numpy as np
@@ -147,7 +147,7 @@ def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) ->
 def measured(
     tok: Tokenizer, text: str, against: list[str], *, threads: int, runs: int, progress: Any
 ) -> dict[str, Any]:
-    """Return the figures of each contender, and why others have none."""
+    """Return the figures of each contender, and the reason for each that has none."""
     from tokkit.cli import measure, rivals
 
     progress("check", 0, len(against))
@@ -182,7 +182,7 @@ def measured(
 
 
 def of_stages(tok: Tokenizer, text: str, runs: int, progress: Any) -> dict[str, Any]:
-    """Return what the stages of encoding cost, in one thread."""
+    """Return the cost of each stage of encoding, in one thread."""
     from tokkit.cli import measure, stage_timing
 
     return stage_timing.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))

@@ -33,15 +33,15 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 @options.command(
     "compare",
     cls=TwoLists,
-    short_help="Compare tokenizers over the same files, or models and sizes.",
+    short_help="Compare tokenizers on the same files, or models and sizes.",
     examples=(
         "tokkit compare gpt2 cl100k_base tok.json -- corpus.txt",
         "tokkit compare corpus.txt --train bbpe,unigram --vocab-sizes 4000,8000",
     ),
 )
 @click.argument("inputs", nargs=-1, type=options.MODEL, metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
-@click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare over; repeat for more.")
-@click.option("--sample", metavar="TEXT", help="Show how each tokenizer cuts this text, side by side, instead.")
+@click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare on; repeat for more.")
+@click.option("--sample", metavar="TEXT", help="Show how each tokenizer splits this text, side by side, instead.")
 @click.option(
     "--train",
     callback=_apart_by_commas,
@@ -55,17 +55,17 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     callback=options.sizes,
     metavar="N[,N...]",
     show_default="1000,2000,4000,8000,16000,32000",
-    help="With --train: sizes to train each model to.",
+    help="With --train: vocabulary sizes of each model.",
 )
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.1,
     metavar="PART",
-    help="With --train and no FILE: the part of the lines that is measured on, evenly among them, and not trained on.",
+    help="With --train and no FILE: share of the lines to measure on, evenly spaced, which are not trained on.",
 )
 @click.option(
-    "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: draw the measures over vocabulary size as well."
+    "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: also plot the measures over vocabulary size."
 )
 @options.pattern_of_file
 @options.special
@@ -77,15 +77,14 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Compare tokenizers: tokens, bytes per token, compression beside the first, tokens per word and text, oov.
+    """Compare tokenizers: tokens, bytes per token, compression against the first, tokens per word and text, oov.
 
-    Words are what white space parts, and oov is how many of them hold an unknown token. Files are after -- or in
-    --file; without any, the bundled corpus is used. For each tokenizer the first place is shown where it cuts the
-    text otherwise than the first one does.
+    Words are separated by white space; oov is the share of words with an unknown token. Name files after -- or by
+    --file; without any, the bundled corpus is used. For each tokenizer, the first place is shown where it splits the
+    text differently from the first tokenizer.
 
-    With --train, models are trained on CORPUS to several sizes, with case as it is, bpe with an unknown token, and
-    otherwise as `tokkit train` does, and measured on a part of the lines that is held out, or on FILE. Lines that are
-    blank do not count.
+    With --train, models are trained on CORPUS to several sizes and measured on held-out lines, or on FILE. Options are
+    those of `tokkit train`, except that case is kept and bpe has an unknown token. Blank lines do not count.
     """
     trains = chosen["train"] is not None
     for name in OF_FILES if trains else OF_TRAINING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_PIECES = 12
-"""Pieces shown of a difference before it is cut."""
+"""Maximum number of tokens shown of a difference."""
 COLUMNS = {
     "tokens": "tokens",
     "bytes_per_token": "bytes/token",
@@ -28,7 +28,7 @@ COLUMNS = {
     "tokens_per_text": "tokens/text",
     "oov_rate": "oov",
 }
-"""What the tables show, by its name in JSON."""
+"""Columns of the tables, by their names in JSON."""
 
 
 def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list[str]]]:
@@ -36,13 +36,13 @@ def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list
     if not files:
         from tokkit.corpus import bundled
 
-        note("no file given: comparing over the bundled corpus")
+        note("no file given: comparing on the bundled corpus")
     for path in dict.fromkeys(expand(files) if files else map(str, bundled.paths())):
         yield path, reading.texts(path)
 
 
 def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]], special: str) -> dict[str, Any]:
-    """Return counts for each file and in all, and for each tokenizer its first difference from the first one."""
+    """Return counts for each file and in total, and each tokenizer's first difference from the first tokenizer."""
     usages = {name: Usage(tok, special) for name, tok in toks.items()}
     first, *others = toks
     entries: list[dict[str, Any]] = []
@@ -65,7 +65,7 @@ def compare(toks: Mapping[str, Tokenizer], files: Iterator[tuple[str, list[str]]
 
 
 def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
-    """Return what there is to say of a part of the text; `compression` is beside the first tokenizer."""
+    """Return the measures of a part of the text; `compression` is relative to the first tokenizer."""
     first = next(iter(counts.values()))
     tokens = {name: of_tok.rates() for name, of_tok in counts.items()}
     for rates in tokens.values():
@@ -74,7 +74,7 @@ def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
 
 
 def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any]]:
-    """Return a text in the shortest stretches that no tokenizer has a token across, and the pieces of each in them."""
+    """Return the shortest spans of a text whose ends no token crosses, and each tokenizer's tokens in them."""
     from tokkit.encoding.aligned_encodings import align
 
     return [
@@ -87,7 +87,7 @@ def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any
 
 
 def show_side_by_side(names: Sequence[str], stretches: list[dict[str, Any]]) -> None:
-    """Print a line for each stretch: its text, and how each tokenizer cuts it."""
+    """Print a line for each span: its text, and how each tokenizer splits it."""
     rows = [(readable(s["text"].encode()), *(" ".join(s["pieces"][name]) for name in names)) for s in stretches]
     n_tokens = [sum(len(s["pieces"][name]) for s in stretches) for name in names]
     rows.append(("", *(counted(n, "token") for n in n_tokens)))
@@ -95,7 +95,7 @@ def show_side_by_side(names: Sequence[str], stretches: list[dict[str, Any]]) -> 
 
 
 def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: str, other: str) -> dict[str, Any]:
-    """Return where the cuts part, and the pieces of both up to where they meet again."""
+    """Return the place where the token ends first differ, and the tokens of both up to the next common end."""
     n = min(len(a), len(b))
     apart = np.flatnonzero(a[:n] != b[:n])
     at = int(apart[0]) if len(apart) else n
@@ -107,10 +107,10 @@ def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: 
 
 
 def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
-    """Return the least number that two ascending arrays share; it is near their start, so look there first."""
+    """Return the least number that two ascending arrays share; the search begins near their start."""
     width = 64
     while True:
-        # What both windows share has nothing before it that is outside of one.
+        # Any number before the common ones would be in both windows too.
         common = np.intersect1d(a[:width], b[:width])
         if len(common):
             return int(common[0])
@@ -126,7 +126,7 @@ def _pieces(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[
 
 
 def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row: rates of words and tokens in percent, and a dash for what is not known."""
+    """Return the cells of a row: rates of words and tokens in percent, and a dash for unknown values."""
     cells = []
     for name in columns:
         value = rates[name]
@@ -135,7 +135,7 @@ def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[st
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print a table for each file, of all together, and the differences."""
+    """Print a table for each file, one for all files, and the differences."""
     entries = found["files"] if len(found["files"]) > 1 else []
     for entry in [*entries, found["total"]]:
         name = entry.get("file", found["files"][0]["file"] if len(found["files"]) == 1 else "all files")
@@ -152,7 +152,7 @@ def show(found: dict[str, Any]) -> None:
     say("")
     for other, place in found["first_differences"].items():
         if place is None:
-            say(f"{other} cuts all of it as the first does")
+            say(f"{other} splits everything as the first does")
             continue
         record = f", record {place['record']}" if "record" in place else ""
         say(f"first difference of {other}: {place['file']}{record}, byte {place['byte']} (line {place['line']})")

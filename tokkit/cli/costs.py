@@ -7,7 +7,7 @@ The table is TOML, one section a model, prices per million tokens:
     [gpt-4o]
     input = 2.50
     output = 10.00
-    window = 128000        # optional: the most tokens, input and output together
+    window = 128000        # optional: the maximum of input and output tokens together
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ KEYS = ("input", "output", "window")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of a model per million tokens, and its context window, where that is known; some models give no output."""
+    """Prices of a model per million tokens, and its context window if known; some models have no output."""
 
     input: Decimal
     output: Decimal | None = None
     window: int | None = None
 
     def cost(self, input_tokens: int, output_tokens: int = 0) -> Decimal:
-        """Return what so many tokens cost; OptionError for output that has no price.
+        """Return the cost of these tokens; OptionError if output tokens have no price.
 
         >>> Price(Decimal("2.50"), Decimal("10.00")).cost(1000, 500)
         Decimal('0.0075')
@@ -56,7 +56,7 @@ class Prices:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Prices:
-        """Read a table; FormatError names what is wrong in it, OSError passes as it is."""
+        """Read a table; FormatError names what is wrong, and OSErrors are not caught."""
         import tomllib
 
         from tokkit.formats.files import show
@@ -75,7 +75,7 @@ class Prices:
             raise FormatError(f"{show(path)}: {error}") from None
 
     def of(self, model: str) -> Price:
-        """Return the prices of a model; OptionError says which models the table has."""
+        """Return the prices of a model; the OptionError for an unknown one lists the models of the table."""
         if model not in self.models:
             known = ", ".join(self.models) or "none"
             raise OptionError(f"the table has no prices for {model!r}; it has {known}")

@@ -30,14 +30,14 @@ A table of prices is a TOML file of your own, prices per million tokens:
 )
 @options.tokenizer
 @options.files
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if a file has more tokens than N.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if a file has more than N tokens.")
 @click.option("-l", "--lines", is_flag=True, help="Count lines too.")
-@click.option("-w", "--words", is_flag=True, help="Count words too: what is between white space.")
+@click.option("-w", "--words", is_flag=True, help="Count words, separated by white space, too.")
 @click.option("-c", "--bytes", is_flag=True, help="Count bytes of UTF-8 too.")
-@click.option("--prices", type=options.FILE, metavar="TOML", help="A table of prices: show what the tokens cost.")
-@click.option("--price", metavar="NAME", show_default="TOKENIZER", help="Whose prices of the table.")
+@click.option("--prices", type=options.FILE, metavar="TOML", help="Show what the tokens cost, by this price table.")
+@click.option("--price", metavar="NAME", show_default="TOKENIZER", help="The entry of the price table.")
 @click.option(
-    "--output-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Expected output, to be paid."
+    "--output-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Expected output tokens, for the cost."
 )
 @options.special
 @options.field
@@ -45,7 +45,7 @@ A table of prices is a TOML file of your own, prices per million tokens:
 @options.threads
 @options.as_json
 def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: bool, **chosen: Any) -> int:
-    """Count the tokens of each file, or of stdin, and of all together."""
+    """Count the tokens of each file, or of stdin, and their total."""
     from tokkit.cli import counting
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import say_json
@@ -61,7 +61,7 @@ def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: boo
     over = counting.over(entries, limit, "")
     if priced and priced[1].window is not None:
         room = max(priced[1].window - n_output, 0)
-        over += counting.over(entries, room, f", all that the window of {priced[2]} has room for")
+        over += counting.over(entries, room, f", which is the room in the window of {priced[2]}")
     if json:
         more: dict[str, Any] = ({"limit": limit} if limit is not None else {}) | ({"cost": cost} if cost else {})
         more |= {"over": over} if limit is not None or (priced and priced[1].window is not None) else {}

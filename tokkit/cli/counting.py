@@ -24,13 +24,13 @@ COLUMNS = ("lines", "words", "bytes")
 
 
 class _Counter:
-    """Takes ids as an `IdWriter` does, and keeps their number alone."""
+    """Counts ids, through the interface of an `IdWriter`."""
 
     def __init__(self) -> None:
         self.n_ids = self.documents = 0
 
     def reads(self, path: str) -> None:
-        """Nothing is written, so that every file may be read."""
+        """Accept every file, because nothing is written."""
 
     def write(self, ids: Any) -> None:
         """Count packed ids of four bytes."""
@@ -48,11 +48,11 @@ class Counting:
     columns: tuple[str, ...]
 
     def of(self, path: str) -> dict[str, Any]:
-        """Return the counts of a file: each text for itself, in constant memory where the file is one."""
+        """Return the counts of a file; a file that is one text is read in constant memory."""
         entry: dict[str, Any] = {"file": path, **dict.fromkeys(self.columns, 0), "tokens": 0}
         if not self.columns and not readers.holds_records(path):
             counter = _Counter()
-            # A second thread that waits for a pipe or a terminal could not be stopped by Ctrl-C.
+            # Ctrl-C could not stop a second thread that waits for a pipe or a terminal.
             threads = self.threads if os.path.isfile(path) else 1
             encoder = self.tok.file_encoder(
                 special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=False
@@ -75,7 +75,7 @@ def total(entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def show(entries: list[dict[str, Any]], names: bool) -> None:
-    """Print a line for each file, as wc does, and one for all of several."""
+    """Print a line for each file, as wc does, and one for the total of several files."""
     rows = [(*(entry[name] for name in entry if name != "file"), entry["file"] if names else "") for entry in entries]
     if len(rows) > 1:
         rows.append((*total(entries).values(), "total"))
@@ -87,7 +87,7 @@ def show(entries: list[dict[str, Any]], names: bool) -> None:
 
 
 def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Prices, Price, str] | None:
-    """Return the table, the prices that were asked for, and their name; None without a table."""
+    """Return the table, the chosen prices, and their name; None without a table."""
     if prices is None:
         if model is not None:
             raise click.UsageError("--price names prices of a table: give --prices FILE")
@@ -100,7 +100,7 @@ def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Pri
 
 
 def bill(found: tuple[Prices, Price, str], n_input: int, n_output: int) -> dict[str, Any]:
-    """Return what all tokens cost, as JSON's data: amounts as text, which keeps all digits."""
+    """Return the total cost as JSON data; amounts are text, to keep all digits."""
     table, price, name = found
     try:
         amount = price.cost(n_input, n_output)
@@ -111,7 +111,7 @@ def bill(found: tuple[Prices, Price, str], n_input: int, n_output: int) -> dict[
 
 
 def show_bill(cost: dict[str, Any], price: Price) -> None:
-    """Print what all tokens cost, to as many digits as there are, but two at least."""
+    """Print the total cost with all its digits, and at least two decimals."""
     amount = Decimal(cost["amount"])
     digits = max(2, -int(amount.as_tuple().exponent))
     parts = [f"{counted(cost['input_tokens'], 'input token')} at {price.input:f} per million"]
@@ -121,7 +121,7 @@ def show_bill(cost: dict[str, Any], price: Price) -> None:
 
 
 def over(entries: list[dict[str, Any]], limit: int | None, what: str) -> list[str]:
-    """Return the files with more tokens than a limit, and tell the user of each."""
+    """Return the files with more tokens than a limit, and print a message for each."""
     names = [entry["file"] for entry in entries if limit is not None and entry["tokens"] > limit]
     for name in names:
         shown_name = "standard input" if name == STDIN else name

@@ -29,7 +29,7 @@ from tokkit.cli import options
     "--dtype",
     type=click.Choice(["auto", "uint16", "uint32"]),
     default="auto",
-    help="Width of ids in a bin; auto asks the sidecar.",
+    help="Type of ids in a .bin file; auto reads it from the sidecar.",
 )
 @click.option(
     "-o", "--output-file", type=options.OUTPUT, default="-", metavar="FILE", help="Where to write; - is stdout."
@@ -38,15 +38,15 @@ from tokkit.cli import options
     "--unit",
     type=click.Choice(["line", "file"]),
     default="line",
-    help="What a line of ids or json was: a line, which gets its line feed back, or a whole file, which has its own.",
+    help="What each line of ids or json encodes: a line without its line feed, or a whole file.",
 )
-@click.option("--skip-special", is_flag=True, help="Leave special tokens out, as encode --add-special puts them in.")
-@click.option("--any-tokenizer", is_flag=True, help="Read a bin though its sidecar names another tokenizer.")
+@click.option("--skip-special", is_flag=True, help="Leave out special tokens, such as those of encode --add-special.")
+@click.option("--any-tokenizer", is_flag=True, help="Read a .bin file even if its sidecar is of another tokenizer.")
 @options.force
 def command(tokenizer: str, file: str, input: str | None, output_file: str, unit: str, **chosen: Any) -> None:
     """Decode the ids in FILE, or stdin, with TOKENIZER.
 
-    The bytes come out exactly as they went in, also where they are not UTF-8.
+    The output has exactly the bytes that were encoded, even if they are not UTF-8.
     """
     from tokkit.cli import id_files, id_input
     from tokkit.cli.inputs import load

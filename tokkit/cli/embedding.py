@@ -31,7 +31,7 @@ def load(model: str, *, download: bool = False) -> Encoder:
 
 
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
-    """Write or extend the index in `folder`; tell whether every file could be read."""
+    """Write or extend the index in `folder`; return whether every file could be read."""
     from tokkit.formats.files import refuse_inputs
     from tokkit.search import ann
     from tokkit.search.embedding import Embedding, Options
@@ -64,7 +64,7 @@ def _model(given: str | None, old: SearchIndex | None) -> str:
     model = given if given is not None or old is None else old.about.model
     if model is None:
         raise click.UsageError("Missing option '--model': name the folder of a model, or org/name on the hub")
-    # As it can be found from anywhere, later.
+    # Absolute, so that it can be found from any directory later.
     return os.path.abspath(model) if os.path.exists(model) else model
 
 
@@ -103,7 +103,7 @@ def _lines() -> Iterator[str]:
 
 
 def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:
-    """Yield queries some at a time; those typed at a terminal one by one."""
+    """Yield queries in batches, or one by one if they are typed at a terminal."""
     limit = 1 if sys.stdin is not None and sys.stdin.isatty() else TOGETHER
     waiting: list[str] = []
     for query in queries:
@@ -130,7 +130,7 @@ def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed:
 
 
 def place(hit: Hit) -> str:
-    """Return file:line as editors and terminals know it; of .jsonl, file, record N."""
+    """Return "file:line", which editors and terminals understand, or for .jsonl "file, record N"."""
     path = hit.path
     if path == inputs.STDIN:
         return f"(stdin):{hit.line}"

@@ -9,18 +9,18 @@ import click
 from tokkit.cli import options
 
 LOSSLESS = """\b
---unit line   each line of the input is encoded without its line feed and gives one line of output. The last
-              output line ends in a line feed where the last input line did, so that decode gives back the same
-              bytes. A .jsonl record is one line of output. (npy and bin have no lines: there, line feeds are
-              encoded with their lines.)
---unit file   each file is encoded as a whole, line feeds and all, and gives one line of output; decode it with
+--unit line   Each line of the input is encoded without its line feed to one line of output. The last output
+              line ends in a line feed if the last input line does, so that decode restores the same bytes.
+              A .jsonl record is one line of output. (npy and bin have no lines: there, line feeds are encoded
+              with their lines.)
+--unit file   Each file is encoded as a whole, with its line feeds, to one line of output; decode it with
               --unit file. This is the default for npy and bin."""
 
 
 def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is None or value in ("longest", "max-length") or (value.isascii() and value.isdigit() and len(value) < 10):
         return value
-    raise click.BadParameter(f"{value!r} is none of longest, max-length and a number of tokens")
+    raise click.BadParameter(f"{value!r}: write longest, max-length or a number of tokens")
 
 
 @options.command(
@@ -38,53 +38,53 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     "--output",
     type=click.Choice(["ids", "pieces", "json", "full", "subwords", "npy", "bin"]),
     show_default="by the name of FILE: .npy, .bin, .json, .jsonl; else ids",
-    help="ids and json can be decoded, and so can npy and bin (raw little-endian, with FILE.json beside it); pieces "
-    "are to look at; full is a JSON object a line: ids, pieces, type ids, masks, offsets in characters, words; "
-    "subwords is the text with spaces between its tokens and @@ inside of words, as subword-nmt's.",
+    help="ids, json, npy and bin (raw little-endian, with a sidecar FILE.json) can be decoded; pieces are tokens for "
+    "reading; full is one JSON object a line: ids, tokens, type ids, masks, offsets in characters, words; subwords is "
+    "the text with tokens separated by spaces and marked with @@ inside words, as in subword-nmt.",
 )
-@click.option("--add-special", is_flag=True, help="Put the special tokens around each text that the model wants.")
+@click.option("--add-special", is_flag=True, help="Add the special tokens that the model expects around each text.")
 @click.option("--pair", type=options.FILE, metavar="FILE", help="Second texts, one for each text of the input.")
 @click.option(
     "--max-length",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Cut texts, or pairs, to N tokens, special tokens counted.",
+    help="Truncate texts, or pairs, to N tokens, including special tokens.",
 )
 @click.option(
     "--truncation",
     type=click.Choice(["longest-first", "only-first", "only-second"]),
     show_default="longest-first",
-    help="Which text of a pair --max-length cuts.",
+    help="Which text of a pair --max-length truncates.",
 )
 @click.option(
     "--stride",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Write what --max-length cuts off too, in lines that begin with the last N tokens of the line before.",
+    help="Also write what --max-length cuts off, in lines that begin with the last N tokens of the line before.",
 )
 @click.option(
     "--pad",
     callback=_length,
     metavar="longest|max-length|N",
-    help="Fill lines up to the longest, to --max-length, or to N tokens.",
+    help="Pad lines to the longest, to --max-length, or to N tokens.",
 )
 @click.option(
     "--pad-token",
     metavar="TEXT",
-    show_default="as TOKENIZER says, else [PAD], <pad> or the like",
-    help="The token to pad with.",
+    show_default="that of TOKENIZER, else [PAD], <pad> or the like",
+    help="The padding token.",
 )
-@click.option("--separator", default="@@", metavar="TEXT", help="What is after a token inside of a word, for subwords.")
-@click.option("--explain", is_flag=True, help="Show the merges of each word in order, for BPE.")
+@click.option("--separator", default="@@", metavar="TEXT", help="For subwords: the mark after a token inside a word.")
+@click.option("--explain", is_flag=True, help="For BPE: show the merges of each word in order.")
 @click.option(
-    "--dropout", type=click.FloatRange(0, 1), metavar="P", help="Pass each merge over with this probability, for BPE."
+    "--dropout", type=click.FloatRange(0, 1), metavar="P", help="For BPE: skip each merge with this probability."
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of --dropout's chance; 0 if not given.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of --dropout; 0 by default.")
 @click.option(
     "--dtype",
     type=click.Choice(["auto", "uint16", "uint32"]),
     default="auto",
-    help="Width of npy and bin; auto is uint16 where all ids of the tokenizer fit.",
+    help="Type of ids in npy and bin; auto is uint16 if all ids of the tokenizer fit, else uint32.",
 )
 @click.option(
     "-o", "--output-file", type=options.OUTPUT, default="-", metavar="FILE", help="Where to write; - is stdout."
@@ -93,7 +93,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     "--unit",
     type=click.Choice(["line", "file"]),
     show_default="line; file for npy and bin",
-    help="What is encoded at once.",
+    help="What is encoded as one text.",
 )
 @options.special
 @options.field

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 PAD_TOKENS = ("[PAD]", "<pad>", "<|pad|>", "<PAD>")
-"""What tokens to pad with are called, the first that there is of them."""
+"""Texts of padding tokens; the first that the tokenizer has is used."""
 COLUMNS = ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets", "word_ids")
 FLAGS = ("add_special", "pair", "pad", "pad_token", "max_length", "truncation", "stride")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What becomes of a text on its way to a line; `fixed` is a length that no text may be above."""
+    """How a text becomes a line; `fixed` is a length that no text may exceed."""
 
     add_special: bool
     pair: str | None
@@ -39,28 +39,28 @@ class Shape:
 
     @property
     def fixed(self) -> int | None:
-        """The length that all are padded to, where it is given."""
+        """The length to pad all texts to, if it is given."""
         return None if self.padding is None else self.padding.length
 
 
 def wanted(chosen: Mapping[str, Any], kind: str) -> bool:
-    """Tell whether any of the options asks for more than the ids of a text; UsageError where they do not fit."""
+    """Return whether any option needs encodings and not only ids; UsageError for options that conflict."""
     given = [f"--{name.replace('_', '-')}" for name in FLAGS if chosen[name] not in (None, False)]
     if given and kind in BINARY:
-        raise click.UsageError(f"{given[0]} is for lines, of ids, pieces, json or full, and not for {kind}")
+        raise click.UsageError(f"{given[0]} needs --output ids, pieces, json or full, not {kind}")
     if chosen["max_length"] is None:
         for name in ("truncation", "stride"):
             if chosen[name] is not None:
-                raise click.UsageError(f"--{name} says how texts longer than --max-length are cut: give that too")
+                raise click.UsageError(f"--{name} applies to texts longer than --max-length: give --max-length too")
         if chosen["pad"] == "max-length":
-            raise click.UsageError("--pad max-length pads to --max-length: give that too")
+            raise click.UsageError("--pad max-length pads to --max-length: give --max-length too")
     if chosen["pad_token"] is not None and chosen["pad"] is None:
-        raise click.UsageError("--pad-token is what --pad pads with: give that too")
+        raise click.UsageError("--pad-token is the token for --pad: give --pad too")
     return bool(given) or kind == "full"
 
 
 def shape(tok: Tokenizer, chosen: Mapping[str, Any]) -> Shape:
-    """Return what the options ask for."""
+    """Return the `Shape` that the options request."""
     truncation = None
     if chosen["max_length"] is not None:
         strategy: Any = (chosen["truncation"] or "longest-first").replace("-", "_")
@@ -75,13 +75,13 @@ def shape(tok: Tokenizer, chosen: Mapping[str, Any]) -> Shape:
 
 
 def _pad_with(tok: Tokenizer, token: str | None) -> Padding:
-    """Return how to pad, except the length: with the token given, as the file says, or one of a known name."""
+    """Return the padding without its length: by the given token, by the tokenizer's file, or by a known token."""
     own = tok.definition.padding
     if token is None and own is not None:
         return replace(own, pad_to_multiple_of=None)
     name = token if token is not None else next((name for name in PAD_TOKENS if name in tok.special_tokens), None)
     if name is None:
-        raise OptionError("this tokenizer has no token to pad with that is known by its name: give --pad-token")
+        raise OptionError("this tokenizer has none of the usual padding tokens: give --pad-token")
     id_ = tok.special_tokens.get(name, tok.vocab.get(name))
     if id_ is None:
         raise VocabError(f"--pad-token: the tokenizer has no token {name!r}")
@@ -89,7 +89,7 @@ def _pad_with(tok: Tokenizer, token: str | None) -> Padding:
 
 
 def write_lines(source: Source, shape: Shape, path: str, kind: str, *, force: bool) -> None:
-    """Write a line for each text, and with a stride one for each part that was cut off."""
+    """Write a line for each text, and with --stride a line for each part that was cut off."""
     with output.writing(path, force=force) as file:
         rows: Iterable[tuple[int, list[Encoding], str]] = _rows(source, shape)
         if shape.padding is not None and shape.fixed is None:
@@ -102,19 +102,19 @@ def write_lines(source: Source, shape: Shape, path: str, kind: str, *, force: bo
 
 
 def _rows(source: Source, shape: Shape) -> Iterator[tuple[int, list[Encoding], str]]:
-    """Yield, for each text, its number, its encoding with the parts that were cut off, and the end of its last line."""
+    """Yield, for each text, its number, its encoding and the parts that were cut off, and the end of its last line."""
     seconds = _seconds(source, shape.pair)
     number, unended = 0, False
     for path in expand(source.files):
         for texts, lines in source.reading.batches(path):
-            if unended and texts:  # the file before had no line end
+            if unended and texts:  # the last file had no line feed at its end
                 unended = False
                 yield number, [], "\n"
             firsts = [text.removesuffix("\n") for text in texts] if lines else texts
             pairs = None if seconds is None else [next(seconds, None) for _ in firsts]
             if pairs is not None and None in pairs:
                 found = number + pairs.index(None)
-                raise CorpusError(f"--pair has {output.counted(found, 'text')}, fewer than there are first texts")
+                raise CorpusError(f"--pair has {output.counted(found, 'text')}, fewer than the input")
             made = source.tok.encodings(
                 firsts,
                 pairs,  # type: ignore[arg-type]  # none of them is None
@@ -129,7 +129,7 @@ def _rows(source: Source, shape: Shape) -> Iterator[tuple[int, list[Encoding], s
                 yield number, [encoding, *parts], "" if unended else "\n"
                 number += 1
     if seconds is not None and next(seconds, None) is not None:
-        raise CorpusError(f"--pair has more texts than the {number} first ones")
+        raise CorpusError(f"--pair has more texts than the input, which has {number}")
 
 
 def _seconds(source: Source, pair: str | None) -> Iterator[str] | None:
@@ -145,8 +145,8 @@ def _padded(encoding: Encoding, shape: Shape, number: int) -> Encoding:
         return encoding
     if len(encoding) > padding.length:
         raise OptionError(
-            f"text {number + 1} has {len(encoding)} tokens, more than the {padding.length} of --pad: "
-            "cut with --max-length, or pad to the longest"
+            f"text {number + 1} has {len(encoding)} tokens, more than --pad {padding.length}: "
+            "truncate with --max-length, or use --pad longest"
         )
     return encoding.pad(
         padding.length,
@@ -170,6 +170,6 @@ def _line(tok: Tokenizer, encoding: Encoding, kind: str, number: int) -> str:
 
 
 def check_pair(pair: str | None, files: Iterable[str]) -> None:
-    """Refuse standard input for both texts of a pair: it can be read but once."""
+    """Refuse standard input for both texts of a pair, because it can be read only once."""
     if pair == "-" and (not (names := list(files)) or "-" in names):
-        raise click.UsageError(f"--pair {shown(pair)}: standard input has the first texts already")
+        raise click.UsageError(f"--pair {shown(pair)}: standard input is already the input; give one of them as a file")

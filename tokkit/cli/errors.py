@@ -21,7 +21,7 @@ READER_GONE = 141  # 128 + SIGPIPE
 
 
 def note(message: str) -> None:
-    """Tell the user something on stderr, in one line whatever is in it."""
+    """Print a message on stderr, always as one line."""
     click.echo(f"tokkit: {visible(message)}", err=True)
 
 
@@ -39,13 +39,13 @@ def describe(error: BaseException) -> str:
         text = error.strerror
     else:
         text = str(error.args[0]) if error.args else type(error).__name__
-    # The library's messages name its arguments; here they are flags.
+    # The library's messages name its arguments, which are flags here.
     text = re.sub(r'\binput_errors="(\w+)"( or )?(?:"(\w+)")?', r"--input-errors \1\2\3", text)
     return " ".join(text.split("\n"))
 
 
 def silence_stdout() -> None:
-    """Send what is still buffered to nowhere: the interpreter flushes at exit, and would complain."""
+    """Discard what is still buffered, because flushing it at exit would fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -53,8 +53,8 @@ def silence_stdout() -> None:
 
 
 def _visible(error: click.ClickException) -> click.ClickException:
-    """Return click's own error as it may be shown: it quotes what was typed."""
-    # Only of a choice that is missing click makes a list of several lines, and all of it is ours.
+    """Return click's own error with control characters escaped, because it quotes what was typed."""
+    # Only for a missing choice click's message has several lines, which quote nothing.
     keep = "\n\t" if isinstance(error, click.MissingParameter) else ""
     message = visible(error.format_message(), keep=keep)
     if isinstance(error, click.UsageError):
@@ -63,7 +63,7 @@ def _visible(error: click.ClickException) -> click.ClickException:
 
 
 class _Line(logging.Formatter):
-    """A warning of the library, or of another one, as a note is shown."""
+    """Formats warnings of tokkit and other libraries like notes."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -72,7 +72,7 @@ class _Line(logging.Formatter):
 
 @contextlib.contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Show on stderr what is logged meanwhile."""
+    """Print log messages on stderr during the block."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("%(message)s"))
     root = logging.getLogger()
@@ -85,7 +85,7 @@ def warnings_shown() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors that are the input's or the system's, not the program's, into a message and an exit code."""
+    """Turn errors of the input or the system into a message and an exit code; bugs keep their traceback."""
     try:
         yield
     except click.ClickException as error:
@@ -103,7 +103,7 @@ def reported() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exits() -> Iterator[None]:
-    """The same around the whole process, where what is buffered meets a full disk or a reader that is gone."""
+    """The same for the whole process: flushing at the end may meet a full disk, or a reader that is gone."""
     try:
         with reported():
             try:

@@ -32,21 +32,21 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
     "--mirror",
     metavar="URL",
     envvar="TOKKIT_MIRROR",
-    help="An address that has the files, in place of the publisher's; also TOKKIT_MIRROR.",
+    help="Address to download from instead of the publisher's; also TOKKIT_MIRROR.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
     default=30.0,
     metavar="SECONDS",
-    help="How long a server may be silent.",
+    help="Seconds to wait for a server's answer.",
 )
 @options.progress
 @options.as_json
 def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Download published encodings (cl100k_base, gpt-4o, ...) and check them, or tokenizers of the hub (org/name).
 
-    Files that are there already are checked and left. Every file of an encoding must have the sha256 that is pinned in
+    Existing files are checked and kept. Every file of an encoding must have the SHA-256 that is pinned in
     this package, wherever it comes from. TOKKIT_OFFLINE=1 forbids all downloads.
     """
     from tokkit.cli.output import say, say_json

@@ -12,15 +12,15 @@ COMMON: dict[str, Sequence[str]] = {
     "Output": ("format", "lossy", "json", "force"),
     "Running": ("threads", "progress", "config", "help"),
 }
-"""Groups that commands share: title → names of parameters."""
+"""Groups that several commands have: title → names of parameters."""
 FEW = 9
-"""So many options are one list."""
+"""Up to this number, options are one list."""
 
 
 class Command(click.Command):
-    """A command whose help has its options in groups, and examples at its end.
+    """A command whose --help has options in groups, and examples at the end.
 
-    `groups` come before the common ones, title → names of parameters; what no group names is in "Options", before all.
+    `groups` (title → names of parameters) come before the common ones; "Options" comes first and has all others.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Command(click.Command):
                     formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, and what else is at the end."""
+        """Write the examples and the epilog."""
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
-"""How names end → what such files hold; others hold ids separated by spaces."""
+"""Suffix → content of such files; other files have ids separated by spaces."""
 FITTING = {"npy": ("npy",), "bin": ("bin",), "json": ("json", "full")}
-"""What a name says → the formats that it may stand for."""
+"""Format by the suffix → the formats that such a file may have."""
 BINARY = ("npy", "bin")
 MAX_IDS = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to encode and how; iterate over it for (ids, offsets, texts, are lines) batch by batch."""
+    """What to encode and how. Iterating yields batches of (ids, offsets, texts, are lines)."""
 
     tok: Tokenizer
     files: Sequence[str]
@@ -64,11 +64,11 @@ class Source:
             before += read
 
     def is_text_by_file(self) -> bool:
-        """Tell whether each file is one text, with no records in it."""
+        """Return whether each file is one text, without records."""
         return self.reading.unit == "file" and not any(map(readers.holds_records, expand(self.files)))
 
     def write_files(self, writer: IdWriter, *, narrow: bool) -> None:
-        """Write the ids of each file while it is read, in constant memory."""
+        """Write the ids of each file as it is read, in constant memory."""
         paths = expand(self.files)
         total, before = total_bytes(paths), 0
         encoder = self.tok.file_encoder(
@@ -84,33 +84,31 @@ class Source:
 
 
 def kind_of(path: str) -> str | None:
-    """Return what a file holds by its name, None where the name does not say."""
+    """Return the format of a file by its suffix, None for other suffixes."""
     return KINDS.get(os.path.splitext(path)[1].lower())
 
 
 def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
-    """Return the format of an output: as requested, else by its name; UsageError where one contradicts the other."""
+    """Return the format of an output, as requested or else by its suffix; UsageError if they contradict each other."""
     by_name = kind_of(path)
     lines = explains and asked not in BINARY
     if by_name is not None and (lines or asked not in (None, *FITTING[by_name])):
-        otherwise = "--explain gives lines" if lines else f"--output {asked} says otherwise"
+        otherwise = "--explain writes lines" if lines else f"--output is {asked}"
         hint = "" if lines else f", or give --output {by_name}"
         raise click.UsageError(
-            f"-o {shown(path)}: the name says {by_name}, and {otherwise}; name the file otherwise{hint}"
+            f"-o {shown(path)}: the suffix is for {by_name}, but {otherwise}; choose another name{hint}"
         )
     return asked or by_name or "ids"
 
 
 def check_stdout(path: str, kind: str, dtype: str) -> None:
-    """Refuse what nobody could read: bytes at a terminal, and ids whose width is written nowhere."""
+    """Refuse binary output to a terminal, and ids on stdout without a known dtype."""
     if path != output.STDOUT or kind not in BINARY:
         return
     if sys.stdout is not None and sys.stdout.isatty():
         raise click.UsageError(f"--output {kind} is not for a terminal; name a file with -o")
     if kind == "bin" and dtype == "auto":
-        raise click.UsageError(
-            "--output bin on stdout has no sidecar that says how wide ids are; give --dtype, or -o FILE"
-        )
+        raise click.UsageError("--output bin on stdout has no sidecar for the dtype of ids; give --dtype, or -o FILE")
 
 
 def write_lines(
@@ -148,7 +146,7 @@ def _pieces_line(tok: Tokenizer) -> Callable[[list[int]], str]:
 
 
 def width(tok: Tokenizer, dtype: str) -> str:
-    """Return "uint16" or "uint32"; OptionError where the tokenizer has ids that do not fit."""
+    """Return "uint16" or "uint32"; OptionError if the tokenizer has ids that do not fit."""
     if dtype == "auto":
         return "uint16" if tok.n_ids - 1 <= MAX_IDS["uint16"] else "uint32"
     if tok.n_ids - 1 > MAX_IDS[dtype]:
@@ -157,7 +155,7 @@ def width(tok: Tokenizer, dtype: str) -> str:
 
 
 def write_binary(source: Source, path: str, kind: str, dtype: str, *, force: bool) -> None:
-    """Write all ids one after another, as they come; only a .npy on a stream from memory: its head says how many."""
+    """Write all ids as they come, except .npy to a stream: its header has their number, so they are collected first."""
     dtype = width(source.tok, dtype)
     sidecar = sidecar_of(path)
     if sidecar is None:
@@ -188,5 +186,5 @@ def _write_stream(source: Source, path: str, kind: str, dtype: str, *, force: bo
 
 
 def sidecar_of(path: str) -> str | None:
-    """Return the name of the file that says what a .bin holds: its own and ".json"; None for streams."""
+    """Return the name of a .bin file's sidecar, its own name and ".json"; None for streams."""
     return None if path == output.STDOUT or output.is_stream(path) else path + ".json"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_DIGITS = 20
-"""More than any id has: longer numbers are refused before they cost time."""
+"""More digits than any id has; longer numbers are refused before they are parsed."""
 IDS_AT_ONCE = 1 << 20
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -35,7 +35,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def without_special(tok: Tokenizer) -> Callable[[Any], bytes]:
-    """Return what decodes ids to bytes and leaves special tokens out."""
+    """Return a function that decodes ids to bytes and leaves out special tokens."""
 
     def to_bytes(ids: Any) -> bytes:
         return tok.decode(ids, errors="surrogateescape", skip_special=True).encode("utf-8", "surrogateescape")
@@ -46,7 +46,7 @@ def without_special(tok: Tokenizer) -> Callable[[Any], bytes]:
 def decoded_lines(
     tok: Tokenizer, to_bytes: Callable[[Any], bytes], path: str, kind: str, line_end: bytes
 ) -> Iterator[bytes]:
-    """Yield the bytes of each line of ids; `line_end` after those that end in a line feed themselves."""
+    """Yield the bytes of each line of ids, with `line_end` after lines that end in a line feed."""
     parse = _json_ids if kind == "json" else _plain_ids
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -66,7 +66,7 @@ def _plain_ids(line: bytes) -> list[int]:
     for word in words:
         if not word.isdigit() or len(word) > MAX_DIGITS:
             raise ValueError(
-                f"{word[:40].decode('utf-8', 'backslashreplace')!r} is not an id; ids are numbers, separated by spaces"
+                f"{word[:40].decode('utf-8', 'backslashreplace')!r} is not an id; write numbers separated by spaces"
             )
     return list(map(int, words))
 
@@ -84,18 +84,18 @@ def _json_ids(line: bytes) -> list[int]:
 def decoded_binary(
     tok: Tokenizer, to_bytes: Callable[[Any], bytes], path: str, kind: str, dtype: str, *, any_tokenizer: bool
 ) -> Iterator[bytes]:
-    """Yield the bytes of a .npy or .bin; what its head or sidecar says is checked first."""
+    """Yield the bytes of a .npy or .bin file, whose header or sidecar is checked first."""
     with _opened(path) as file:
         data = file.read()
     about = {} if kind == "npy" or dtype != "auto" else _sidecar(path)
     if about and about.get("tokenizer") != tok.fingerprint() and not any_tokenizer:
         raise FormatError(
-            f"{shown(path)} was written with another tokenizer, says its sidecar (--any-tokenizer decodes it)"
+            f"{shown(path)} was written with another tokenizer, by its sidecar (--any-tokenizer decodes it)"
         )
     ids = _npy(data, path) if kind == "npy" else _raw(data, path, str(about.get("dtype", dtype)))
     if "count" in about and about["count"] != len(ids):
         raise FormatError(
-            f"{shown(path)} has {len(ids)} ids, where its sidecar says {about['count']}: is it cut short?"
+            f"{shown(path)} has {len(ids)} ids, but its sidecar has {about['count']}: is the file truncated?"
         )
     wrong = np.flatnonzero(ids >= tok.n_ids)
     if len(wrong):
@@ -107,7 +107,7 @@ def decoded_binary(
 def _sidecar(path: str) -> dict[str, Any]:
     name = sidecar_of(path)
     if name is None or not os.path.exists(name):
-        raise FormatError(f"{shown(path)} has no sidecar {shown(name or '')} that says how wide ids are; give --dtype")
+        raise FormatError(f"{shown(path)} has no sidecar {shown(name or '')} with the dtype of ids; give --dtype")
     try:
         with open(name, "rb") as file:
             about = json.load(file)
@@ -133,7 +133,7 @@ def _npy(data: bytes, path: str) -> NDArray[Any]:
     except (ValueError, EOFError, OSError) as error:
         raise FormatError(f"{shown(path)} is not a .npy file: {error}") from None
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "ui":
-        raise FormatError(f"{shown(path)} does not hold one row of integers")
+        raise FormatError(f"{shown(path)} does not have an array of integers with one axis")
     if len(ids) and int(ids.min()) < 0:
         raise VocabError(f"{shown(path)}: the id {int(ids.min())} is negative")
     return ids

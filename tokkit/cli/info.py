@@ -33,7 +33,7 @@ def command(json: bool) -> None:
 
 
 def facts() -> dict[str, Any]:
-    """Return what there is to tell."""
+    """Return all facts, in the order in which they are shown."""
     import os
     import platform
     import sys
@@ -61,7 +61,7 @@ def facts() -> dict[str, Any]:
         **{f"build_{name}" if name == "flags" else name: value for name, value in text.build_facts().items()},
         "python_compiler": platform.python_compiler(),
         "gil": _gil(),
-        # An address of a mirror may have a password in it.
+        # The address of a mirror may contain a password.
         "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TOKKIT_") and k != "TOKKIT_MIRROR"},
         "cache": str(user_cache()),
     }
@@ -78,7 +78,7 @@ def _gil() -> str:
 
 
 def version(package: str) -> str | None:
-    """Return the version of an installed package, None where it is absent."""
+    """Return the version of an installed package, None if it is not installed."""
     from importlib import metadata
 
     try:

@@ -22,16 +22,16 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def stdin() -> BinaryIO:
-    """Return standard input for bytes; CorpusError where the process was started without one."""
+    """Return standard input for bytes; CorpusError if the process has none."""
     if sys.stdin is None:
         raise CorpusError("standard input is closed")
     return sys.stdin.buffer
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:
-    """Load a tokenizer; every command does it first, so that a wrong path costs no time.
+    """Load a tokenizer; every command does this first, so that a wrong path fails at once.
 
-    What is not a file may be the name of a published encoding, or of a model that uses one.
+    A path that does not exist may be the name of a published encoding, or of a model that uses one.
     """
     import os
 
@@ -58,7 +58,7 @@ def expand(files: Sequence[str]) -> list[str]:
 
 
 def given() -> list[str]:
-    """Return the files that the command's arguments name as input: globs as what they match, tokenizers as files."""
+    """Return the files that the command's arguments name as input, with globs expanded."""
     from tokkit import formats
     from tokkit.cli.options import READ
     from tokkit.corpus import readers
@@ -70,7 +70,7 @@ def given() -> list[str]:
 
 
 def total_bytes(paths: Sequence[str]) -> int:
-    """Return the bytes of all files, 0 where reading alone would tell."""
+    """Return the size of all files in bytes, 0 if it is unknown before reading."""
     import os
 
     sizes = [os.path.getsize(path) if path != STDIN and os.path.isfile(path) else 0 for path in paths]
@@ -93,8 +93,8 @@ class Reading:
     def batches(self, path: str, tick: Callable[[int], object] | None = None) -> Iterator[tuple[list[str], bool]]:
         """Yield (texts, are lines) of a file: about a megabyte of lines with their ends, or the whole as one text.
 
-        The records of a .jsonl file are texts as they stand, and no lines. Nothing is lost or added: a byte-order
-        mark is part of the text. `tick` is told how many bytes of the file have been read.
+        The records of a .jsonl file are texts, not lines. Nothing is removed or added: a byte-order mark is part of
+        the text. `tick` is called with the number of bytes that have been read.
         """
         from tokkit.corpus import readers
 
@@ -124,12 +124,12 @@ class Reading:
         except UnicodeDecodeError as error:
             raise CorpusError(
                 f"{block.name}: byte {block.offset + error.start} (0x{block.data[error.start]:02x}) is not UTF-8; "
-                "--input-errors replace or ignore would read on"
+                "use --input-errors replace or ignore to go on"
             ) from None
 
 
 def _lines(text: str) -> list[str]:
-    """Split after each line feed, and nowhere else as str.splitlines would."""
+    """Split only after line feeds, unlike str.splitlines."""
     *lines, last = text.split("\n")
     ended = [line + "\n" for line in lines]
     return [*ended, last] if last else ended

@@ -22,7 +22,7 @@ SPLIT_BY = {
 
 @options.command(
     "inspect",
-    short_help="Show what a tokenizer is, and how it cuts a text.",
+    short_help="Show what a tokenizer is, and how it splits a text.",
     examples=(
         "tokkit inspect tok.json --sample 'Your own sentence.'",
         "tokkit inspect tok.json --tokens",
@@ -30,7 +30,7 @@ SPLIT_BY = {
 )
 @options.tokenizer
 @click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
-@click.option("--sample", metavar="TEXT", help="Show the pieces, ids and offsets (in characters) of this text.")
+@click.option("--sample", metavar="TEXT", help="Show the tokens, ids and offsets (in characters) of this text.")
 @options.special
 @options.as_json
 def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | None, **chosen: Any) -> None:
@@ -70,7 +70,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
 
 
 def facts(tok: Tokenizer) -> dict[str, Any]:
-    """Return what there is to know, in the order in which it is shown."""
+    """Return all facts about the tokenizer, in the order in which they are shown."""
     from tokkit.cli import pipeline
     from tokkit.cli.token_text import merges, readable
     from tokkit.definition import BPE, Split
@@ -108,7 +108,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 
 
 def engine(tok: Tokenizer) -> str:
-    """Say what runs the tokenizer."""
+    """Return a line on what runs the tokenizer."""
     from tokkit.definition import BPE
     from tokkit.sentencepiece_model import SentencePieceModel
 
@@ -121,7 +121,7 @@ def engine(tok: Tokenizer) -> str:
 
 
 def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
-    """Return piece, id and character offsets of each token of a text."""
+    """Return the text, id and character offsets of each token of a text."""
     from tokkit.cli.token_text import readable
 
     encoding = tok(text, special=special, truncation=None, padding=None)
@@ -130,7 +130,7 @@ def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
 
 
 def show_sample(pieces: list[dict[str, Any]]) -> None:
-    """Print the pieces one a line."""
+    """Print one token a line."""
     from tokkit.cli.output import counted, say, table
 
     say("")
@@ -140,7 +140,7 @@ def show_sample(pieces: list[dict[str, Any]]) -> None:
 
 
 def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:
-    """Print id and piece of every token, one a line."""
+    """Print the id and text of every token, one a line."""
     from tokkit.cli.output import say_json, stdout
     from tokkit.cli.token_text import readable
 

@@ -17,9 +17,9 @@ Encode = Callable[[list[str]], Any]
 
 DOCUMENT_BYTES = 100_000
 COLD_RUNS = 3
-"""Most first passes: each wants a tokenizer built anew."""
+"""Maximum number of first passes, each of which needs a new tokenizer."""
 SECONDS = 3.0
-"""What an encoder may take, building it counted, before it gets no more passes than it must have."""
+"""Time, building included, after which an encoder gets no more than the minimum of passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
 
 
 def rows(output: Any) -> list[NDArray[np.uint32]]:
-    """Return the ids of each document, whatever form an encoder gives them."""
+    """Return the ids of each document, from any form that encoders return."""
     if isinstance(output, tuple):
         flat, offsets = output
         return [np.asarray(flat[a:b], dtype=np.uint32) for a, b in itertools.pairwise(offsets)]
@@ -78,8 +78,8 @@ def time_encoders(
     Each has at least one pass of either kind, and more, up to COLD_RUNS and `runs`, while it has used less than
     half of `seconds`, or all of it. `tick` is called for each pass, also for one that is left out.
 
-    The encoders take turns, so that a change in the machine's mood meets all of them. Each gets str objects of
-    its own: CPython keeps a str's UTF-8 once made, which would spare a later encoder the work.
+    The encoders alternate, so that changes in the machine's speed affect all of them. Each gets its own str objects,
+    because CPython caches the UTF-8 of a str, which would save a later encoder the work.
     """
     cold: dict[str, list[float]] = {name: [] for name in builds}
     warm: dict[str, list[float]] = {name: [] for name in builds}

@@ -16,7 +16,7 @@ PLACES = {
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),
 }
-"""Subcommand → its module and name there, in the order in which a newcomer meets them."""
+"""Subcommand → its module and name there, in the order of --help."""
 
 
 class OnDemand(Mapping[str, click.Command]):
@@ -35,7 +35,7 @@ class OnDemand(Mapping[str, click.Command]):
 
 
 class InOrder(click.Group):
-    """A group that lists its commands as they stand above."""
+    """A group that lists its commands in the order above."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the subcommands."""

@@ -9,9 +9,9 @@ import click
 from tokkit.cli import options
 
 THE_MODEL = "The folder of a model (config.json, model.safetensors, a tokenizer), or its name on the hub."
-download = click.option("--download", is_flag=True, help="Get a model of the hub that is not here yet (extra hub).")
+download = click.option("--download", is_flag=True, help="Download a model from the hub if needed (extra hub).")
 WHAT_IS_READ = """\b
-Of folders every file is read but hidden ones, .jsonl record by record (--field), .gz, .bz2 and .xz decompressed.
+All files of a folder are read, except hidden ones; .jsonl by record (--field), .gz, .bz2 and .xz decompressed.
 Files that are binary, not UTF-8 or unreadable are listed on stderr and left out; the exit code is 1 then."""
 
 
@@ -32,18 +32,20 @@ Files that are binary, not UTF-8 or unreadable are listed on stderr and left out
     help=THE_MODEL,
 )
 @download
-@click.option("--append", is_flag=True, help="Add files to an index; those that changed since are read again.")
+@click.option("--append", is_flag=True, help="Add files to an existing index; files that have changed are read again.")
 @click.option(
-    "--tokens", type=int, metavar="N", show_default="what the model reads", help="Tokens of a passage at most."
+    "--tokens", type=int, metavar="N", show_default="what the model reads", help="Maximum tokens of a passage."
 )
 @click.option(
     "--overlap",
     type=click.IntRange(min=0),
     metavar="N",
     show_default="an eighth of --tokens",
-    help="Tokens of a passage, at most, that the next one repeats.",
+    help="Maximum tokens of a passage that the next one repeats.",
 )
-@click.option("--ann", is_flag=True, help="Make a graph too, for search --ann: for millions of passages (usearch).")
+@click.option(
+    "--ann", is_flag=True, help="Also build a graph for search --ann, for millions of passages (needs usearch)."
+)
 @options.field
 @options.input_errors
 @options.threads
@@ -72,11 +74,13 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
 )
 @click.argument("index", type=options.Reads())
 @click.argument("query", nargs=-1, required=True)
-@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="How many passages to show.")
+@click.option(
+    "-k", "--top", "k", type=click.IntRange(min=1), default=5, metavar="N", help="Number of passages to show."
+)
 @click.option("--model", type=options.MODEL, metavar="FOLDER|NAME", show_default="that of the index", help=THE_MODEL)
 @download
-@click.option("--full", is_flag=True, help="Show passages whole, not a snippet of each.")
-@click.option("--ann", is_flag=True, help="Search the graph that embed --ann made: faster, and may miss some.")
+@click.option("--full", is_flag=True, help="Show whole passages instead of snippets.")
+@click.option("--ann", is_flag=True, help="Search the graph of embed --ann: faster, but may miss passages.")
 @options.threads
 @options.as_json
 def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> None:

@@ -22,12 +22,12 @@ WIDTH = 48
 @click.option("--model", type=options.MODEL, required=True, metavar="FOLDER|NAME", help=THE_MODEL)
 @download
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
-@click.option("--plot", type=options.Writes(), metavar="PNG", help="Draw the matrix as well (with the extra plot).")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
 @options.threads
 @options.force
 @options.as_json
 def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show the cosine of each TEXT with each: 1 for the same meaning, about 0 for none in common."""
+    """Show the cosine of each pair of TEXTs: 1 for the same meaning, about 0 for unrelated ones."""
     from tokkit.cli import similarities
     from tokkit.cli.embedding import load
     from tokkit.cli.output import check

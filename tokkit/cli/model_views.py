@@ -19,7 +19,7 @@ PRECISION = click.option(
 
 @options.command(
     "attention",
-    short_help="Show which tokens of a text look at which.",
+    short_help="Show which tokens of a text attend to which.",
     examples=("tokkit model attention bert-base-uncased 'the cat sat on the mat'",),
 )
 @MODEL
@@ -38,7 +38,7 @@ PRECISION = click.option(
 def attention(
     model: str, text: str, output: str, layers: tuple[int, ...], heads: tuple[int, ...], download: bool, force: bool
 ) -> None:
-    """Write the attention of a model's layers over TEXT: a page that loads nothing, or a picture.
+    """Write the attention of a model's layers over TEXT as a standalone page or a picture.
 
     MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name on the hub. Pictures want
     matplotlib: pip install 'pytokkit[plot]'.
@@ -77,7 +77,7 @@ def attention(
 @MODEL
 @TEXT
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Guesses for each mask.")
-@click.option("--mask", help="What stands for a mask in TEXT, where not the model's own [MASK] or <mask>.")
+@click.option("--mask", help="The mask in TEXT, if it is not the model's own, [MASK] or <mask>.")
 @PRECISION
 @download
 @options.as_json

@@ -1,6 +1,6 @@
 """Options that several commands share, and where settings come from.
 
-A flag beats the environment, that beats the file of `--config`, and that the default.
+Flags take precedence over the environment, the environment over the file of `--config`, the file over defaults.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ SETTINGS: dict[str, Any] = {
     "max_content_width": 110,
 }
 WHERE_SETTINGS_COME_FROM = (
-    "An option may also be set by the environment, as TOKKIT_TRAIN_VOCAB_SIZE=8000, or in a file given with --config, "
-    "as vocab_size = 8000 under [train]: the names are those of the long options. Flags come first, then the "
+    "Options can also be set in the environment, as TOKKIT_TRAIN_VOCAB_SIZE=8000, or in a file given with --config, "
+    "as vocab_size = 8000 under [train]; names are those of the long options. Flags take precedence, then the "
     "environment, then the file."
 )
 READ = "tokkit.read"
-"""Where click's context keeps (path, is a tokenizer or a model) of all that the arguments name as input."""
+"""Key in click's context for (path, is a tokenizer or a model) of all inputs that the arguments name."""
 
 
 class Reads(click.Path):
-    """A path that is read. Whatever a command's arguments and settings name as such, no output of it may replace."""
+    """A path that is read; the command's output must not replace it."""
 
     is_model = False
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, and note it."""
+        """Return the path, and record it as an input."""
         made = super().convert(value, param, ctx)
         if ctx is not None:
             ctx.meta.setdefault(READ, []).append((made, self.is_model))
@@ -49,7 +49,7 @@ class Model(Reads):
 
 
 class Writes(click.Path):
-    """A path that is written; `output.check` is asked before that."""
+    """A path that is written, after `output.check`."""
 
 
 FILE = Reads(allow_dash=True)
@@ -58,13 +58,13 @@ OUTPUT = Writes(allow_dash=True)
 
 
 def names(parameter: click.Parameter) -> list[str]:
-    """Return what a parameter is called in files and, in capitals, in the environment: as its long flags are."""
+    """Return the name of a parameter in files and, in capitals, in the environment: that of its long option."""
     flags = [flag.removeprefix("--").replace("-", "_") for flag in parameter.opts if flag.startswith("--")]
     return list(dict.fromkeys(flags)) or [str(parameter.name)]
 
 
 def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]:
-    """Return a table of the file as defaults of a command's parameters; UsageError names a key that is none."""
+    """Return a table of the file as defaults of a command's parameters; UsageError names an unknown key."""
     if not isinstance(table, Mapping):
         raise click.UsageError(f"config: {name} is not a table; write [{name}] and its settings below")
     known = {key: p for p in command.params if p.name != "config" for key in names(p)}
@@ -108,7 +108,7 @@ def _of_commands(group: click.Command, tables: Mapping[str, Any], ctx: click.Con
         command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
         if command is None:
             where = f"{path}{name}"
-            raise click.UsageError(f"config: unknown table or key {where!r}; tables are named as the commands are")
+            raise click.UsageError(f"config: unknown table or key {where!r}; tables have the names of commands")
         if isinstance(command, click.Group) and isinstance(table, Mapping):
             defaults[name] = _of_commands(command, table, ctx, f"{path}{name}.")
         else:
@@ -128,7 +128,7 @@ config = click.option(
 
 
 def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return click's command decorator with the settings of the house and `--config`; `group` is what it belongs to."""
+    """Return click's command decorator with tokkit's settings and `--config`; `group` is the command's group."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         cls: type[click.Command] = attributes.pop("cls", Command)
@@ -150,9 +150,9 @@ def tokenizer(function: Decorated) -> Decorated:
 
 
 def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
-    """Refuse the pattern "": it would match nowhere, and is most often a shell variable that is not set."""
+    """Refuse the pattern "", which is most often a shell variable that is not set."""
     if pattern == "":
-        raise click.BadParameter("it is empty; none is the pattern that does not split")
+        raise click.BadParameter("it is empty; write none for no split")
     return pattern
 
 
@@ -165,7 +165,7 @@ def sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple
 
 
 def _or_stdin(ctx: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Note standard input where no file is named."""
+    """Record standard input as an input if no file is named."""
     if not paths:
         FILE.convert("-", parameter, ctx)
     return paths
@@ -175,14 +175,14 @@ pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
     metavar="NAME|REGEX",
-    help="Split pattern, for a .tiktoken file that is not a published one, or a .gguf file: gpt2, r50k, cl100k, o200k, "
+    help="Split pattern, for a .tiktoken file that is not published, or a .gguf file: gpt2, r50k, cl100k, o200k, "
     "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)
-as_json = click.option("--json", is_flag=True, help="Print the answer as one JSON object.")
-force = click.option("--force", is_flag=True, help="Overwrite files that exist.")
+as_json = click.option("--json", is_flag=True, help="Print the result as one JSON object.")
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 threads = click.option(
-    "--threads", type=click.IntRange(min=1), show_default="the CPUs this process may use", help="Threads to work with."
+    "--threads", type=click.IntRange(min=1), show_default="the CPUs this process may use", help="Number of threads."
 )
 progress = click.option(
     "--progress",
@@ -194,12 +194,12 @@ special = click.option(
     "--special",
     type=click.Choice(["text", "raise", "all"]),
     default="text",
-    help="How to read the text of a special token in the input: as text, as an error, or as the token.",
+    help="The text of a special token in the input is read as text, is an error, or becomes the token.",
 )
 field = click.option("--field", default="text", help="The field that holds the text in .jsonl files.")
 input_errors = click.option(
     "--input-errors",
     type=click.Choice(["strict", "replace", "ignore"]),
     default="strict",
-    help="What to do with input that is not UTF-8: stop, put U+FFFD in its place, or leave it out.",
+    help="Invalid UTF-8 in the input: stop with an error, replace it with U+FFFD, or leave it out.",
 )

@@ -18,7 +18,7 @@ STDOUT = "-"
 
 
 def stdout() -> BinaryIO:
-    """Return standard output for bytes: data is UTF-8 whatever the locale says."""
+    """Return standard output for bytes: data is UTF-8 in every locale."""
     if sys.stdout is None:
         raise OSError("standard output is closed")
     sys.stdout.flush()
@@ -29,30 +29,30 @@ def stdout() -> BinaryIO:
 
 
 class _Whole(io.RawIOBase):
-    """Standard output under PYTHONUNBUFFERED, whose own `write` may take a part of the data and say nothing."""
+    """Standard output under PYTHONUNBUFFERED, whose own `write` may write a part of the data without an error."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self._raw = raw
 
     def write(self, data: Any) -> int:
-        """Write all of the data; OSError where that cannot be."""
+        """Write all of the data, or raise OSError."""
         left = memoryview(data).cast("B")
         total = len(left)
         while len(left):
             n = self._raw.write(left)
             if n is None:
-                raise BlockingIOError(errno.EAGAIN, "standard output takes no more for now")
+                raise BlockingIOError(errno.EAGAIN, "standard output cannot take more data now")
             left = left[n:]
         return total
 
 
 def say(text: str) -> None:
-    """Write a line of text to stdout: one, without a control character, whatever is in it."""
+    """Write one line of text to stdout, with control characters escaped."""
     put(visible(text))
 
 
 def put(text: str) -> None:
-    """Write what a terminal or a shell is to obey, colours and scripts, to stdout."""
+    """Write text for a terminal or a shell to interpret (colours, scripts) to stdout."""
     stdout().write(text.encode() + b"\n")
 
 
@@ -72,7 +72,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str = "") -> None:
-    """Write rows as columns, the first row their heads; columns are flush right but those numbered in `left`."""
+    """Write rows as a table, whose first row is the head; columns are flush right, except those in `left`."""
     texts = [[visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
@@ -84,7 +84,7 @@ def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str
 
 
 def is_stream(path: str) -> bool:
-    """Tell whether a path is a pipe or a device: written to as it is, never replaced."""
+    """Return whether a path is a pipe or a device, which is written to and never replaced."""
     if os.path.abspath(path).startswith(("/dev/", "/proc/")):
         return True
     with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ def is_stream(path: str) -> bool:
 
 
 def check(path: str, *, force: bool) -> None:
-    """Raise the error now that writing `path` would raise after the work is done, or that it is an input."""
+    """Raise now, before the work, the error that writing `path` would raise, or that it is an input."""
     from tokkit.cli.inputs import given
     from tokkit.formats.files import refuse_inputs
 
@@ -115,9 +115,9 @@ def check(path: str, *, force: bool) -> None:
 
 @contextlib.contextmanager
 def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
-    """Open a file that takes its name only when all is written; "-" is stdout, pipes and devices are written to.
+    """Open a file that gets its name only when it is complete; "-" is stdout, and pipes and devices are written to.
 
-    OSError where the file exists and `force` is not set; whatever fails, an old file stays as it was.
+    OSError if the file exists and `force` is not set. After any error, an old file is unchanged.
     """
     from tokkit.formats import temporary_files
 

@@ -16,7 +16,7 @@ MAX_WIDTH = 90
 
 
 def nodes(definition: Definition) -> list[Node]:
-    """Return the stages in the order in which text goes through them."""
+    """Return the stages, in the order in which they run."""
     from tokkit.definition import Split
     from tokkit.formats import components
 
@@ -60,7 +60,7 @@ def _model(definition: Definition) -> str:
 
 
 def _rules(definition: Definition) -> tuple[str, list[Node]]:
-    """Say what changes a text before the model sees it: a component, or a SentencePiece model's own rules."""
+    """Describe what normalizes a text: a component, or a SentencePiece model's own rules."""
     from tokkit.formats import components
     from tokkit.sentencepiece_model import SentencePieceModel
 
@@ -73,7 +73,7 @@ def _rules(definition: Definition) -> tuple[str, list[Node]]:
 
 
 def name_of(model: Any) -> str:
-    """Return what a model of components is called; BPE that merges nothing is the hybrid of words and their parts."""
+    """Return the name of a model of components; BPE without merges is the hybrid of words and their characters."""
     name = type(model).__name__
     if name == "CharBPE" and model.ignore_merges and not len(model.merges):
         return f"whole words, else their parts ({name} without merges)"
@@ -115,7 +115,7 @@ def _brief(value: object) -> str:
 
 
 def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
-    """Say what is around a text and a pair, whatever component puts it there."""
+    """Describe the special tokens around a text and a pair, by whatever component."""
     from tokkit.errors import OptionError
     from tokkit.formats import components
 
@@ -154,7 +154,7 @@ def as_json(tree: Iterable[Node]) -> list[dict[str, Any]]:
 
 
 def stages_of(tok: Tokenizer, text: str, special: str) -> list[tuple[str, list[str]]]:
-    """Return the pieces of a text after each stage that changes something, as they are there."""
+    """Return the parts of a text after each stage that changes it."""
     from tokkit.definition import BPE
 
     found: list[tuple[str, list[str]]] = []

@@ -13,9 +13,9 @@ SECONDS_BETWEEN = 0.1
 
 
 class Progress:
-    """Shows `progress(stage, done, total)` as `mode` says: "auto" is a bar at a terminal and else nothing.
+    """Shows `progress(stage, done, total)` in a `mode`: "auto" is a bar at a terminal, and nothing elsewhere.
 
-    A context manager: the bar leaves the terminal's line as it found it. `total` is 0 where it is not known.
+    A context manager, which removes the bar at its end. `total` is 0 if it is not known.
     """
 
     def __init__(self, mode: str) -> None:
@@ -34,7 +34,7 @@ class Progress:
             click.echo("\r" + " " * (WIDTH + 50) + "\r", err=True, nl=False)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show where the work is; at most ten times a second, but the end of each stage always."""
+        """Show the progress, at most ten times a second, and always at the end of a stage."""
         now = time.monotonic()
         is_end = total > 0 and done >= total
         if self._mode == "none" or (stage, done) == self._shown or (now < self._next and not is_end):

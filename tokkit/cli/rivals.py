@@ -1,6 +1,6 @@
 """Encoders of the same vocabulary in other libraries, for `tokkit bench`.
 
-What is missing, or cannot load the vocabulary, raises `Unavailable` with the reason.
+A library that is missing, or cannot load the vocabulary, raises `Unavailable` with the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Contender:
 
 
 def tokkit(tok: Tokenizer, threads: int) -> Contender:
-    """Return ourselves."""
+    """Return tokkit's own contender."""
     from tokkit.tokenizer import Tokenizer
     from tokkit.version import __version__
 
@@ -57,7 +57,7 @@ def pattern_of(tok: Tokenizer) -> str | None:
 
     split = tok.definition.pretokenizer
     if not isinstance(split, Split):
-        raise Unavailable("it runs byte-level BPE alone")
+        raise Unavailable("it runs only byte-level BPE")
     return split.pattern
 
 
@@ -68,7 +68,7 @@ def tiktoken(tok: Tokenizer, threads: int) -> Contender:
     library, version = _imported("tiktoken", "tiktoken")
     reason = why_not_ranks(tok.definition)
     if reason:
-        raise Unavailable(f"it knows ranks only: {reason}")
+        raise Unavailable(f"it only runs ranks: {reason}")
     special = dict(tok.special_tokens)
     ranks = {token: id_ for token, id_ in tok.vocab.items() if id_ not in special.values()}
 
@@ -129,14 +129,14 @@ def gigatoken(tok: Tokenizer, threads: int) -> Contender:
 
 
 def quicktok(tok: Tokenizer, threads: int) -> Contender:
-    """Its Tokenizer of the same name: it has vocabularies of its own, and takes no other."""
+    """Its Tokenizer of the same name; it has built-in vocabularies, and loads no other."""
     library, version = _imported("quicktok", "quicktok-v1")
     if not tok.name:
-        raise Unavailable("it takes no vocabulary from outside, and this one is none of its own")
+        raise Unavailable("it has only built-in vocabularies, and not this one")
     try:
         library.Tokenizer(tok.name, "")
     except RuntimeError:
-        raise Unavailable(f"it takes no vocabulary from outside, and has no {tok.name}") from None
+        raise Unavailable(f"it has only built-in vocabularies, and not {tok.name}") from None
 
     def build() -> Encode:
         new = library.Tokenizer(tok.name, "")
@@ -157,11 +157,11 @@ def _imported(module: str, package: str) -> tuple[Any, str]:
     try:
         return importlib.import_module(module), metadata.version(package)
     except ImportError:
-        raise Unavailable(f"absent: pip install {package}") from None
+        raise Unavailable(f"not installed: pip install {package}") from None
 
 
 def _written(tok: Tokenizer, name: str) -> bytes:
-    """Return the file that a rival reads, in the format that its name says."""
+    """Return the file that a rival reads, in the format of its suffix."""
     from tokkit import formats
 
     try:
@@ -170,13 +170,13 @@ def _written(tok: Tokenizer, name: str) -> bytes:
             formats.write(tok.definition, path, differences=[])  # ids are compared before anything is timed
             return path.read_bytes()
     except TokkitError as error:
-        raise Unavailable(f"it takes files, and none says this vocabulary: {error}") from None
+        raise Unavailable(f"it reads files, and no format has this vocabulary: {error}") from None
 
 
 def reason(error: BaseException) -> str:
-    """Return why a rival is left out; what is not the rival's own failure is raised again.
+    """Return why a rival is left out; errors that are not the rival's are raised again.
 
-    A panic of Rust code is not an Exception, but is the rival's.
+    A panic in Rust code is not an Exception, but is the rival's error.
     """
     if isinstance(error, Unavailable):
         return str(error)

@@ -17,17 +17,17 @@ BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
 ALIAS = "_as_theirs"
 _SWITCHES = {
     "add_dummy_prefix": (True, "Put a space before each text."),
-    "remove_extra_whitespaces": (True, "Take several spaces as one, and none at both ends."),
-    "split_by_unicode_script": (True, "Make no piece of characters of two scripts."),
-    "split_by_number": (True, "Make no piece of digits and letters."),
+    "remove_extra_whitespaces": (True, "Make several spaces one, and strip both ends."),
+    "split_by_unicode_script": (True, "Do not mix scripts in a piece."),
+    "split_by_number": (True, "Do not mix digits and letters in a piece."),
     "split_digits": (False, "Make each digit a piece."),
-    "split_by_whitespace": (True, "Make no piece with a space inside."),
-    "treat_whitespace_as_suffix": (False, "Let pieces end with the space, and not begin with it."),
-    "allow_whitespace_only_pieces": (False, "Let pieces be of several spaces."),
-    "byte_fallback": (False, "Make the 256 bytes pieces, of which unknown characters then consist."),
-    "hard_vocab_limit": (True, "Fail where the corpus yields fewer pieces than asked for."),
-    "shuffle_input_sentence": (True, "Take a sample of the lines, and not the first ones."),
-    "train_extremely_large_corpus": (False, "Do nothing: there is no limit that it would lift."),
+    "split_by_whitespace": (True, "Do not allow spaces inside a piece."),
+    "treat_whitespace_as_suffix": (False, "Let pieces end with the space instead of beginning with it."),
+    "allow_whitespace_only_pieces": (False, "Allow pieces of several spaces."),
+    "byte_fallback": (False, "Add the 256 bytes as pieces, and spell unknown characters in them."),
+    "hard_vocab_limit": (True, "Fail if the corpus yields fewer pieces than requested."),
+    "shuffle_input_sentence": (True, "Take a random sample of the lines, not the first ones."),
+    "train_extremely_large_corpus": (False, "No effect: there is no limit to lift."),
     "use_all_vocab": (False, "Keep all characters, or all words."),
 }
 _IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
@@ -94,11 +94,13 @@ def _all() -> list[Callable[..., Any]]:
     n = click.IntRange(min=1)
     rules = "nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (cf: letters in lower case) or identity."
     found = [
-        _option("character_coverage", "The part of all characters that must be known.", 0.9995, type=float),
+        _option(
+            "character_coverage", "Share of the corpus's characters that must be in the vocabulary.", 0.9995, type=float
+        ),
         _option("normalization_rule_name", f"How text is normalized: {rules}", "nmt_nfkc", metavar="NAME"),
         _option(
             "normalization_rule_tsv",
-            "Normalize by these rules: lines of code points in hexadecimal, tab, others.",
+            "Normalization rules: lines of code points in hexadecimal, tab, replacement.",
             "none",
             dest="normalization_rules",
             type=options.FILE,
@@ -109,29 +111,31 @@ def _all() -> list[Callable[..., Any]]:
     for name in SWITCHES:
         found += _switch(name)
     found += [
-        _option("max_sentencepiece_length", "Make no longer piece.", 16, type=n, metavar="CHARACTERS"),
-        _option("max_sentence_length", "Leave longer lines out; 0 keeps all.", 4192, type=int, metavar="BYTES"),
-        _option("input_sentence_size", "Train on so many lines; 0 is all.", 0, type=click.IntRange(min=0)),
-        _option("random_seed", "Decides which lines.", 0, type=click.IntRange(min=0)),
-        _option("user_defined_symbols", "Pieces that text always keeps whole: A,B.", "none", **_symbols()),
-        _option("control_symbols", "Pieces that no text has: A,B.", "none", **_symbols()),
-        _option("required_chars", "Characters that are pieces whether they occur or not.", "none", metavar="TEXT"),
+        _option("max_sentencepiece_length", "Maximum length of a piece.", 16, type=n, metavar="CHARACTERS"),
+        _option("max_sentence_length", "Skip longer lines; 0 keeps all.", 4192, type=int, metavar="BYTES"),
+        _option("input_sentence_size", "Number of lines to train on; 0 is all.", 0, type=click.IntRange(min=0)),
+        _option("random_seed", "Seed for the choice of lines.", 0, type=click.IntRange(min=0)),
+        _option("user_defined_symbols", "Pieces that are never split: A,B.", "none", **_symbols()),
+        _option("control_symbols", "Pieces that never come from text: A,B.", "none", **_symbols()),
+        _option("required_chars", "Characters that are always pieces.", "none", metavar="TEXT"),
     ]
     found += [_option(f"{k}_id", f"The id of {_PIECES[k]}; -1 for none.", id_, type=int) for k, id_ in _IDS.items()]
-    found += [_option(f"{name}_piece", "How it is called.", piece, metavar="TEXT") for name, piece in _PIECES.items()]
+    found += [
+        _option(f"{k}_piece", f"The text of the {k} piece.", piece, metavar="TEXT") for k, piece in _PIECES.items()
+    ]
     return [
         *found,
-        _option("unk_surface", "What <unk> is decoded to.", "' \u2047 '", metavar="TEXT"),
-        _option("seed_sentencepiece_size", "How many substrings training begins with.", 1_000_000, type=n),
-        _option("shrinking_factor", "The part of the pieces that a round keeps.", 0.75, type=float),
+        _option("unk_surface", "The text that <unk> decodes to.", "' \u2047 '", metavar="TEXT"),
+        _option("seed_sentencepiece_size", "Number of substrings that training starts with.", 1_000_000, type=n),
+        _option("shrinking_factor", "Share of the pieces that a round keeps.", 0.75, type=float),
         _option("num_sub_iterations", "Steps of expectation maximisation in a round.", 2, type=n),
         _option(
             "m_step",
-            "How probabilities are made of expected counts: digamma, as sentencepiece does, or counts.",
+            "Probabilities from expected counts: by digamma, as in sentencepiece, or by the counts.",
             "digamma",
             type=click.Choice(["digamma", "counts"]),
         ),
-        _option("token_cost", "Nats that a token more costs where pieces are left out.", 6, type=float),
+        _option("token_cost", "Cost, in nats, of an additional token when pieces are removed.", 6, type=float),
     ]
 
 
@@ -140,14 +144,14 @@ def _symbols() -> dict[str, Any]:
 
 
 def sentencepiece(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all of them to a command."""
+    """Add all these options to a command."""
     for option in reversed(_all()):
         function = option(function)
     return function
 
 
 def merged(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with one value for each switch, and sentencepiece's names for what has another here."""
+    """Return the options with one value for each switch, under tokkit's names."""
     found = {name: value for name, value in chosen.items() if not name.endswith(ALIAS)}
     for name in SWITCHES:
         if (theirs := chosen[name + ALIAS]) is not None:

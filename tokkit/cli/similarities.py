@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from tokkit.search.builder import Encoder
 
 MAX_TEXTS = 40
-"""Texts of the largest table, which is 300 characters wide then; a picture and JSON may have more."""
+"""Maximum number of texts in a table, which then is 300 characters wide; a picture and JSON may have more."""
 
 
 def texts(given: Sequence[str], file: str | None) -> list[str]:
-    """Return the texts of the arguments and the lines of the file that are not blank; UsageError for fewer than two."""
+    """Return the texts of the arguments and the file's lines that are not blank; UsageError for fewer than two."""
     found = list(given)
     if file is not None:
         found += [line.strip() for line in Reading("line").texts(file) if line.strip()]
     if len(found) < 2:
-        raise click.UsageError(f"{output.counted(len(found), 'text')} given; two are the least that can be compared")
+        raise click.UsageError(f"{output.counted(len(found), 'text')} given; give at least two")
     return found
 
 

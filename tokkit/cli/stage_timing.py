@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 STAGES = ("scan", "keys", "probe", "emit", "miss")
 LIMIT = {"scan": 1.2, "keys": 1.7, "probe_emit": 2.2, "warm": [4.3, 6.3]}
-"""Cycles a byte of an exact cl100k encoder on English, 4.8 bytes a word, a Zen 4 core with AVX-512: what the work of
-one word needs at least ("warm"), and what a trial of each stage reached."""
+"""Cycles a byte of an exact cl100k encoder on English, 4.8 bytes a word, on a Zen 4 core with AVX-512: the minimum for
+the work of one word ("warm"), and the best trial of each stage."""
 HEAD = ("ISA", *STAGES, "warm", "warm MB/s", "cold miss", "cold", "cold MB/s")
-LIMIT_LINE = "limit of exact cl100k on English, AVX-512: warm 4.3-6.3; a trial: scan 1.2, keys 1.7, probe and emit 2.2"
+LIMIT_LINE = "limit of exact cl100k on English, AVX-512: warm 4.3-6.3; trial: scan 1.2, keys 1.7, probe and emit 2.2"
 
 
 def measured(
@@ -76,7 +76,7 @@ def rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def title(found: Mapping[str, Any]) -> str:
-    """Return what the figures are, or why there are none; below the table goes `LIMIT_LINE`."""
+    """Return the title of the table, or why there are no figures; `LIMIT_LINE` goes below the table."""
     if "reason" in found:
         return f"stages: not measured: {found['reason']}"
     return f"cycles/byte at {found['ghz']:.2f} GHz (measured) by stage, {found['tier']}, 1 thread"

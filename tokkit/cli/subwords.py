@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
-    """Refuse options that do not go together; `more` are those of encodings, as --pad and --pair."""
+    """Refuse options that conflict; `more` are those of encodings, such as --pad and --pair."""
     if more and (output == "subwords" or chosen["explain"] or chosen["dropout"] is not None):
         raise click.UsageError(
-            "--explain, --dropout and --output subwords are for texts alone, without special tokens, pairs, cutting, "
-            "filling up and --output full"
+            "--explain, --dropout and --output subwords do not go with --add-special, --pair, --max-length, --pad "
+            "and --output full"
         )
     if chosen["seed"] is not None and chosen["dropout"] is None:
-        raise click.UsageError("--seed is for --dropout")
+        raise click.UsageError("--seed needs --dropout")
     if output in ("npy", "bin") and (chosen["explain"] or chosen["dropout"] is not None):
-        raise click.UsageError(f"--explain and --dropout give lines, and --output {output} has none")
+        raise click.UsageError(f"--explain and --dropout write lines, and --output {output} has none")
     if chosen["dropout"] is not None and (chosen["explain"] or output == "subwords"):
-        raise click.UsageError("--dropout gives ids, pieces or json")
+        raise click.UsageError("--dropout needs --output ids, pieces or json")
 
 
 def line_of(tok: Tokenizer, output: str, chosen: dict[str, Any]) -> Callable[[str], Any] | None:
-    """Return what makes the line of a text (a str), or its ids (a list), None where plain encoding does."""
+    """Return a function from a text to its line (str) or ids (list); None if plain encoding is enough."""
     special = chosen["special"]
     if chosen["explain"]:
         from tokkit.sampling.subwords import Merges

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def in_colours(colour: str) -> bool:
-    """Tell whether to colour: as was asked, else at a terminal whose user has not set NO_COLOR."""
+    """Return whether to use colours: as requested, or by default at a terminal if NO_COLOR is not set."""
     at_terminal = sys.stdout is not None and sys.stdout.isatty()
     return colour == "always" or (colour == "auto" and at_terminal and not os.environ.get("NO_COLOR"))
 

@@ -14,7 +14,7 @@ _ESCAPES = {"\\": "\\\\", SPACE: escaped(SPACE), " ": SPACE}
 
 
 def readable(piece: bytes) -> str:
-    r"""Return a piece as one printable word: a space as ␣, bytes that are not a whole character as \xHH.
+    r"""Return a token as one printable word: a space as ␣, bytes of incomplete characters as \xHH.
 
     >>> readable(b" caf\xc3"), readable("né\n".encode())
     ('␣caf\\xc3', 'né\\n')
@@ -24,7 +24,7 @@ def readable(piece: bytes) -> str:
 
 
 def shortened(text: str, limit: int = 40) -> str:
-    """Return a piece for a line of its own, its middle cut out where it is long.
+    """Return a text for one line, without its middle if it is long.
 
     >>> shortened("-" * 64, 11)
     '-----…-----'

@@ -75,8 +75,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     callback=options.sizes,
     metavar="N[,N...]",
     show_default="32000; for the bundled corpus 2000, of wordpiece and SentencePiece's models 4000, of hybrid 8000",
-    help="Tokens to learn, special tokens and the 256 bytes or the characters counted. Several sizes (1000,4000, or "
-    "the option again) take one training, and give files with the size in their names.",
+    help="Size of the vocabulary, including special tokens and the 256 bytes or the characters. For several sizes "
+    "(1000,4000, or repeat the option) the model is trained once; the size is in the name of each file.",
 )
 @click.option(
     "--pattern",
@@ -85,11 +85,10 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     callback=options.not_empty,
     metavar="NAME|REGEX",
     default="gpt2",
-    help="bbpe: what cuts text into pieces, which no token crosses: gpt2, r50k, cl100k, o200k, llama3, qwen2, qwen3.5, "
-    "tekken, kimi-k2, deepseek-v3, none, or a pattern of your own. bpe: whitespace (the default there) or punctuation. "
-    "word, hybrid: punctuation (the default there: words "
-    "are between white space, and each punctuation character is one), whitespace, one of the above, where words keep "
-    "their spaces, or a pattern whose matches are the words.",
+    help="bbpe: how text is split into pretokens, whose ends no token crosses: gpt2, r50k, cl100k, o200k, llama3, "
+    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern. bpe: whitespace (default) or punctuation. "
+    "word, hybrid: punctuation (default: splits at white space, and each punctuation character is a word), whitespace, "
+    "a name as for bbpe (words keep their spaces), or a pattern that matches the words.",
 )
 @click.option(
     "--special-token",
@@ -97,13 +96,13 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     multiple=True,
     metavar="TEXT",
     show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
-    help="A special token; repeat for more. Of SentencePiece's models a control symbol after <unk>, <s> and </s>.",
+    help="A special token; repeat for more. For SentencePiece's models, a control symbol after <unk>, <s> and </s>.",
 )
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
     show_default="0; of wordpiece by likelihood 2; of word, char and hybrid 1",
-    help="Merge only pairs, or keep only words or characters, that occur as often.",
+    help="Minimum count of pairs to merge, or of words or characters to keep.",
 )
 @click.option(
     "--max-token-length", type=click.IntRange(min=2), metavar="BYTES", help="bbpe: make no token longer than this."
@@ -112,42 +111,42 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--score",
     type=click.Choice(["likelihood", "frequency"]),
     show_default="likelihood",
-    help="wordpiece: what pairs are merged by: mutual information, as in the papers, or frequency, as in tokenizers.",
+    help="wordpiece: score of pairs: likelihood (mutual information, as in the papers) or frequency (tokenizers).",
 )
 @click.option(
     "--limit-alphabet",
     type=click.IntRange(min=0),
     metavar="N",
     show_default="no limit",
-    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown, in wordpiece with their words.",
+    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown (wordpiece: their words too).",
 )
 @click.option(
-    "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are tokens whatever the text and limit."
+    "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are always tokens, whatever the limit."
 )
 @click.option(
     "--prefix",
     metavar="TEXT",
     show_default="##",
-    help="wordpiece, hybrid: what tokens that do not begin a word begin with.",
+    help="wordpiece, hybrid: prefix of tokens inside a word.",
 )
 @click.option(
     "--lowercase/--no-lowercase",
     default=None,
     show_default="wordpiece: lowercase; others: no-lowercase",
-    help="bpe, wordpiece, word, hybrid: take all letters as lower case.",
+    help="bpe, wordpiece, word, hybrid: lowercase all text.",
 )
 @click.option(
     "--strip-accents/--no-strip-accents",
     default=None,
     show_default="as --lowercase",
-    help="wordpiece: leave accents out.",
+    help="wordpiece: remove accents.",
 )
 @click.option(
     "--chinese-chars/--no-chinese-chars",
     "handle_chinese_chars",
     default=None,
     show_default="chinese-chars",
-    help="wordpiece: make each Chinese character a word.",
+    help="wordpiece: treat each Chinese character as a word.",
 )
 @click.option(
     "--max-word-length",
@@ -155,53 +154,53 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=click.IntRange(min=0),
     metavar="CHARACTERS",
     show_default="100",
-    help="wordpiece: longer words are unknown when text is encoded.",
+    help="wordpiece: longer words are encoded as unknown.",
 )
 @click.option(
     "--explain",
     is_flag=True,
     help="bbpe, bpe: show each merge with its count, as a table. wordpiece: the first merges with scores and counts. "
-    "unigram: what each round left out.",
+    "unigram: the pieces that each round removed.",
 )
 @click.option(
     "--word-end",
     type=click.Choice(["apart", "attached", "none"]),
     show_default="apart",
-    help='bpe: whether "</w>" is a symbol of its own, part of the last character (subword-nmt 0.2), or absent.',
+    help='bpe: "</w>" is a symbol (apart), part of the last character (attached: subword-nmt 0.2), or absent.',
 )
-@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: what marks the end of a word.")
+@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: mark for the end of a word.")
 @click.option(
     "--dropout",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="bpe: the probability to pass a merge over that the file states; encode --dropout sets its own.",
+    help="bpe: probability of skipping a merge, saved in the file; encode --dropout overrides it.",
 )
 @click.option(
-    "--glossary", "glossaries", multiple=True, metavar="TEXT", help="bpe: text that is never cut; repeat for more."
+    "--glossary", "glossaries", multiple=True, metavar="TEXT", help="bpe: text that is never split; repeat for more."
 )
 @click.option(
     "--unk-token",
     metavar="TEXT",
     show_default="[UNK]; of bpe none",
-    help="bpe, wordpiece, word, char, hybrid: the token of what is unknown.",
+    help="bpe, wordpiece, word, char, hybrid: the token for unknown text.",
 )
 @click.option(
     "--level",
     type=click.Choice(["characters", "bytes"]),
     show_default="characters",
-    help="char: what a token is; bytes are all 256, without an unknown token.",
+    help="char: what a token is; with bytes there are 256, and no unknown token.",
 )
 @click.option(
     "--fallback",
     type=click.Choice(["char", "byte"]),
     show_default="char",
-    help="hybrid: what a word out of vocabulary becomes; with byte nothing is unknown.",
+    help="hybrid: how words out of vocabulary are spelt; with byte nothing is unknown.",
 )
 @click.option(
     "--unit",
     type=click.Choice(["line", "paragraph", "file"]),
     default="line",
-    help="What a document is; no token spans two.",
+    help="What a document is; no token crosses its end.",
 )
 @options.field
 @options.threads
@@ -211,7 +210,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--counts",
     type=options.FILE,
     metavar="FILE",
-    help='Train from words with counts instead: lines of word, tab and count, or a .json object {"word": count}.',
+    help='Train on word counts instead: lines of word, tab and count, or a .json object {"word": count}.',
 )
 @click.option(
     "--format",
@@ -222,7 +221,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--lossy",
     is_flag=True,
-    help="Write a format that gives some texts other ids, and tell what differs; without it that is an error.",
+    help="Write the file even if its format changes the ids of some texts, and report the differences.",
 )
 @click.option("--input", multiple=True, callback=_apart_by_commas, hidden=True)
 @click.option("--model_prefix", hidden=True)

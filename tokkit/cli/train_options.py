@@ -24,7 +24,7 @@ BELONGS = {
     "fallback": ("hybrid",),
     **sentencepiece_options.BELONGS,
 }
-"""Option → the models that it is for; those that are in no line are for all."""
+"""Option → the models that it applies to; other options apply to all models."""
 
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
@@ -38,4 +38,4 @@ GROUPS = {
     "Characters, and words with a fallback": ("level", "fallback"),
     "SentencePiece's models": tuple(sentencepiece_options.BELONGS),
 }
-"""The groups of options in the help, before those of all commands."""
+"""The groups of options in --help, before those of all commands."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 EXPLAINED = 20
 DEMO_NAME = "tokkit-demo"
 DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
-"""Where it is not 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
+"""Sizes other than 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
 DEFAULT_SIZE = 32000
 DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation", "hybrid": "punctuation"}
 REHEARSED = {"gpt2": "tokenizer", "tiktoken": "t.tiktoken", "sentencepiece": "t.model"}
@@ -41,7 +41,7 @@ GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A training: where the text comes from, sizes and the files they go to, and `train`'s other options."""
+    """A training: the source of the text, the sizes and their files, and `train`'s other options."""
 
     inputs: list[str]
     sizes: tuple[int, ...]
@@ -62,16 +62,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a training gave: tokenizers in the order of the sizes, and the seconds it took."""
+    """The result of a training: tokenizers in the order of the sizes, and the seconds it took."""
 
     tokenizers: list[Tokenizer]
     seconds: float
     steps: list[Step | Round] = field(default_factory=list)
-    """The first merges of WordPiece and classic BPE; what --explain asks for: all merges of BPE, rounds of Unigram."""
+    """The first merges of WordPiece and classic BPE; with --explain, all merges of BPE or the rounds of Unigram."""
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
-    """Check all that can be checked before the work begins."""
+    """Check everything that can be checked before the training."""
     demo = not inputs and chosen["counts"] is None
     if inputs and chosen["counts"] is not None:
         raise click.UsageError("give INPUT or --counts, not both")
@@ -81,7 +81,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
     suffix = ".model" if in_family else ".json"
     target = target or (f"{prefix}{suffix}" if prefix else DEMO_NAME + suffix if demo else None)
     if target is None:
-        raise click.UsageError("Missing option '-o': name the file to write, as in -o tok.json")
+        raise click.UsageError("Missing option '-o': give the file to write, as in -o tok.json")
     options = {name: chosen[name] for name in ("unit", "field", "input_errors", "model")}
     options |= {name: chosen[name] for name in BELONGS if name in chosen and name != "explain"}
     if chosen["model"] in DEFAULT_PATTERN:
@@ -116,21 +116,21 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
 
 def _with_size(path: str, size: int) -> str:
     if path == output.STDOUT:
-        raise click.UsageError("several sizes are several files: name one with -o, not -")
+        raise click.UsageError("several sizes are several files: give a file name with -o, not -")
     stem, suffix = os.path.splitext(path)
     return f"{stem}-{size}{suffix}"
 
 
 def _check_files(job: Job) -> None:
     if job.format == "gpt2" and output.STDOUT in job.files:
-        raise click.UsageError("the format gpt2 is several files: name a directory with -o, not -")
+        raise click.UsageError("the format gpt2 is several files: give a directory with -o, not -")
     for path in job.files:
         if job.format == "gpt2" or (job.format is None and os.path.isdir(path)):
             for name in GPT2_FILES if os.path.isdir(path) else ():
                 output.check(os.path.join(path, name), force=job.force)
             continue
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
-            raise click.UsageError(f"-o {shown(path)}: end the name in {', '.join(SUFFIXES)}, or give --format")
+            raise click.UsageError(f"-o {shown(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force)
 
 
@@ -159,9 +159,9 @@ def run(job: Job, progress: Progress) -> Result:
 
 
 def rehearse(job: Job) -> None:
-    """Raise now what the format would say to this pattern and these special tokens after hours of training.
+    """Raise now the error that saving would raise, for this pattern and these special tokens, after the training.
 
-    What was saved is loaded too: some formats are written without a word about what they do not hold.
+    The saved file is loaded too, because some formats drop data without an error.
     """
     from tokkit.formats.files import show
     from tokkit.tokenizer import Tokenizer, load
@@ -190,19 +190,19 @@ def rehearse(job: Job) -> None:
             if lost:
                 raise FormatError(f"the format {written} cannot hold the special token {lost[0]!r}")
         except TokkitError as error:
-            # The file that the user knows; a format's messages name the one that was tried.
+            # Name the user's file; a format's messages name the temporary one.
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
             raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
     if written == "tiktoken":
         what = "its split pattern" + (" and special tokens" if small.special_tokens else "")
-        note(f"a .tiktoken file does not hold {what}: who loads it has to give them")
+        note(f"a .tiktoken file does not have {what}: pass them when loading it")
 
 
 def _smallest(job: Job, n_special: int) -> Tokenizer:
-    """Return the least tokenizer that can be trained with the options."""
+    """Return the smallest tokenizer that can be trained with the options."""
     from tokkit.trainers import train
 
-    # The least that can be trained: what decides how many tokens there are is left out.
+    # Without the options that decide the number of tokens.
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
     n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
@@ -220,7 +220,7 @@ def _format_of(path: str, format: str | None) -> str:
 
 
 def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: bool) -> list[Difference]:
-    """Write a tokenizer where the user wants it, be it stdout; return how the file differs, where `lossy` allows it."""
+    """Write a tokenizer to a file or stdout; return the differences that `lossy` allows."""
     from tokkit import formats
 
     found: list[Difference] = []
@@ -238,7 +238,7 @@ def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: b
 
 
 def read_counts(path: str) -> dict[str, int]:
-    """Read words with counts: a JSON object, or lines of word, tab and count; a word that comes again adds up."""
+    """Read word counts: a JSON object, or lines of word, tab and count; counts of a repeated word are added."""
     name = "standard input" if path == STDIN else shown(path)
     try:
         text = (stdin().read() if path == STDIN else Path(path).read_bytes()).decode()
@@ -248,7 +248,7 @@ def read_counts(path: str) -> dict[str, int]:
                 [key for key, value in counts.items() if type(value) is not int] if isinstance(counts, dict) else [""]
             )
             if wrong:
-                raise CorpusError(f'{name}: {wrong[0]!r} is not a word with its count; write {{"word": count}}')
+                raise CorpusError(f'{name}: {wrong[0]!r} is not a word and its count; write {{"word": count}}')
             return dict(counts)
     except UnicodeDecodeError as error:
         raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
@@ -258,14 +258,14 @@ def read_counts(path: str) -> dict[str, int]:
     for number, line in enumerate(text.split("\n"), 1):
         word, tab, times = line.rstrip("\r").rpartition("\t")
         if line and (not tab or not word or not times.isascii() or not times.isdigit()):
-            raise CorpusError(f"{name}, line {number}: {line[:80]!r} is not a word, tab and count")
+            raise CorpusError(f"{name}, line {number}: {line[:80]!r} is invalid; write a word, a tab and a count")
         if line:
             found[word] = found.get(word, 0) + int(times)
     return found
 
 
 def report(job: Job, result: Result, *, as_json: bool) -> None:
-    """Tell what was made; on stderr where stdout has the tokenizer itself."""
+    """Print the report; on stderr if the tokenizer is written to stdout."""
     from tokkit.cli import training_report
 
     if job.files == [output.STDOUT]:

@@ -30,12 +30,12 @@ NAMES = {
 }
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000
-"""How much of the training text the compression is measured on: enough for three digits, a tenth of a second."""
+"""Bytes of training text to measure the compression on: enough for three digits, in a tenth of a second."""
 SAMPLE = "Hello, world! Tokenizers split naïve café menus, 東京 and 3.14159 into pieces 🙂"
 
 
 def facts(job: Job, result: Result) -> dict[str, Any]:
-    """Return the report as JSON's data."""
+    """Return the report as JSON data."""
     measured, whole = _measured_text(job)
     size = sum(len(text.encode()) for text in measured)
     about: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _first_merges(tok: Tokenizer, result: Result) -> list[str]:
 
 
 def _to_look_at(step: dict[str, Any]) -> dict[str, Any]:
-    """Return a step with its tokens made readable: JSON has no bytes."""
+    """Return a step with its tokens as text, because JSON has no bytes."""
     return {key: _readable(value) if isinstance(value, (bytes, str)) else value for key, value in step.items()}
 
 
@@ -89,7 +89,7 @@ def _readable(token: str | bytes) -> str:
 def _measured_text(job: Job) -> tuple[list[str], bool]:
     """Return the first megabyte of the training text, and whether that is all.
 
-    Only of regular files: counts are not text, and stdin and pipes can be read but once.
+    Only for regular files: word counts are not text, and stdin and pipes can be read only once.
     """
     texts: list[str] = []
     paths = [] if job.counts is not None else expand(job.inputs)
@@ -182,7 +182,7 @@ def _show_explained(steps: list[dict[str, Any]]) -> None:
 
 
 def _show_rounds(rounds: list[dict[str, Any]]) -> None:
-    """Print how a Unigram training came from all its first pieces to the vocabulary."""
+    """Print how each round of a Unigram training reduced its pieces to the vocabulary."""
     say("")
     say("The rounds of training:")
     keys = ("pieces_before", "pieces", "log_likelihood", "tokens")

@@ -16,15 +16,15 @@ from tokkit.cli import options
 )
 @options.tokenizer
 @click.argument("file", default="-", type=options.FILE, metavar="[FILE]")
-@click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="The most tokens to keep.")
+@click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="Maximum number of tokens.")
 @click.option("-o", "--output", default="-", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @options.special
 @options.input_errors
 @options.force
 def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **chosen: Any) -> None:
-    """Write the longest part of FILE, or of stdin, from its start, that has at most N tokens.
+    """Write the longest beginning of FILE, or of stdin, that has at most N tokens.
 
-    No character is cut, and a text that fits is written as it is. How many tokens were kept is printed to stderr.
+    Characters are never cut, and a text that fits is written unchanged. The number of tokens is printed to stderr.
     """
     from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading, load

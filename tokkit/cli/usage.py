@@ -20,7 +20,7 @@ N_LONGEST = 5
 
 
 class Counts:
-    """Counts of one part of what is measured, a file or all: they add up."""
+    """Counts of one part, a file or all files; they can be added."""
 
     def __init__(self) -> None:
         self.texts = self.bytes = self.words = self.tokens = self.unknown_words = self.longest_text = 0
@@ -35,7 +35,7 @@ class Counts:
         self.longest_text = max(self.longest_text, n_tokens)
 
     def rates(self) -> dict[str, Any]:
-        """Return the counts of tokens and what follows from them; None where there is nothing to divide by."""
+        """Return the counts and the rates that follow from them; a rate is None if its divisor is 0."""
         return {
             "tokens": self.tokens,
             "bytes_per_token": _rate(self.bytes, self.tokens, 3),
@@ -53,8 +53,8 @@ def _rate(n: int, of: int, digits: int) -> float | None:
 class Usage:
     """Measures one tokenizer text by text.
 
-    A word is what white space parts; one is out of vocabulary where any of it is the unknown token. A token is used
-    where it is in some text; special tokens and other added tokens are not counted.
+    Words are separated by white space; a word is out of vocabulary if any of its tokens is the unknown token. A token
+    is used if it occurs in some text; special tokens and other added tokens are not counted.
     """
 
     def __init__(self, tok: Tokenizer, special: str = "text") -> None:
@@ -79,7 +79,7 @@ class Usage:
         return encoding
 
     def facts(self) -> dict[str, Any]:
-        """Return what is said of the tokenizer over all texts: sizes, tokens never used, the longest tokens."""
+        """Return the measures over all texts: sizes, tokens that are never used, the longest tokens."""
         added = {token.id for token in self.tok.definition.added_tokens}
         own = [(token, id_) for token, id_ in self.tok.vocab.items() if id_ not in added]
         unused = sum(not self._used[id_] for _, id_ in own)
@@ -93,7 +93,7 @@ class Usage:
 
 
 def unknown_of(tok: Tokenizer) -> int | None:
-    """Return the id of the unknown token; None where nothing is unknown."""
+    """Return the id of the unknown token; None if there is none."""
     model: Any = tok.definition.model
     token = getattr(model, "unk_token", None)
     id_: int | None = getattr(model, "unk_id", None) if token is None else tok.vocab.get(token)
@@ -101,7 +101,7 @@ def unknown_of(tok: Tokenizer) -> int | None:
 
 
 def _words_touched(text: str, spans: NDArray[np.int64]) -> int:
-    """Return how many words have a character in any of the spans, which rise."""
+    """Return the number of words with a character in any of the spans, which are in ascending order."""
     words = np.array([match.span() for match in WORD.finditer(text)], dtype=np.int64).reshape(-1, 2)
     first = np.searchsorted(words[:, 1], spans[:, 0], side="right")
     last = np.searchsorted(words[:, 0], spans[:, 1], side="left")

@@ -16,20 +16,20 @@ from tokkit.cli import options
 )
 @options.tokenizer
 @options.files
-@click.option("--ids", is_flag=True, help="Show the id of each token after it.")
+@click.option("--ids", is_flag=True, help="Show its id after each token.")
 @click.option(
     "--colour",
     "--color",
     "colour",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Colours at a terminal (auto, unless NO_COLOR is set); without them, tokens are between bars.",
+    help="Colours: auto is at a terminal, unless NO_COLOR is set; without colours, tokens are separated by bars.",
 )
 @options.special
 @options.field
 @options.input_errors
 def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **chosen: Any) -> None:
-    """Show which tokens each text becomes, and how many there are; a character that is cut is shown as its bytes."""
+    """Show the tokens of each text and their number; a character split between tokens is shown as bytes."""
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import counted, put, say
     from tokkit.cli.token_lines import in_colours, shown_tokens

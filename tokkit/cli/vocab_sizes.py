@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 NAMES: dict[str, dict[str, Any]] = {
-    # It drops unknown characters where it has no token for them, and oov would be 0.
+    # Without an unknown token it drops unknown characters, and oov would be 0.
     "bpe": {"model": "bpe", "special_tokens": ["[UNK]"], "unk_token": "[UNK]"},
     "byte": {"model": "char", "level": "bytes"},
     "wordpiece-frequency": {"model": "wordpiece", "score": "frequency"},
     "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
 }
-"""What --train takes besides the names that `tokkit train --model` has, or trains otherwise."""
+"""Names for --train that `tokkit train --model` does not have, or trains differently."""
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000)
 COLUMNS = {
     "tokens": "tokens",
@@ -41,16 +41,16 @@ COLUMNS = {
     "bytes_per_token": "bytes/token",
     "unused_rate": "never used",
 }
-"""What the table shows, by its name in JSON."""
+"""Columns of the table, by their names in JSON."""
 
 
 def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return, for each name given to --train, the options of `train`; all take text with its case."""
+    """Return the options of `train` for each name given to --train; all keep case."""
     made = {}
     for name in names:
         if name not in MODELS and name not in NAMES:
             known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
-            raise click.UsageError(f"--train: {name!r} is not a model; give some of {known}, separated by commas")
+            raise click.UsageError(f"--train: unknown model {name!r}; give some of {known}, separated by commas")
         options: dict[str, Any] = dict(NAMES.get(name, {"model": name}))
         if options["model"] in BELONGS["lowercase"]:
             options["lowercase"] = False
@@ -62,14 +62,14 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Files of documents, lines or records: of all that are not blank, `part` is held out, evenly among them."""
+    """Documents of files, lines or records; `part` of those that are not blank is held out, evenly spaced."""
 
     files: list[str]
     reading: Reading
     part: float
 
     def documents(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield (file, document, is held out): document n is where n times the part passes a whole number."""
+        """Yield (file, document, is held out); document n is held out if n times the part passes an integer."""
         n = 0
         for path in self.files:
             for batch, _ in self.reading.batches(path):
@@ -86,7 +86,7 @@ class Corpus:
 
 @dataclass(slots=True)
 class Job:
-    """What is trained, on what, and what it is measured on."""
+    """The models to train, the training text, and the text to measure on."""
 
     source: Callable[[], Any]
     held_out: list[tuple[str, str]]
@@ -98,9 +98,9 @@ class Job:
 
 
 def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) -> Job:
-    """Find the text of both kinds: what is held out of `inputs`, or `files` where they are given."""
+    """Return the job: texts to measure on are held out of `inputs`, or are `files` if given."""
     if STDIN in inputs:
-        raise click.UsageError("the corpus is read once for each model, which standard input cannot be: give files")
+        raise click.UsageError("the corpus is read once for each model, so it cannot be standard input: give files")
     reading = Reading("line", chosen["field"], chosen["input_errors"])
     models, sizes = model_options(chosen["train"]), sorted(chosen["vocab_sizes"] or SIZES)
     if not inputs:
@@ -120,7 +120,7 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
     if not documents or len(documents) == n:
         raise CorpusError(
             f"of {counted(n, 'text')} in the corpus {len(documents)} are held out at --held-out {chosen['held_out']}: "
-            "some must be, and some not; or name files to measure on after --"
+            "choose a part that holds out some texts but not all, or name files to measure on after --"
         )
     said = f"measured on every {_ordinal(chosen['held_out'])} text, {len(documents):,} of {n:,}, not trained on"
     return Job(corpus.training, documents, said, models, sizes, chosen["threads"])
@@ -133,7 +133,7 @@ def _ordinal(part: float) -> str:
 
 
 def run(job: Job, progress: Progress) -> dict[str, Any]:
-    """Train and measure; OptionError where no model has any of the sizes."""
+    """Train and measure; OptionError if no size of any model can be trained."""
     logger = logging.getLogger("tokkit")
     before = logger.level
     logger.setLevel(logging.ERROR)  # a corpus may give fewer tokens than asked for: the table shows how many
@@ -225,7 +225,7 @@ def _without_common_folder(files: Sequence[str]) -> dict[str, str]:
 
 
 def _tell_what_is_lacking(skipped: Sequence[dict[str, Any]]) -> None:
-    """Say, once for each model and reason, which sizes have no row."""
+    """Print, once for each model and reason, which sizes have no row."""
     sizes: dict[tuple[str, str], list[str]] = {}
     for lacking in skipped:
         sizes.setdefault((lacking["model"], lacking["reason"]), []).append(f"{lacking['vocab_size']:,}")

@@ -102,7 +102,7 @@ class Encoding:
     def _allowed(self, text: str, allowed: Allowed, disallowed: Disallowed) -> frozenset[str]:
         """Return the special tokens that text may have; ValueError where it has one that is disallowed."""
         if not isinstance(text, str):
-            raise TypeError(f"text is a str, not {type(text).__name__}")
+            raise TypeError(f"text is {type(text).__name__}; it must be a str")
         fine = self._all if allowed == "all" else frozenset(allowed) & self._all if allowed else self._none
         wrong = self._all - fine if disallowed == "all" else frozenset(disallowed)
         if wrong and (matcher := self._matcher(wrong)) is not None:
@@ -142,7 +142,7 @@ class Encoding:
     def encode_ordinary(self, text: str) -> list[int]:
         """Return the ids of a text; special tokens are text."""
         if not isinstance(text, str):
-            raise TypeError(f"text is a str, not {type(text).__name__}")
+            raise TypeError(f"text is {type(text).__name__}; it must be a str")
         return self._engine.encode(text)
 
     def encode(
@@ -191,7 +191,7 @@ class Encoding:
     def _batch(self, texts: list[str], allowed: frozenset[str], num_threads: int) -> list[list[int]]:
         for one in texts:
             if not isinstance(one, str):
-                raise TypeError(f"a text is a str, not {type(one).__name__}")
+                raise TypeError(f"a text is {type(one).__name__}; it must be a str")
         # More threads than CPUs only cost.
         ids, offsets = self._engine.encode_batch(texts, allowed, min(num_threads, thread_count(None)))
         flat, ends = ids.tolist(), offsets.tolist()
@@ -274,7 +274,7 @@ class Encoding:
     def is_special_token(self, token: int) -> bool:
         """Tell whether an id is that of a special token."""
         if not isinstance(token, int):
-            raise AssertionError(f"an id is an int, not {type(token).__name__}")
+            raise AssertionError(f"an id is {type(token).__name__}; it must be an int")
         return token in self._special_ids
 
     @property
@@ -328,7 +328,7 @@ def encoding_name_for_model(model_name: str) -> str:
 def get_encoding(encoding_name: str) -> Encoding:
     """Return a published encoding, the same object each time; ValueError for an unknown name."""
     if not isinstance(encoding_name, str):
-        raise ValueError(f"an encoding's name is a str, not {type(encoding_name).__name__}")
+        raise ValueError(f"an encoding's name is {type(encoding_name).__name__}; it must be a str")
     tok = registry.get_encoding(encoding_name)
     return Encoding._of(encoding_name, tok, {**tok.special_tokens, **registry.ALIASES.get(encoding_name, {})})
 

@@ -115,7 +115,9 @@ class Corpus:
         elif isinstance(source, Iterable):
             self._texts = source
         else:
-            raise TypeError(f"a corpus is a path, a list of paths or an iterator of str, not {type(source).__name__}")
+            raise TypeError(
+                f"source is {type(source).__name__}; it must be a path, a list of paths or an iterator of str"
+            )
         if self._paths is not None:
             sizes = [size_of(path) for path in self._paths]
             self.total = sum(sizes) if all(sizes) else 0

@@ -56,16 +56,16 @@ def check_replaced(text: str, old: str, new: str) -> None:
 def check_text(name: str, value: object) -> None:
     """Raise OptionError where a field is not text."""
     if not isinstance(value, str):
-        raise OptionError(f"{name} is text, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be text")
 
 
 def check_character(name: str, value: object) -> None:
     """Raise OptionError where a field is not one character."""
     if not isinstance(value, str) or len(value) != 1:
-        raise OptionError(f"{name} is one character, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be one character")
 
 
 def check_flag(name: str, value: object) -> None:
     """Raise OptionError where a field is not a boolean."""
     if not isinstance(value, bool):
-        raise OptionError(f"{name} is True or False, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be True or False")

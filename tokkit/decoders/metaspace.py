@@ -27,7 +27,7 @@ class Metaspace(Decoder):
         check_character("replacement", self.replacement)
         check_flag("split", self.split)
         if self.prepend_scheme not in SCHEMES:
-            raise OptionError(f"prepend_scheme is one of {', '.join(SCHEMES)}, not {self.prepend_scheme!r}")
+            raise OptionError(f"prepend_scheme is {self.prepend_scheme!r}; it must be one of {', '.join(SCHEMES)}")
 
     @property
     def in_first(self) -> str:

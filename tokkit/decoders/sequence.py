@@ -26,7 +26,7 @@ class Sequence(Decoder):
         object.__setattr__(self, "decoders", tuple(self.decoders))
         for decoder in self.decoders:
             if not isinstance(decoder, Decoder):
-                raise OptionError(f"decoders are decoders, not {decoder!r}")
+                raise OptionError(f"decoders has {decoder!r}; it must be a decoder of tokkit.decoders")
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
         """Return the tokens after the last decoder."""

@@ -29,7 +29,7 @@ class Strip(Decoder):
         for name in ("start", "stop"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise OptionError(f"{name} is a count of characters, not {value!r}")
+                raise OptionError(f"{name} is {value!r}; it must be a count of characters")
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
         """Return the tokens without the characters."""

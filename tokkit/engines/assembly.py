@@ -78,7 +78,7 @@ class Assembler:
         """Return the encoding of a text alone, without special tokens."""
         if pretokenized:
             if isinstance(text, (str, bytes, bytearray, memoryview)):
-                raise TypeError(f"a pretokenized text is a sequence of words, not {type(text).__name__}")
+                raise TypeError(f"a pretokenized text is {type(text).__name__}; it must be a sequence of words")
             words = [self._encoding(word, special, number) for number, word in enumerate(text)]
             return Encoding.merge(words, growing_offsets=False)
         return self._encoding(cast("Text", text), special, None)

@@ -68,11 +68,11 @@ def read(
     # Paths are text here: pathlib takes as long to import as a small vocabulary to load.
     path = os.fspath(path)
     if not isinstance(path, str):
-        raise TypeError(f"a path is a str or an os.PathLike of str, not {type(path).__name__}")
+        raise TypeError(f"a path is {type(path).__name__}; it must be a str or an os.PathLike of str")
     if pattern is not None and not isinstance(pattern, str):
-        raise OptionError(f"pattern is a str, not {type(pattern).__name__}")
+        raise OptionError(f"pattern is {type(pattern).__name__}; it must be a str")
     if lowercase is not None and not isinstance(lowercase, bool):
-        raise OptionError(f"lowercase is True, False or None, not {lowercase!r}")
+        raise OptionError(f"lowercase is {lowercase!r}; it must be True, False or None")
     try:
         path = _in_directory(path) if os.path.isdir(path) else path
         return _read(path, pattern, special_tokens, lowercase)

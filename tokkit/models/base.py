@@ -42,7 +42,7 @@ class CompiledModel:
         dropout is on. A character that no token covers raises VocabError where the model has no token for unknown ones.
         """
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
-            raise OptionError(f"a seed is an integer from 0 to 2^64 - 1, not {seed!r}")
+            raise OptionError(f"a seed is {seed!r}; it must be an integer from 0 to 2^64 - 1")
         try:
             return self._core.encode(text, seed)
         except LookupError as error:
@@ -103,7 +103,7 @@ def check_text(*, optional: bool, **options: object) -> None:
         if value is None and optional:
             continue
         if not isinstance(value, str):
-            raise OptionError(f"{name} is text{' or None' if optional else ''}, not {value!r}")
+            raise OptionError(f"{name} is {value!r}; it must be text{' or None' if optional else ''}")
         if any(0xD800 <= ord(c) < 0xE000 for c in value):
             raise OptionError(f"{name} has a lone surrogate, which no token has: {value!r}")
 
@@ -112,4 +112,4 @@ def check_switches(**options: object) -> None:
     """OptionError unless each is True or False."""
     for name, value in options.items():
         if not isinstance(value, bool):
-            raise OptionError(f"{name} is True or False, not {value!r}")
+            raise OptionError(f"{name} is {value!r}; it must be True or False")

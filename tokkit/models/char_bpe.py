@@ -75,7 +75,7 @@ class CharBPE:
         dropout = self.dropout
         number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
         if dropout is not None and not (number and 0 <= dropout <= 1):
-            raise OptionError(f"dropout is a probability from 0 to 1, or None, not {dropout!r}")
+            raise OptionError(f"dropout is {dropout!r}; it must be a probability from 0 to 1, or None")
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:

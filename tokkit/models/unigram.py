@@ -48,7 +48,7 @@ class Unigram:
         base.check_switches(byte_fallback=self.byte_fallback)
         unk_id = self.unk_id
         if unk_id is not None and (isinstance(unk_id, bool) or not isinstance(unk_id, int)):
-            raise OptionError(f"unk_id is an id or None, not {unk_id!r}")
+            raise OptionError(f"unk_id is {unk_id!r}; it must be an id or None")
         if unk_id is not None and not 0 <= unk_id < len(scores):
             raise VocabError(f"unk_id is {unk_id}, but the model has {len(scores)} tokens, with ids from 0")
 

@@ -38,7 +38,7 @@ class WordPiece:
         )
         limit = self.max_input_chars_per_word
         if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= MAX_CHARACTERS:
-            raise OptionError(f"max_input_chars_per_word is a number of characters, 0 or more, not {limit!r}")
+            raise OptionError(f"max_input_chars_per_word is {limit!r}; it must be a number of characters, 0 or more")
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:

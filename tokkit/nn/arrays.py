@@ -234,7 +234,7 @@ def initial(
     {'o.weight': (4, 3), 'o.bias': (4,)}
     """
     if init not in ("normal", "xavier"):
-        raise OptionError(f"init is 'normal' or 'xavier', not {init!r}")
+        raise OptionError(f"init is {init!r}; it must be 'normal' or 'xavier'")
     rng = np.random.default_rng(seed)
     made: dict[str, Floats] = {}
     for name, shape in shapes.items():

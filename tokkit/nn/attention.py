@@ -179,7 +179,7 @@ def attention(
         weights = _weights(q, k, scale, band, masks)
     if dropout_p:
         if not 0 < dropout_p <= 1:
-            raise OptionError(f"dropout_p is a probability from 0 to 1, not {dropout_p!r}")
+            raise OptionError(f"dropout_p is {dropout_p!r}; it must be a probability from 0 to 1")
         kept = np.random.default_rng(seed).random(weights.shape) >= dropout_p
         weights = np.where(kept, weights / np.float32(1 - dropout_p if dropout_p < 1 else 1), np.float32(0))
         _mix(weights, v, result)
@@ -278,12 +278,12 @@ def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) ->
 def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
     """Return (offset, left, right): how far behind and ahead of itself, and of `offset`, a query sees."""
     if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)) or abs(offset) > MAX_OFFSET:
-        raise OptionError(f"causal_offset is a whole number within ±2^50, not {offset!r}")
+        raise OptionError(f"causal_offset is {offset!r}; it must be a whole number within ±2^50")
     sides: list[int] = []
     given = (window, window) if window is None or isinstance(window, (int, np.integer)) else tuple(window)
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
-            raise OptionError(f"window is a number, or a pair of numbers or None, none negative, not {window!r}")
+            raise OptionError(f"window is {window!r}; it must be a number, or a pair of numbers or None, none negative")
         sides.append(kernels.FAR if side is None else min(int(side), MAX_OFFSET))
     if len(sides) != 2:
         raise OptionError(f"window has two sides, left and right, not {window!r}")

@@ -21,13 +21,13 @@ def as_int(name: str, value: object, *, minimum: int | None = None) -> int:
         return value
     rule = "a whole number" if minimum is None else f"a whole number of at least {minimum}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
-        raise OptionError(f"{name} is {rule}, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be {rule}")
     try:
         made = operator.index(value)
     except TypeError:
-        raise OptionError(f"{name} is {rule}, not {value!r}") from None
+        raise OptionError(f"{name} is {value!r}; it must be {rule}") from None
     if minimum is not None and made < minimum:
-        raise OptionError(f"{name} is {rule}, not {made}")
+        raise OptionError(f"{name} is {made}; it must be {rule}")
     return made
 
 
@@ -41,12 +41,12 @@ def as_float(name: str, value: object, *, minimum: float | None = None, greater_
     if minimum is not None or greater_than is not None:
         rule += f" above {greater_than}" if minimum is None else f" of at least {minimum}"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise OptionError(f"{name} is {rule}, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be {rule}")
     made = float(value)
     if (
         not math.isfinite(made)
         or (minimum is not None and made < minimum)
         or (greater_than is not None and made <= greater_than)
     ):
-        raise OptionError(f"{name} is {rule}, not {made}")
+        raise OptionError(f"{name} is {made}; it must be {rule}")
     return made

@@ -63,9 +63,9 @@ class TransformerConfig:
         if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
             raise ShapeError(f"{self.n_heads} query heads are not a multiple of {self.n_kv_heads} key heads")
         if self.activation not in FEED_FORWARDS:
-            raise OptionError(f"activation is one of {', '.join(FEED_FORWARDS)}, not {self.activation!r}")
+            raise OptionError(f"activation is {self.activation!r}; it must be one of {', '.join(FEED_FORWARDS)}")
         if self.norm not in NORMS:
-            raise OptionError(f"norm is 'layer' or 'rms', not {self.norm!r}")
+            raise OptionError(f"norm is {self.norm!r}; it must be 'layer' or 'rms'")
         if (self.rope is not None) + self.alibi + bool(self.relative_buckets) > 1:
             raise OptionError("rope, alibi and relative_buckets are three ways to tell positions; choose one")
         if self.rope is not None and self.rope.head_dim != self.head_size:

@@ -72,7 +72,7 @@ def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, ou
     array([-0.1587,  0.    ,  0.8413], dtype=float32)
     """
     if activation not in ACTIVATIONS:
-        raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+        raise OptionError(f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}")
     made, result, to = _rows(x, out)
     offset = None if bias is None else _columns(bias, "bias", result.shape)
     if out is not None:
@@ -92,7 +92,7 @@ def gelu(x: ArrayLike, *, approximate: str = "none", out: Floats | None = None) 
     Another `approximate` is OptionError. `out` as in `activate`.
     """
     if approximate not in ("none", "tanh"):
-        raise OptionError(f"approximate is 'none' or 'tanh', not {approximate!r}")
+        raise OptionError(f"approximate is {approximate!r}; it must be 'none' or 'tanh'")
     return activate(x, "gelu_tanh" if approximate == "tanh" else "gelu", out=out)
 
 
@@ -107,7 +107,7 @@ def gated(gate: ArrayLike, up: ArrayLike, *, activation: str = "silu", out: Floa
     Shapes that differ are ShapeError. `out` may be either, but not overlap them otherwise.
     """
     if activation not in ACTIVATIONS:
-        raise OptionError(f"activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+        raise OptionError(f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}")
     made, result, to = _rows(gate, out, "gate")
     other = floats(up, "up")
     if other.shape != result.shape:
@@ -181,7 +181,7 @@ def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
     A `p` outside 0 … 1, or a `seed` that is not a whole number of at least 0, is OptionError.
     """
     if not 0 <= p <= 1:
-        raise OptionError(f"p is a probability from 0 to 1, not {p!r}")
+        raise OptionError(f"p is {p!r}; it must be a probability from 0 to 1")
     made, seed = floats(x, "x"), as_int("seed", seed, minimum=0)
     if p == 1:
         return np.zeros_like(made)

@@ -30,7 +30,7 @@ ROW_PAD = 16
 def check_dtype(dtype: str) -> str:
     """Return the name of how weights are stored, or say which there are."""
     if dtype not in KINDS:
-        raise OptionError(f"weights are stored as {', '.join(KINDS)}, not {dtype!r}")
+        raise OptionError(f"dtype is {dtype!r}; it must be one of {', '.join(KINDS)}")
     return dtype
 
 
@@ -115,7 +115,7 @@ class Linear:
         if not made.ndim or made.shape[-1] != self.shape[1]:
             raise ShapeError(f"x has shape {made.shape} and the weight {self.shape}; x must end in {self.shape[1]}")
         if activation not in FUSED:
-            raise OptionError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
+            raise OptionError(f"activation is {activation!r}; it must be one of {', '.join(FUSED)}")
         result = output(out, (*made.shape[:-1], self.shape[0]))
         more = added_rows(residual, result.shape)
         rows, to = matrix(made, "x"), rows_of(result, self.shape[0])

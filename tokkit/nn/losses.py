@@ -29,7 +29,7 @@ def cross_entropy(
             f"logits have shape {made.shape} and targets {wanted.shape}; targets must be (…) of (…, vocab)"
         )
     if reduction not in ("none", "mean", "sum"):
-        raise OptionError(f"reduction is 'none', 'mean' or 'sum', not {reduction!r}")
+        raise OptionError(f"reduction is {reduction!r}; it must be 'none', 'mean' or 'sum'")
     ignore_index = as_int("ignore_index", ignore_index)
     counted = wanted != ignore_index
     outside = counted & ((wanted < 0) | (wanted >= made.shape[-1]))

@@ -45,7 +45,7 @@ def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> F
     """
     made, pe = floats(x, "x"), floats(positions, "positions")
     if how not in ("add", "concatenate"):
-        raise OptionError(f"how is 'add' or 'concatenate', not {how!r}")
+        raise OptionError(f"how is {how!r}; it must be 'add' or 'concatenate'")
     if (
         made.ndim < 2
         or pe.ndim < 2

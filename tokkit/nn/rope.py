@@ -68,7 +68,7 @@ class RopeConfig:
                 f"RoPE turns pairs: {dim} columns of a head of {self.head_dim}; give an even number of them"
             )
         if self.scaling not in SCALINGS:
-            raise OptionError(f"scaling is one of {', '.join(SCALINGS)}, not {self.scaling!r}")
+            raise OptionError(f"scaling is {self.scaling!r}; it must be one of {', '.join(SCALINGS)}")
         fast, slow, low, high = self.beta_fast, self.beta_slow, self.low_freq_factor, self.high_freq_factor
         if self.scaling == "yarn" and not (self.base > 1 and fast >= slow > 0):
             raise OptionError(

@@ -43,7 +43,7 @@ class Normalizer:
 def check_text(name: str, value: object) -> None:
     """Raise OptionError where a field is not text that UTF-8 can hold."""
     if not isinstance(value, str):
-        raise OptionError(f"{name} is text, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be text")
     if any(0xD800 <= ord(c) < 0xE000 for c in value):
         raise OptionError(f"{name} is {value!r}: a lone surrogate is not text")
 
@@ -51,4 +51,4 @@ def check_text(name: str, value: object) -> None:
 def check_flag(name: str, value: object) -> None:
     """Raise OptionError where a field is not a boolean."""
     if not isinstance(value, bool):
-        raise OptionError(f"{name} is True or False, not {value!r}")
+        raise OptionError(f"{name} is {value!r}; it must be True or False")

@@ -26,7 +26,7 @@ class Precompiled(Normalizer):
     def __post_init__(self) -> None:
         given: object = self.precompiled_charsmap
         if not isinstance(given, (str, bytes)):
-            raise OptionError(f"precompiled_charsmap is text in base64, or bytes, not {type(given).__name__}")
+            raise OptionError(f"precompiled_charsmap is {type(given).__name__}; it must be text in base64, or bytes")
         try:
             data = base64.b64decode(given, validate=True) if isinstance(given, str) else given
             map_ = Charsmap(data)

@@ -43,7 +43,7 @@ def list_encoding_names() -> list[str]:
 def source_of(name: str) -> Source:
     """Return the file of an encoding; OptionError names the nearest names."""
     if not isinstance(name, str):
-        raise OptionError(f"an encoding's name is a str, not {type(name).__name__}")
+        raise OptionError(f"an encoding's name is {type(name).__name__}; it must be a str")
     if name not in ENCODINGS:
         if (meant := models.find(name)) is not None:
             raise OptionError(f"{name!r} is a model; its encoding is {meant}, and encoding_for_model() loads it")

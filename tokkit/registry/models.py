@@ -47,7 +47,7 @@ def encoding_name_for_model(model: str) -> str:
     ('o200k_base', 'cl100k_base')
     """
     if not isinstance(model, str):
-        raise OptionError(f"a model's name is a str, not {type(model).__name__}")
+        raise OptionError(f"a model's name is {type(model).__name__}; it must be a str")
     if (name := find(model)) is not None:
         return name
     raise OptionError(f"no encoding is known for the model {model!r}{nearest(model, MODELS)}")

@@ -147,7 +147,7 @@ class Dropout:
     def encode(self, text: str, *, seed: int, special: Special = "text") -> list[int]:
         """Return ids; `seed` is from 0 to 2^64 - 1."""
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
-            raise OptionError(f"a seed is an int from 0 to 2^64 - 1, not {seed!r}")
+            raise OptionError(f"a seed is {seed!r}; it must be an int from 0 to 2^64 - 1")
         if self._tok.definition.over_bytes is None:
             prepared: AlignedText
             *_, (_, prepared) = self._tok.stages(text, special=special)

@@ -258,7 +258,7 @@ def _write(
 def _read_about(data: bytes) -> tuple[About, dict[str, str], str, float, int]:
     whole = Section(loads(data), "")
     if whole.peek("format") != KIND:
-        raise FormatError(f"no index of tokkit: its format is {brief(whole.peek('format'))}, not {KIND!r}")
+        raise FormatError(f"no index of tokkit: its format is {brief(whole.peek('format'))}; it must be {KIND!r}")
     whole.take("format")
     whole.expect("version", VERSION, optional=False)
     name = whole.take("data", str)

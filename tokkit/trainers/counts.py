@@ -227,7 +227,7 @@ def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> Wor
     total = 0
     for word, times in counts.items():
         if not isinstance(word, (str, bytes)):
-            raise TypeError(f"a word is str or bytes, not {type(word).__name__}")
+            raise TypeError(f"a word is {type(word).__name__}; it must be str or bytes")
         if isinstance(times, bool):
             raise TypeError(f"the count of {word!r:.80} is a bool, not an int")
         try:

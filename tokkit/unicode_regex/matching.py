@@ -129,7 +129,7 @@ def checked_pattern(given: object) -> dict[str, str]:
         raise OptionError(f'pattern is {{"String": text}} or {{"Regex": pattern}}, not {given!r}')
     kind, text = kinds[0], given[kinds[0]]
     if not is_text(text):
-        raise OptionError(f"{kind} is text, not {text!r}")
+        raise OptionError(f"{kind} is {text!r}; it must be text")
     if kind == "Regex":
         compiled(text)
         check_version(text)

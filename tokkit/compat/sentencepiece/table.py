@@ -19,7 +19,7 @@ class PieceTable:
     def _found(self, id_: int) -> SentencePieceModel:
         model = self._model()
         if isinstance(id_, bool) or not hasattr(id_, "__index__"):
-            raise TypeError(f"an id is int, not {type(id_).__name__}")
+            raise TypeError(f"an id is {type(id_).__name__}; it must be int")
         if model is None or not 0 <= id_ < model.pieces.n_ids:
             raise IndexError("OUT_OF_RANGE: piece id is out of range.")
         return model
@@ -40,7 +40,7 @@ class PieceTable:
 
     def _id(self, piece: str | bytes) -> int:
         if not isinstance(piece, (str, bytes)):
-            raise TypeError(f"a piece is str or bytes, not {type(piece).__name__}")
+            raise TypeError(f"a piece is {type(piece).__name__}; it must be str or bytes")
         model = self._model()
         found = None if model is None else model.pieces.get(piece)
         return found if found is not None else 0 if model is None else model.unk_id
