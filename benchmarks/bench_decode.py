@@ -31,7 +31,7 @@ DECODERS: dict[str, Decoder] = {
 
 
 def measure(name: str, decoder: Decoder, text: str, sizes: list[int], rounds: int) -> list[dict[str, object]]:
-    """Return the rows of one vocabulary; ValueError where texts differ."""
+    """Return the rows of one vocabulary; ValueError if texts differ."""
     import tokenizers
 
     rival = tokenizers.Tokenizer.from_file(str(corpora.SHARED / "vocabs" / name / "tokenizer.json"))

@@ -64,7 +64,7 @@ def start_ups(rounds: int) -> dict[str, float]:
 
 
 def counting(path: Path, rounds: int) -> tuple[float, float, float]:
-    """Return (count, encode_to_numpy) in MB/s, and the median ratio of a round; ValueError where they differ."""
+    """Return (count, encode_to_numpy) in MB/s, and the median ratio of a round; ValueError if they differ."""
     import tokkit
     from tokkit.cli.counting import Counting
     from tokkit.cli.inputs import Reading

@@ -44,7 +44,7 @@ def tokenizers_encode(path: str) -> Callable[[str], list[int]]:
 
 
 def measure(path: Path, texts: list[str], rounds: int) -> dict[str, object]:
-    """Return the row of one file; ValueError where ids differ."""
+    """Return the row of one file; ValueError if ids differ."""
     loaders = {"tokkit": tokkit_encode, "tokenizers": tokenizers_encode}
     ours, theirs = (load(str(path)) for load in loaders.values())
     if different := harness.differing([ours(text) for text in texts], [theirs(text) for text in texts]):

@@ -27,7 +27,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Floor:
-    """How many times a rival's rate ours has to be."""
+    """How many times a rival's rate ours must be."""
 
     model: str
     corpus: str

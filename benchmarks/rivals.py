@@ -32,7 +32,7 @@ KINDS: dict[str, Callable[[Ids], Ids]] = {
 
 @dataclass(frozen=True)
 class Faces:
-    """What one tokenizer does, by the library's fastest call for it; None where the library has none.
+    """What one tokenizer does, by the library's fastest call for it; None if the library has none.
 
     `decode` takes what `decode_from` names (of KINDS); `batch_ids` makes ids a document of what `batch` returns.
     """

@@ -53,7 +53,7 @@ def step() -> None:
 
 
 def check(n: int, what: str) -> None:
-    """Raise ChatError where n more characters or items are too many; `what` says of what."""
+    """Raise ChatError if n more characters or items are too many; `what` says of what."""
     budget = spent.get() or Budget(limits.current())  # Jinja2 runs what is constant before a run begins
     if n + budget.size > (limit := budget.limits.template_size):
         raise _exceeded("template_size", f"makes over {limit:,} characters or items, by {what}")

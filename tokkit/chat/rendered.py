@@ -19,7 +19,7 @@ class Rendered:
     `special` are the special tokens that the template wrote. `from_data` are texts of special tokens that came
     out of messages, tools or other data, wholly or in part, and that are ordinary text (where part of one is the
     template's, it may hold another that is special). `generated` are what `{% generation %}` blocks wrote.
-    `traced` is False where the template looked into the data, so that the data could not be followed through it:
+    `traced` is False if the template looked into the data, so that the data could not be followed through it:
     then only what is in the template itself is special.
     """
 

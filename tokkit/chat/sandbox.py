@@ -182,7 +182,7 @@ class Program:
                     self._name_literals(child, hooks, found)
 
     def run(self, variables: Mapping[str, Any], run: Run) -> str:
-        """Return what the template writes; ChatError where it fails."""
+        """Return what the template writes; ChatError if it fails."""
         template = self._named[0] if run.literals else self._plain
         token, counted = _run.set(run), budget.spent.set(budget.Budget(limits.current()))
         try:

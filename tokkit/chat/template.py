@@ -75,7 +75,7 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         **kwargs: Any,
     ) -> str:
-        """Return the text of a chat; ChatError where the template fails, or refuses the messages.
+        """Return the text of a chat; ChatError if the template fails, or refuses the messages.
 
         `tools` are functions (`function_schema` describes them) or their JSON schemas; `kwargs` are further
         variables of the template.
@@ -177,7 +177,7 @@ class _Tracer:
         return dict(zip(map(ord, characters), free, strict=False))
 
     def _compared(self, other: str, twins: Mapping[int, int]) -> NDArray[np.bool_] | None:
-        """Which characters of a second text are twins; None where the texts differ otherwise."""
+        """Which characters of a second text are twins; None if the texts differ otherwise."""
         if len(other) != len(self.text) or replaced(other, {twin: point for point, twin in twins.items()}) != self.text:
             return None
         points = np.frombuffer(other.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)

@@ -116,7 +116,7 @@ def write_lines(
 ) -> None:
     """Write one line for each text: ids separated by spaces, a JSON list, or readable pieces.
 
-    `from_text`, where given, makes the line of a text, or its ids.
+    `from_text`, if given, makes the line of a text, or its ids.
     """
     line_of = _pieces_line(source.tok) if kind == "pieces" else _json_line if kind == "json" else _ids_line
     unended = False

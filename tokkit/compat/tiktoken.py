@@ -100,7 +100,7 @@ class Encoding:
     # ---- special tokens
 
     def _allowed(self, text: str, allowed: Allowed, disallowed: Disallowed) -> frozenset[str]:
-        """Return the special tokens that text may have; ValueError where it has one that is disallowed."""
+        """Return the special tokens that text may have; ValueError if it has one that is disallowed."""
         if not isinstance(text, str):
             raise TypeError(f"text is {type(text).__name__}; it must be a str")
         fine = self._all if allowed == "all" else frozenset(allowed) & self._all if allowed else self._none
@@ -148,7 +148,7 @@ class Encoding:
     def encode(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> list[int]:
-        """Return the ids of a text; ValueError where it holds a special token that is not allowed."""
+        """Return the ids of a text; ValueError if it holds a special token that is not allowed."""
         return self._encode(text, self._allowed(text, allowed_special, disallowed_special))
 
     def _encode(self, text: str, allowed: frozenset[str]) -> list[int]:
@@ -225,7 +225,7 @@ class Encoding:
         return self.decode_bytes(tokens).decode("utf-8", errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """Return the bytes of one token; KeyError where there is none."""
+        """Return the bytes of one token; KeyError if there is none."""
         return self.decode_bytes([token])
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
@@ -263,7 +263,7 @@ class Encoding:
 
     @property
     def eot_token(self) -> int:
-        """The id of <|endoftext|>; KeyError where there is none."""
+        """The id of <|endoftext|>; KeyError if there is none."""
         return self._special_tokens["<|endoftext|>"]
 
     @property
@@ -272,7 +272,7 @@ class Encoding:
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Tell whether an id is that of a special token."""
+        """Return whether an id is that of a special token."""
         if not isinstance(token, int):
             raise AssertionError(f"an id is {type(token).__name__}; it must be an int")
         return token in self._special_ids

@@ -150,7 +150,7 @@ class FileEncoder:
     def encode(self, path: str, writer: IdWriter, tick: Callable[[int], object] | None = None) -> int:
         """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
-        "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError where the writer would replace it.
+        "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
         """
         name = readers.shown(path)
         if readers.holds_records(path):

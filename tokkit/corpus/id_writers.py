@@ -52,7 +52,7 @@ class IdWriter:
 
     `about` is what the JSON beside each .bin says besides the width and number of ids; the JSON beside a sharded
     `out` lists the shards, of `shard_ids` ids each but the last. A file that is replaced is so by one that is on the
-    disk; new ones the system writes there in its own time. OSError where `out` cannot be written.
+    disk; new ones the system writes there in its own time. OSError if `out` cannot be written.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class IdWriter:
         self._targets = targets if shard_ids else [os.fspath(out), *targets]
 
     def reads(self, path: str) -> None:
-        """Be told of a file that ids come from; SameFileError where one that is written would replace it."""
+        """Be told of a file that ids come from; SameFileError if one that is written would replace it."""
         self._sources.append(path)
         files.refuse_inputs(self._targets, [path])
 

@@ -59,7 +59,7 @@ class Block:
         return cuts if cuts and cuts[-1] == len(self.data) else [*cuts, len(self.data)]
 
     def packed_ends(self) -> bytes | None:
-        """Return the same as packed int64; None where each line is a document, which the core sees for itself."""
+        """Return the same as packed int64; None if each line is a document, which the core sees for itself."""
         if self.unit == "line" or self.ends is not None:
             return self.ends
         return np.array(self.document_ends(), dtype=np.int64).tobytes()
@@ -105,7 +105,7 @@ class Corpus:
         self.done = 0
         """Bytes of the files read so far."""
         self.total = 0
-        """Bytes of all files, 0 where that cannot be known."""
+        """Bytes of all files, 0 if that cannot be known."""
         self._paths: list[str] | None = None
         self._texts: Iterable[object] = ()
         if isinstance(source, (str, bytes, os.PathLike)):
@@ -208,7 +208,7 @@ def documents(
 
 
 def expand(paths: Iterable[Path]) -> list[str]:
-    """Return the files that paths and globs name, those of a glob sorted; CorpusError where there is none."""
+    """Return the files that paths and globs name, those of a glob sorted; CorpusError if there is none."""
     found: list[str] = []
     for given in paths:
         if not isinstance(given, (str, bytes, os.PathLike)):
@@ -262,7 +262,7 @@ def holds_records(path: str) -> bool:
 
 
 def size_of(path: str) -> int:
-    """Return the bytes of a regular file, 0 where reading alone would tell."""
+    """Return the bytes of a regular file, 0 if reading alone would tell."""
     with contextlib.suppress(OSError):
         status = os.stat(path)
         return status.st_size if stat.S_ISREG(status.st_mode) else 0

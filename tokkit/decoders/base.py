@@ -48,24 +48,24 @@ def replace_each(tokens: Iterable[str], old: str, new: str) -> list[str]:
 
 
 def check_replaced(text: str, old: str, new: str) -> None:
-    """Raise CorpusError where replacing makes more of a text than the limit grown_bytes allows."""
+    """Raise CorpusError if replacing makes more of a text than the limit grown_bytes allows."""
     if len(new) > 1:
         limits.check_grown(len(text) + text.count(old) * (len(new) - len(old)), len(text), "the decoder Replace")
 
 
 def check_text(name: str, value: object) -> None:
-    """Raise OptionError where a field is not text."""
+    """Raise OptionError if a field is not text."""
     if not isinstance(value, str):
         raise OptionError(f"{name} is {value!r}; it must be text")
 
 
 def check_character(name: str, value: object) -> None:
-    """Raise OptionError where a field is not one character."""
+    """Raise OptionError if a field is not one character."""
     if not isinstance(value, str) or len(value) != 1:
         raise OptionError(f"{name} is {value!r}; it must be one character")
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise OptionError where a field is not a boolean."""
+    """Raise OptionError if a field is not a boolean."""
     if not isinstance(value, bool):
         raise OptionError(f"{name} is {value!r}; it must be True or False")

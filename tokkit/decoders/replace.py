@@ -34,7 +34,7 @@ class Replace(Decoder):
         return self.pattern.get("String")
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens with their matches replaced; PatternError where that takes too long."""
+        """Return the tokens with their matches replaced; PatternError if that takes too long."""
         if self.literal:
             return replace_each(tokens, self.literal, self.content)
         tokens = list(tokens)

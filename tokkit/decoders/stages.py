@@ -57,7 +57,7 @@ def of_tokens(decoder: Decoder) -> Stage:
 
 
 def of_text(decoder: Decoder) -> Stage | None:
-    """Return a new stage of a decoder that sees one token, part by part; None where it has to see it whole."""
+    """Return a new stage of a decoder that sees one token, part by part; None if it has to see it whole."""
     match decoder:
         case Metaspace():
             return Same(lambda text: text.replace(decoder.replacement, decoder.in_first))

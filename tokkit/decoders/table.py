@@ -41,7 +41,7 @@ NEVER = b"\xff"
 
 
 def build(decoder: Decoder, tokens: Sequence[str | None]) -> Table | None:
-    """Return the table of a decoder over `tokens`, the token of each id (None where no token has it), or None.
+    """Return the table of a decoder over `tokens`, the token of each id (None if no token has it), or None.
 
     >>> table = build(Metaspace(), ["▁a", "▁b", None, "c"])
     >>> table.decode([0, 1, 3])

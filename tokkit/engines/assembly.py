@@ -149,7 +149,7 @@ class Assembler:
     def _framed(
         self, text: Text, special: Special, add_special: bool, truncation: Truncation | None
     ) -> Encoding | None:
-        """Return the encoding of a text whose special tokens the core puts around it; None where it cannot."""
+        """Return the encoding of a text whose special tokens the core puts around it; None if it cannot."""
         if add_special not in self._frames:
             self._frames[add_special] = self.postprocessor.layout(add_special=add_special).frame
         frame = self._frames[add_special]

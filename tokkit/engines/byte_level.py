@@ -77,7 +77,7 @@ class ByteLevelEngine(Engine):
         super().__init__(definition, interpreter)
         self.in_stages = not self._pure
         self.encoder = self._core if self._in_core else None
-        """None where the `regex` package cuts text."""
+        """None if the `regex` package cuts text."""
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the encoder, which is the same for all policies."""
@@ -85,7 +85,7 @@ class ByteLevelEngine(Engine):
 
     @property
     def whole_reason(self) -> str:
-        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" where it can."""
+        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" if it can."""
         if self.split_engine == "regex":
             return "the regex package splits the whole text"
         return super().whole_reason
@@ -103,7 +103,7 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _automaton(self) -> SplitPattern | None:
-        """What cuts text as the pattern says, and knows what more text can change; None where that takes `regex`."""
+        """What cuts text as the pattern says, and knows what more text can change; None if that takes `regex`."""
         if isinstance(self._chosen.split, SplitPattern):
             return self._chosen.split
         if self._chosen.split is None or not self._in_core:
@@ -170,7 +170,7 @@ class ByteLevelEngine(Engine):
         return None if self._pure and self._drops else super().framed(text, special, before, after)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
-        """Return None where each token stands for what it covers."""
+        """Return None if each token stands for what it covers."""
         return None if self._pure else super().surfaces(text, special, ids, words)
 
     def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:

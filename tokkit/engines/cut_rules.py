@@ -34,7 +34,7 @@ MAX_SETS = 8
 
 
 class Composed(NamedTuple):
-    """The tables of all cuts, and of those that end words in any case, None where there are none; and `edges`."""
+    """The tables of all cuts, and of those that end words in any case, None if there are none; and `edges`."""
 
     all: Tables | None
     of_words: Tables | None

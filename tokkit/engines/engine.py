@@ -63,7 +63,7 @@ class Engine:
             self._text[0].bound(self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
-        """Return what the core runs, None where it has nothing for the definition.
+        """Return what the core runs, None if it has nothing for the definition.
 
         `as_stated`: the model may make special tokens out of plain text, as it says; `normalized_first`: tokens are
         looked for in the normalized text.
@@ -88,7 +88,7 @@ class Engine:
         return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
 
     def _refuse(self, text: Text) -> None:
-        """Raise SpecialTokenError where a text holds a special token."""
+        """Raise SpecialTokenError if a text holds a special token."""
         for start, id_ in self.added_in(text):
             if (name := self._tokens.name(id_)) is not None:
                 raise SpecialTokenError(
@@ -190,7 +190,7 @@ class Engine:
     def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
         try:
-            # Each further thread brings a cache of its own, which pays only where there is much to encode.
+            # Each further thread brings a cache of its own, which pays only if there is much to encode.
             run_threads(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
             return batch.result()
         finally:
@@ -200,7 +200,7 @@ class Engine:
 
     @property
     def whole_reason(self) -> str:
-        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" where it can."""
+        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" if it can."""
         encoder = self._text[0]
         if encoder is None:
             return "a component in Python sees the whole text"
@@ -275,7 +275,7 @@ class Engine:
         return None
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
-        """Return what each token of `aligned` stands for; None where each is what it covers."""
+        """Return what each token of `aligned` stands for; None if each is what it covers."""
         with PatternTime(len(text)):
             return self._interpreter.surfaces(text, special, ids, words)
 

@@ -34,7 +34,7 @@ def component_of(part: Any, kind: type[Normalizer] | type[Pretokenizer]) -> Comp
 
 
 def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool) -> Encoder | None:
-    """Return the encoder of components and a model; None where the core cannot run all of them.
+    """Return the encoder of components and a model; None if the core cannot run all of them.
 
     With `normalized_first` the text between two added tokens is normalized as a whole, as it must be where tokens are
     looked for in what comes of it.

@@ -65,7 +65,7 @@ def encoder_of(model: SentencePieceModel, added: Collection[tuple[str, int]] = (
 
 
 def cut_rule(model: SentencePieceModel) -> Tables | None:
-    """Return the rule of cuts between a letter or digit of ASCII and a space, None where parts may have other ids.
+    """Return the rule of cuts between a letter or digit of ASCII and a space, None if parts may have other ids.
 
     A part of a text that begins so gets no further space, and loses none. Nothing else depends on what is before
     the space where no piece has one after another character, no rule of the normalizer and no symbol that is always

@@ -54,7 +54,7 @@ class SpecialTokens:
         return allowed
 
     def finder(self, allowed: frozenset[str]) -> Finder | None:
-        """Return what finds the tokens that are not special ones, and these; None where there are none."""
+        """Return what finds the tokens that are not special ones, and these; None if there are none."""
         try:
             return self._finders[allowed]
         except KeyError:
@@ -99,7 +99,7 @@ class SpecialTokens:
         return self._matchers[later], None if all(marks) else marks
 
     def _guard(self) -> SpecialMatcher | None:
-        """Return the texts that no cut may go through; None where they do not say all."""
+        """Return the texts that no cut may go through; None if they do not say all."""
         texts = [self._contents.get(token.content, token.content) for token in self._tokens]
         if any(token.single_word or token.lstrip or token.rstrip for token in self._tokens):
             return None
@@ -115,7 +115,7 @@ def finder_of(tokens: Mapping[str, int]) -> Finder:
 
 
 def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
-    """Tell whether one look for all tokens finds what tokenizers finds in two, and by whatever policy."""
+    """Return whether one look for all tokens finds what tokenizers finds in two, and by whatever policy."""
     if any(token.single_word or token.lstrip or token.rstrip for token in tokens):
         return False
     first, second = ([t.content for t in tokens if t.normalized is flag] for flag in (False, True))
@@ -123,7 +123,7 @@ def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
 
 
 def may_overlap(some: list[str], others: list[str]) -> bool:
-    """Tell whether one of `others` may begin in one of `some`: after its first character, or as the start of it."""
+    """Return whether one of `others` may begin in one of `some`: after its first character, or as the start of it."""
     inside = {character for text in some for character in text[1:]}
     starts = {text[:n] for text in some for n in range(len(text) + 1)}
     return any(text[0] in inside or text in starts for text in others)

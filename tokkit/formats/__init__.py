@@ -222,12 +222,12 @@ def write(
     """Write a definition and return the files written, each replaced whole or not at all.
 
     `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
-    file, ".model" SentencePiece's, a directory vocab.json + merges.txt, and added_tokens.json where there are special
+    file, ".model" SentencePiece's, a directory vocab.json + merges.txt, and added_tokens.json if there are special
     tokens; the name vocab.txt is BERT's, with a tokenizer_config.json beside it where that has to say how text is
-    normalized. FormatError where the format cannot hold the definition with equal ids: nothing is written then.
+    normalized. FormatError if the format cannot hold the definition with equal ids: nothing is written then.
     Where rules of a format give other ids, that is a FormatError too, which names them and a text that shows it; with
     a list for `differences` they are put there, and the files are written.
-    `overwrite=False` raises FileExistsError where a file exists; pipes and devices are written to.
+    `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
     """
     from pathlib import Path
 

@@ -118,7 +118,7 @@ def _stated(folder: Path) -> BertNormalizer | None:
 
 
 def _beside(folder: Path, name: str) -> dict[str, Any]:
-    """Return the object in a file of a folder; an empty one where there is no such file."""
+    """Return the object in a file of a folder; an empty one if there is no such file."""
     path = folder / name
     if not path.is_file():
         return {}
@@ -146,7 +146,7 @@ def _parsed(data: bytes) -> Any:
 def write(definition: Definition, folder: Path) -> tuple[bytes, bytes | None]:
     """Return vocab.txt, and the tokenizer_config.json without which it would be read otherwise in its folder, or None.
 
-    FormatError where a vocab.txt cannot hold the definition with equal ids.
+    FormatError if a vocab.txt cannot hold the definition with equal ids.
     """
     normalizer = definition.normalizer
     expected: Iterable[tuple[str, object, object]] = (

@@ -62,7 +62,7 @@ OPTIONS: dict[str, tuple[type, ...]] = {
 
 
 def has_options(model: Section) -> bool:
-    """Tell whether a BPE model has options that the byte-level engine does not know."""
+    """Return whether a BPE model has options that the byte-level engine does not know."""
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
@@ -92,7 +92,7 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split
 
 
 def _use(merges: Any, vocab: Table, texts: Iterable[str]) -> bool:
-    """Tell whether one of the merges, as a file has them, joins or makes one of the texts that are tokens too."""
+    """Return whether one of the merges, as a file has them, joins or makes one of the texts that are tokens too."""
     tokens = {text for text in texts if vocab.find(text) >= 0}
     return bool(tokens) and not all(tokens.isdisjoint((a, b, a + b)) for _, a, b in merges_in_turn(merges))
 

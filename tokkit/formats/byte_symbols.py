@@ -24,7 +24,7 @@ class _Bytes(dict[int, int]):
 _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
 _SYMBOLS = frozenset(SYMBOLS)
 BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
-"""Byte by code point; 256 where there is none, as for the last, which stands for all after it."""
+"""Byte by code point; 256 if there is none, as for the last, which stands for all after it."""
 
 
 def to_symbols(data: bytes) -> str:
@@ -50,5 +50,5 @@ def to_bytes(text: str) -> bytes:
 
 
 def is_symbols(text: str) -> bool:
-    """Tell whether every character stands for a byte."""
+    """Return whether every character stands for a byte."""
     return _SYMBOLS.issuperset(text)

@@ -43,7 +43,7 @@ class Known(NamedTuple):
     """What a map is as normalizers, and what its rules do to spaces and to characters that they delete."""
 
     steps: tuple[Any, ...] | None
-    """None where no normalizers are known that do it."""
+    """None if no normalizers are known that do it."""
     deletes: bool
     made_of_runs: tuple[str, ...]
     """What becomes a text with several spaces side by side."""
@@ -121,7 +121,7 @@ def _escape(point: int) -> str:
 
 
 def _replaced_in_turn(single: Mapping[str, str], several: Mapping[str, str]) -> tuple[Any, ...] | None:
-    """Return steps for a few rules of several characters; None where two could overlap, and the first would count.
+    """Return steps for a few rules of several characters; None if two could overlap, and the first would count.
 
     Something of its own stands for each until all have been looked for, so that no rule finds what another has made.
     """
@@ -195,7 +195,7 @@ def _composed(
 
 
 def _leaves_nothing_to_nfc(keys: Collection[str], values: Iterable[str]) -> bool:
-    """Tell whether NFC keeps each value, and each character that no rule is for."""
+    """Return whether NFC keeps each value, and each character that no rule is for."""
     kept = all(unicodedata.is_normalized("NFC", value) for value in values)
     return kept and all(c in keys for c in map(chr, _SCALARS) if not unicodedata.is_normalized("NFC", c))
 

@@ -31,7 +31,7 @@ END_OF_WORD = "</w>"
 
 
 def spelt(definition: Definition) -> Definition:
-    """Return the definition with a character in the place of the suffix; FormatError where that would say another."""
+    """Return the definition with a character in the place of the suffix; FormatError if that would say another."""
     model: Any = definition.model
     punctuation = isinstance(definition.pretokenizer, Bert)
     if not punctuation and not isinstance(definition.pretokenizer, WhitespaceSplit):

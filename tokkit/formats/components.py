@@ -164,7 +164,7 @@ def _folded(component: Any) -> Any:
 
 
 def _spelt(component: Any) -> Any:
-    """Return a component that tokenizers has; FormatError where none does what the rules of a charsmap do."""
+    """Return a component that tokenizers has; FormatError if none does what the rules of a charsmap do."""
     if type(component).__name__ != "LongestRules":
         return component
     from tokkit.formats import charsmap_steps

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether text can be UTF-8: lone surrogates cannot."""
+    """Return whether text can be UTF-8: lone surrogates cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -28,7 +28,7 @@ def is_encodable(text: str) -> bool:
 
 
 def is_utf_8(data: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
+    """Return whether bytes are UTF-8."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -56,7 +56,7 @@ def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
 
 
 def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the vocabulary without the special tokens, packed; FormatError where no file format could hold it."""
+    """Return the vocabulary without the special tokens, packed; FormatError if no file format could hold it."""
     vocab = definition.vocab
     offsets: NDArray[np.int64] = vocab.offsets.copy()
     blob, parts, done = vocab.blob, [], 0
@@ -96,7 +96,7 @@ def only_bytes(definition: Definition, what: str) -> Split:
 
 
 def adds_tokens(definition: Definition) -> bool:
-    """Tell whether the postprocessor of a definition puts special tokens around texts."""
+    """Return whether the postprocessor of a definition puts special tokens around texts."""
     return definition.postprocessor is not None and definition.postprocessor.n_added() > 0
 
 
@@ -116,7 +116,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
 
 
 def why_not_ranks(definition: Definition) -> str | None:
-    """Return why rank BPE over the ids would not give every text the definition's ids, or None where it does."""
+    """Return why rank BPE over the ids would not give every text the definition's ids, or None if it does."""
     if not isinstance(definition.model, BPE):
         return f"the model is {type(definition.model).__name__}, not BPE over bytes"
     if definition.model.merges is None:
@@ -146,6 +146,6 @@ def why_not_ranks(definition: Definition) -> str | None:
 
 
 def merges_make_all(definition: Definition) -> bool:
-    """Tell whether merging makes every ordinary token: whole pieces need no rule of their own then."""
+    """Return whether merging makes every ordinary token: whole pieces need no rule of their own then."""
     model = definition.model
     return isinstance(model, BPE) and not possible_merges(definition.vocab, model, definition.added_vocab.values())[1]

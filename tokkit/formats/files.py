@@ -19,7 +19,7 @@ from tokkit.formats import temporary_files
 Buffer = bytes | memoryview
 
 NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK)
-"""What os.link says where there are no hard links: exFAT, some network mounts, containers and systems."""
+"""What os.link says if there are no hard links: exFAT, some network mounts, containers and systems."""
 
 KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -69,7 +69,7 @@ def read_all(file: BufferedReader) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Return UTF-8 as text, without a byte-order mark, or a FormatError that says where it is not UTF-8."""
+    """Return UTF-8 as text, without a byte-order mark, or a FormatError that says if it is not UTF-8."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -80,7 +80,7 @@ def decode(data: bytes) -> str:
 def refuse_inputs(
     outputs: Iterable[str | os.PathLike[str]], inputs: Iterable[str | os.PathLike[str] | bytes | os.PathLike[bytes]]
 ) -> None:
-    """Raise SameFileError where one of `outputs` is one of `inputs`: a file that is read would be lost.
+    """Raise SameFileError if one of `outputs` is one of `inputs`: a file that is read would be lost.
 
     Files are compared, not names, so that links, other spellings of a path and names without regard to case are seen
     through. "-" is standard output and standard input, where these are files. A file that does not exist is not an
@@ -114,7 +114,7 @@ def _identity(path: str, stream: str) -> tuple[int, int] | str | None:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is written to and not replaced: a pipe, a device, or a file that someone has open.
+    """Return whether a path is written to and not replaced: a pipe, a device, or a file that someone has open.
 
     /dev/stdout may lead to a regular file: a new one put in its place would not reach who opened it.
     """
@@ -132,7 +132,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
 
     The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
     fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is
-    replaced. Streams (see `is_stream`) are written to. `overwrite=False` raises FileExistsError where a file
+    replaced. Streams (see `is_stream`) are written to. `overwrite=False` raises FileExistsError if a file
     exists that is none.
     """
     check_name(path)

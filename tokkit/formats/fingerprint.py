@@ -57,7 +57,7 @@ def _whole(definition: Definition) -> Any:
 
 
 def _is_plain(definition: Definition, token: Any) -> bool:
-    """Tell whether a token is found as it stands; without a normalizer the text is normalized from the first."""
+    """Return whether a token is found as it stands; without a normalizer the text is normalized from the first."""
     stripped = token.single_word or token.lstrip or token.rstrip
     return not stripped and (not token.normalized or definition.normalizer is None)
 

@@ -2,7 +2,7 @@
 
 Byte-level BPE ("gpt2") is made here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
 gguf_models.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text
-for a model that expects NFC (Qwen's) has to be in it.
+for a model that expects NFC (Qwen's) must be in it.
 """
 
 from __future__ import annotations

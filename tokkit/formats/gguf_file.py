@@ -190,7 +190,7 @@ class _Reader:
         self._file.seek(self._start)
 
     def _need(self, n: int) -> None:
-        """Have the next `n` bytes in memory; FormatError where the file does not have them."""
+        """Have the next `n` bytes in memory; FormatError if the file does not have them."""
         if self._at + n <= len(self._data):
             return
         self._check_left(n)

@@ -83,7 +83,7 @@ def _place(text: str, id_: int, at: int) -> tuple[str, int, int, int]:
 
 
 def _check_ties(vocabulary: Vocabulary, merges: list[_Merge], parts_above: dict[int, int]) -> None:
-    """Raise FormatError where not the leftmost of merges with one score would go first, and it could matter."""
+    """Raise FormatError if not the leftmost of merges with one score would go first, and it could matter."""
     if len({result for *_, result in merges}) < 2:
         return
     results: dict[tuple[str, int], set[int]] = {}

@@ -168,7 +168,7 @@ def added_tokens(vocabulary: Vocabulary, tokens: dict[int, str], special: Iterab
 
 
 def _has_bytes(vocabulary: Vocabulary) -> bool:
-    """Tell whether there is a token for each byte; FormatError where there is one for some."""
+    """Return whether there is a token for each byte; FormatError if there is one for some."""
     found = vocabulary.of_type(BYTE)
     for text, id_ in found.items():
         if text not in _BYTE_NAMES:

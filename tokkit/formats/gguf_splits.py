@@ -118,7 +118,7 @@ class Cut(NamedTuple):
 def find(name: str | None, pattern: str | None) -> Cut:
     """Return what a name stands for, with `pattern` (a name of `patterns.NAMES`, a pattern, "none") in its place.
 
-    Text that the pattern does not match is kept. FormatError where neither says how text is cut.
+    Text that the pattern does not match is kept. FormatError if neither says how text is cut.
 
     >>> find("qwen2", None).whole_piece, find("no name", "gpt2").split.pattern == patterns.BYTE_LEVEL
     (False, True)

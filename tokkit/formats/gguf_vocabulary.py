@@ -170,7 +170,7 @@ def _charsmap(keys: Mapping[str, gguf_file.Value]) -> bytes:
 
 
 def _check_different(tokens: list[str], types: NDArray[np.uint8]) -> None:
-    """Raise FormatError where two tokens in use have one text, of which no text could get both ids."""
+    """Raise FormatError if two tokens in use have one text, of which no text could get both ids."""
     if len(set(tokens)) == len(tokens):
         return
     owners: dict[str, int] = {}

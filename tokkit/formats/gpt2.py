@@ -34,7 +34,7 @@ def read(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Definition:
-    """Return merge-list BPE of the files; `special_tokens`, where given, are taken in place of `added`.
+    """Return merge-list BPE of the files; `special_tokens`, if given, are taken in place of `added`.
 
     FormatError names the key of vocab.json ("vocabulary") or added_tokens.json, or the line of merges.txt.
     """
@@ -121,7 +121,7 @@ def _merges(text: str) -> Iterator[tuple[str, str, str]]:
 def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     """Return (vocab.json, merges.txt, added_tokens.json).
 
-    Special tokens are in the third as well as in the first, where nothing marks them. FormatError where GPT-2's
+    Special tokens are in the third as well as in the first, where nothing marks them. FormatError if GPT-2's
     tokenizer would not make the definition's ids.
     """
     pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern

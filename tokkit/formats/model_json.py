@@ -161,7 +161,7 @@ _READERS = {"BPE": _bpe, "ClassicBPE": _classic, "Unigram": _unigram, "WordPiece
 
 
 def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
-    """Return the added tokens; FormatError where tokenizers would give one another id than the file does."""
+    """Return the added tokens; FormatError if tokenizers would give one another id than the file does."""
     made: dict[str, AddedToken] = {}
     ids: set[int] = set()
     next_id = len(vocab)
@@ -195,7 +195,7 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
 def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> list[dict[str, Any]]:
     """Return what stands for the added tokens in a file, in order of their ids; `vocab` is the model's table there.
 
-    FormatError where tokenizers, and so `read_added`, would give one another id.
+    FormatError if tokenizers, and so `read_added`, would give one another id.
     """
     own = vocab if isinstance(vocab, dict) else {entry[0]: id_ for id_, entry in enumerate(vocab)}
     names = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")

@@ -75,7 +75,7 @@ def from_file(pattern: str) -> str:
 
 
 def to_file(pattern: str) -> str:
-    """Return text that Oniguruma matches as we match `pattern`; FormatError where there is none for sure."""
+    """Return text that Oniguruma matches as we match `pattern`; FormatError if there is none for sure."""
     text = _WRITTEN.get(pattern)
     if text is None:
         check(pattern)

@@ -151,7 +151,7 @@ def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
         raise FormatError(f"pieces[{wrong[0]}].type is {types[wrong[0]]}; types run from {NORMAL} to {BYTE}")
     try:
         texts.decode()
-        # Each piece has to be UTF-8 by itself: none may begin within a character.
+        # Each piece must be UTF-8 by itself: none may begin within a character.
         starts = ends[:-1][np.diff(ends) > 0]
         inside = np.flatnonzero((np.frombuffer(texts, np.uint8)[starts] & 0xC0) == 0x80)
         if not len(inside):
@@ -163,7 +163,7 @@ def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
 
 
 def _message(parts: list[bytes], where: str) -> bytes | None:
-    """Return a message of which there may be several parts, which count as one; None where there is none."""
+    """Return a message of which there may be several parts, which count as one; None if there is none."""
     found = None
     for part in parts:
         for field in protobuf.fields(part, where):
@@ -195,7 +195,7 @@ def read_normalizer(data: bytes, where: str = "normalizer_spec") -> SentencePiec
 
 
 def write(definition: Definition) -> bytes:
-    """Return the model file of a definition; FormatError where none can hold it with equal ids."""
+    """Return the model file of a definition; FormatError if none can hold it with equal ids."""
     return write_model(whole_model(definition))
 
 
@@ -209,7 +209,7 @@ def in_model(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
 
 
 def whole_model(definition: Definition) -> SentencePieceModel:
-    """Return the model with a control piece for each special token that came to it; FormatError where none can be."""
+    """Return the model with a control piece for each special token that came to it; FormatError if none can be."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
         model, rules = in_model(definition)

@@ -44,7 +44,7 @@ _BYTES = {b"<0x%02X>" % byte for byte in range(256)}
 def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
     """Return a definition of components that gives the ids that a SentencePiece model gives, except some rules.
 
-    FormatError where there is none at all.
+    FormatError if there is none at all.
     """
     model = definition.model
     if not isinstance(model, SentencePieceModel):
@@ -274,7 +274,7 @@ def _scores(model: Unigram | CharBPE, vocab: Vocab) -> Any:
 
 
 def _rules(definition: Definition) -> SentencePieceNormalizer:
-    """Return the rules that come nearest to what a normalizer does; FormatError where none do."""
+    """Return the rules that come nearest to what a normalizer does; FormatError if none do."""
     steps = flat(definition.normalizer)
     charsmap = next((step.charsmap for step in steps if isinstance(step, LongestRules)), b"")
     if not charsmap:

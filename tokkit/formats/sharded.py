@@ -42,7 +42,7 @@ def _is_pickle(name: str) -> bool:
 def read_sharded(index: str | os.PathLike[str]) -> Tensors:
     """Return the tensors of all shards that an index (JSON: weight_map, tensor → file beside it) names.
 
-    FormatError where a shard is missing or no file of this folder, and where index and shards do not agree on which
+    FormatError if a shard is missing or no file of this folder, and where index and shards do not agree on which
     tensors there are; `metadata` are those of the first shard.
     """
     index = Path(index)

@@ -54,7 +54,7 @@ def read(
 
     A special token is text, not symbols; it may be in `table` under its own id or be absent from it. `path`
     names the vocabulary in messages. What is at hand already can be given: `own`, by `own_bytes`, and `found`, the
-    ids of the merges by `Table.find_merges`; `merges` is gone through only where there is something to say then.
+    ids of the merges by `Table.find_merges`; `merges` is gone through only if there is something to say then.
     FormatError for tokens that are not symbols, a byte without a token unless such bytes are dropped, and merges of
     or into what is not an ordinary token.
     """
@@ -87,7 +87,7 @@ def own_bytes(table: Table, special_tokens: Iterable[str]) -> Own | None:
 
 
 def uses(merges: NDArray[np.uint32], table: Table, texts: Iterable[str]) -> bool:
-    """Tell whether one of the merges, given by ids, joins or makes one of the texts."""
+    """Return whether one of the merges, given by ids, joins or makes one of the texts."""
     marks = np.zeros(table.ids.max(initial=0) + 1, dtype=bool)
     marks[[id_ for text in texts if (id_ := table.get(text, -1)) >= 0]] = True
     return bool(marks[merges].any())
@@ -136,7 +136,7 @@ def _merges(
 def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
     """Return (symbols → id, special tokens included; merges as "left right"; whole_piece).
 
-    FormatError where the tables would not give every text the definition's ids.
+    FormatError if the tables would not give every text the definition's ids.
     """
     blob, offsets = conversion.ordinary_tokens(definition)
     merges, whole_piece = conversion.merge_list(definition)

@@ -29,7 +29,7 @@ class Merges:
 
     @classmethod
     def of(cls, listed: Sequence[Any]) -> Merges | None:
-        """Pack a list of "left right" or of pairs; None where it is not of one of these alone, or not of text."""
+        """Pack a list of "left right" or of pairs; None if it is not of one of these alone, or not of text."""
         types = set(map(type, listed))
         spaced = types == {str}
         if not spaced and not (types <= {tuple, list} and set(map(len, listed)) <= {2}):
@@ -47,7 +47,7 @@ class Merges:
 class Table:
     """A vocabulary in the order of its file: tokens, no two alike, their ids, no two alike, and scores if it has any.
 
-    Numbers are places in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is False where
+    Numbers are places in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is False if
     a token has a lone surrogate, which then is in its bytes as if it were a character.
     """
 
@@ -95,7 +95,7 @@ class Table:
 
     @property
     def empty(self) -> int | None:
-        """The id of a token without text, None where there is none."""
+        """The id of a token without text, None if there is none."""
         found = self.ids[np.flatnonzero(np.diff(self.offsets) == 0)]
         return int(found[0]) if len(found) else None
 
@@ -117,7 +117,7 @@ class Table:
         return gather(self.blob, self.offsets, numbers), self.ids[numbers]
 
     def find_merges(self, merges: Merges | None, *, n_prefix: int = 0) -> NDArray[np.uint32] | None:
-        """Return the ids of left, right and result, uint32 (n, 3); None where one is no two tokens that make one.
+        """Return the ids of left, right and result, uint32 (n, 3); None if one is no two tokens that make one.
 
         The result is the two joined, the right one without `n_prefix` bytes. Of None, which no merges can be, None.
         """
@@ -139,7 +139,7 @@ def spread(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int
 def loads(data: bytes) -> Any:
     """Parse a tokenizer.json as `strict_json.loads` does, but with a Table and Merges for the model's tables.
 
-    None where these are not there, or are in any way unusual: then only `strict_json.loads` can tell what is wrong.
+    None if these are not there, or are in any way unusual: then only `strict_json.loads` can tell what is wrong.
     FormatError for what is wrong elsewhere; its place is not that in the file.
     """
     found = files.find_tables(data)
@@ -163,7 +163,7 @@ def loads(data: bytes) -> Any:
 
 
 def listed(value: object, path: str) -> list[Any]:
-    """Return a list that has to be one; FormatError for packed merges too: only the list tells what is wrong."""
+    """Return a list that must be one; FormatError for packed merges too: only the list tells what is wrong."""
     if isinstance(value, Merges):
         raise FormatError(f"{path}: there is something wrong, which the list would tell")
     made: list[Any] = strict_json.typed(value, path, list)

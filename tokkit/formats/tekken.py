@@ -31,7 +31,7 @@ _VERSION = re.compile(r"v([0-9]{1,4})")
 
 
 def is_tekken(value: object) -> bool:
-    """Tell whether parsed JSON is a tekken.json.
+    """Return whether parsed JSON is a tekken.json.
 
     >>> is_tekken({"config": {}, "vocab": []}), is_tekken({"model": {}, "version": "1.0"})
     (True, False)

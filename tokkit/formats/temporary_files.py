@@ -88,7 +88,7 @@ def _boot_of_darwin() -> str:
 
 
 def _is_alive(number: int, began: int) -> bool:
-    """Tell whether a process of this place runs, or may run; `began` is 0 where that is not known."""
+    """Return whether a process of this place runs, or may run; `began` is 0 if that is not known."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -103,7 +103,7 @@ def _is_alive(number: int, began: int) -> bool:
 
 
 def _state_and_start(process: str) -> tuple[str, int] | None:
-    """Return the state of a process, a letter, and when it began, in ticks since the boot; None where /proc is not."""
+    """Return the state of a process, a letter, and when it began, in ticks since the boot; None if /proc is not."""
     # A name may have any characters in it, but after its last parenthesis are fields.
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()

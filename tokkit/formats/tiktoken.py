@@ -20,7 +20,7 @@ from tokkit.vocab import Vocab
 def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
     """Return rank BPE over the ranks; `pattern` (a name or a regex) and `special_tokens` override what is known.
 
-    OptionError where the file is not a published one and no pattern is given; FormatError with the line for what
+    OptionError if the file is not a published one and no pattern is given; FormatError with the line for what
     is not a rank file, and where a byte has no token.
     """
     try:
@@ -48,7 +48,7 @@ def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str
 def write(definition: Definition) -> bytes:
     """Return the rank file of a definition, which says nothing of its pattern and special tokens.
 
-    FormatError where tiktoken, given those, would not make the definition's ids.
+    FormatError if tiktoken, given those, would not make the definition's ids.
     """
     split = conversion.only_bytes(definition, "a rank file holds")
     reason = conversion.why_not_ranks(definition)

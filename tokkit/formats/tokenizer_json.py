@@ -133,7 +133,7 @@ def in_components(definition: Definition) -> tuple[Definition, list[Rule]]:
 
 
 def write(definition: Definition) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError where there is none."""
+    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError if there is none."""
     definition, rules = in_components(definition)
     if rules:
         raise FormatError(f"a tokenizer.json would give other ids: {rules[0].what}")

@@ -39,7 +39,7 @@ class CompiledModel:
 
         `ids` has shape (n,); `spans`, of shape (n, 2), holds bytes of the original text; `words`, of shape (n,), the
         number of each token's pretoken. A pretoken that is an added token is one token. With a seed, a BPE model's
-        dropout is on. A character that no token covers raises VocabError where the model has no token for unknown ones.
+        dropout is on. A character that no token covers raises VocabError if the model has no token for unknown ones.
         """
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
             raise OptionError(f"a seed is {seed!r}; it must be an integer from 0 to 2^64 - 1")
@@ -98,7 +98,7 @@ def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:
 
 
 def check_text(*, optional: bool, **options: object) -> None:
-    """OptionError unless each is text, or None where that may be."""
+    """OptionError unless each is text, or None if that may be."""
     for name, value in options.items():
         if value is None and optional:
             continue

@@ -74,7 +74,7 @@ def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
 
 
 def added_rows(residual: ArrayLike | None, shape: Sequence[int]) -> Floats | None:
-    """Return what is added to a result (…, m) of that shape as rows (n, m), or None where nothing is."""
+    """Return what is added to a result (…, m) of that shape as rows (n, m), or None if nothing is."""
     if residual is None:
         return None
     made = floats(residual, "residual")
@@ -102,7 +102,7 @@ def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Float
 def check_overlap(
     out: Floats, *, in_place: Mapping[str, NDArray[Any] | None], apart: Mapping[str, NDArray[Any] | None]
 ) -> None:
-    """Raise ShapeError where `out` shares memory with what is read: numbers would change before they are read.
+    """Raise ShapeError if `out` shares memory with what is read: numbers would change before they are read.
 
     `out` may be one of the arrays `in_place`, every number in its place: kernels write there when all that they make of
     it is read. It shares nothing with those `apart`. Both are given as kernels read them: what was converted is a copy

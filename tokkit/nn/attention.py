@@ -68,14 +68,14 @@ def scaled_dot_product_attention(
     converted. `attn_mask` broadcasts to (B, H, T, S): boolean, True = attend; or a number that is added. `is_causal`
     lets query i see keys up to i + causal_offset (torch's top-left alignment at 0; with a cache of n, n). `window`
     is (left, right): how far behind and ahead of itself a query sees, None for no limit; or a number n, short for
-    (n - 1, n - 1). All masks hold together. `scale` is 1/√D where None. `dropout_p` drops weights at random, with
+    (n - 1, n - 1). All masks hold together. `scale` is 1/√D if None. `dropout_p` drops weights at random, with
     fresh randomness at each call (training; `attention` takes a seed).
 
     A key that a query does not see counts nothing for it, not even NaN or infinity; nor, with `dropout_p`, one whose
     weight is dropped. A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form).
     `return_weights` returns (outputs, weights (B, H, T, S)) and is the one way here that makes T × S numbers.
 
-    Raises ShapeError where shapes do not fit, TypeError for masks neither boolean nor floating point.
+    Raises ShapeError if shapes do not fit, TypeError for masks neither boolean nor floating point.
     Source: Vaswani et al. 2017, 3.2.1; tiles with a running maximum as in Dao et al. 2022.
 
     >>> q = np.eye(2, dtype=np.float32)[None, None]
@@ -225,7 +225,7 @@ def _broadcast(mask: NDArray[Any], full: tuple[int, ...], name: str) -> NDArray[
 def _padding(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
     made = np.asarray(mask)
     if made.dtype != np.bool_:
-        raise TypeError(f"key_padding_mask is an array of {made.dtype}; give booleans, True where a key is ignored")
+        raise TypeError(f"key_padding_mask is an array of {made.dtype}; give booleans, True if a key is ignored")
     if made.shape != shape:
         raise ShapeError(f"key_padding_mask has shape {made.shape}; it must be (batch, keys), here {shape}")
     return np.ascontiguousarray(made).view(np.uint8)
@@ -234,7 +234,7 @@ def _padding(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
 def _blocks(mask: ArrayLike, size: int, full: tuple[int, ...]) -> NDArray[np.uint8]:
     made = np.asarray(mask)
     if made.dtype != np.bool_:
-        raise TypeError(f"block_mask is an array of {made.dtype}; give booleans, True where a block is attended to")
+        raise TypeError(f"block_mask is an array of {made.dtype}; give booleans, True if a block is attended to")
     if isinstance(size, bool) or not isinstance(size, int) or size < 1 or size % BLOCK:
         raise OptionError(f"block_size is a multiple of {BLOCK}, not {size!r}; finer masks are boolean ones")
     wanted = (*full[:2], -(-full[2] // size), -(-full[3] // size))

@@ -20,15 +20,15 @@ NORMS = ("layer", "rms")
 class TransformerConfig:
     """What a stack of layers is; weights are a mapping beside it, and caches are state beside both.
 
-    `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads where None), `n_kv_heads` key and value
-    heads (n_heads where None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim where None) with an
+    `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads if None), `n_kv_heads` key and value
+    heads (n_heads if None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim if None) with an
     `activation` of relu, gelu, gelu_tanh, silu, swiglu or geglu (the last two with a gate). `norm` is "layer" or
     "rms"; `pre_norm` puts it before each part, with one more at the end, instead of after each sum. `causal` lets a
     token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
     `shared_layers`: one layer's weights serve all `n_layers`. `dtype`: how matrices are stored, as in `Linear`.
 
-    Numbers that cannot work alone are OptionError, sizes that do not go together ShapeError.
+    Numbers that cannot work alone raise OptionError, sizes that do not go together ShapeError.
     """
 
     dim: int

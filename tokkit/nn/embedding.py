@@ -15,7 +15,7 @@ from tokkit.nn.checks import as_int
 
 
 class Embedding:
-    """A table (vocab_size, dim): id i is row i. Another number of axes is ShapeError.
+    """A table (vocab_size, dim): id i is row i. Another number of axes raises ShapeError.
 
     >>> Embedding(np.eye(3)).weight.shape
     (3, 3)
@@ -30,7 +30,7 @@ class Embedding:
     def random(cls, vocab_size: int, dim: int, *, seed: int, init: str = "normal", std: float = 0.02) -> Embedding:
         """Return a table (vocab_size, dim), normal with deviation `std` or Xavier's uniform: see `initial`.
 
-        Negative sizes are OptionError.
+        Negative sizes raise OptionError.
         """
         vocab_size, dim = as_int("vocab_size", vocab_size, minimum=0), as_int("dim", dim, minimum=0)
         return cls(initial({"weight": (vocab_size, dim)}, seed=seed, init=init, std=std)["weight"])
@@ -63,9 +63,9 @@ class Embedding:
         return made
 
     def __call__(self, ids: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """Return the rows (…, dim) of ids (…); an id outside the table is IndexError, and names it.
+        """Return the rows (…, dim) of ids (…); an id outside the table raises IndexError, and names it.
 
-        An `out` that overlaps the table is ShapeError.
+        An `out` that overlaps the table raises ShapeError.
         """
         where = ids_of(ids)
         result = output(out, (*where.shape, self.weight.shape[1]))

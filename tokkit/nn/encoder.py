@@ -89,7 +89,7 @@ class Embeddings:
     def __call__(
         self, ids: NDArray[np.int64], starts: NDArray[np.int64], type_ids: NDArray[np.int64] | None = None
     ) -> Floats:
-        """Return (total, dim); an id or type outside its table is IndexError, too long a sequence ShapeError."""
+        """Return (total, dim); an id or type outside its table raises IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
             raise ShapeError(f"a sequence has {lengths.max()} tokens, and the model positions for {self.max_length}")
@@ -189,7 +189,7 @@ class TextEncoder:
     ) -> Floats:
         """Return (total, dim), the last layer's output for ids (total): sequence i is starts[i] … starts[i + 1].
 
-        `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 where None.
+        `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 if None.
         """
         flat, where = ids_of(ids), ids_of(starts, "starts")
         if flat.ndim != 1 or where.ndim != 1 or not len(where) or where[0] or where[-1] != len(flat):

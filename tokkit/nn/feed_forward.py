@@ -35,7 +35,7 @@ class FeedForward:
         return self._up.packed, self._down.packed
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None) -> Floats:
-        """Return (…, dim) for x (…, dim); + residual (…, dim) where given. ShapeError for what does not fit."""
+        """Return (…, dim) for x (…, dim); + residual (…, dim) if given. ShapeError for what does not fit."""
         made, hidden = floats(x, "x"), self.config.hidden
         rows = matrix(made, "x", self.config.dim)
         more = added_rows(residual, made.shape)

@@ -1,7 +1,7 @@
 """Softmax, norms, activations, gates and dropout over arrays, each along the last axis.
 
-`out` may be the very array that it is made of. One that overlaps what is read in any other way is ShapeError, before
-anything is written.
+`out` may be the very array that it is made of. One that overlaps what is read in any other way raises ShapeError,
+before anything is written.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def log_softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
 def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, out: Floats | None = None) -> Floats:
     """Return activation(x + bias) (…, m) for x (…, m) and bias (m), else ShapeError.
 
-    `out` may be x, but not overlap it or `bias` otherwise. An activation that is none of ACTIVATIONS is OptionError.
-    Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
+    `out` may be x, but not overlap it or `bias` otherwise. An activation that is none of ACTIVATIONS raises
+    OptionError. Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
 
     >>> activate([-1.0, 0.0, 1.0], "gelu").round(4)
     array([-0.1587,  0.    ,  0.8413], dtype=float32)
@@ -89,7 +89,7 @@ def relu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
 def gelu(x: ArrayLike, *, approximate: str = "none", out: Floats | None = None) -> Floats:
     """Return x Φ(x) (…, m) for x (…, m) (Hendrycks and Gimpel 2016); approximate="tanh" is GPT-2's form of it.
 
-    Another `approximate` is OptionError. `out` as in `activate`.
+    Another `approximate` raises OptionError. `out` as in `activate`.
     """
     if approximate not in ("none", "tanh"):
         raise OptionError(f"approximate is {approximate!r}; it must be 'none' or 'tanh'")
@@ -104,7 +104,7 @@ def silu(x: ArrayLike, *, out: Floats | None = None) -> Floats:
 def gated(gate: ArrayLike, up: ArrayLike, *, activation: str = "silu", out: Floats | None = None) -> Floats:
     """Return activation(gate) * up (…, m) of two arrays (…, m): the middle of SwiGLU (Shazeer 2020) with "silu".
 
-    Shapes that differ are ShapeError. `out` may be either, but not overlap them otherwise.
+    Shapes that differ raise ShapeError. `out` may be either, but not overlap them otherwise.
     """
     if activation not in ACTIVATIONS:
         raise OptionError(f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}")
@@ -178,7 +178,7 @@ def _norm(
 def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
     """Return x (…) with each item 0 at probability p and divided by 1 - p otherwise: (…), for training only.
 
-    A `p` outside 0 … 1, or a `seed` that is not a whole number of at least 0, is OptionError.
+    A `p` outside 0 … 1, or a `seed` that is not a whole number of at least 0, raises OptionError.
     """
     if not 0 <= p <= 1:
         raise OptionError(f"p is {p!r}; it must be a probability from 0 to 1")

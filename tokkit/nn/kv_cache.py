@@ -19,7 +19,7 @@ class KVCache:
     Three kinds: growing (the default), in memory that doubles as needed; contiguous, `capacity` tokens reserved once,
     more being an error; sliding, the last `window` tokens, older ones forgotten: with sliding-window attention
     nothing is lost. A cache is state: one sequence's, or one batch's, and one thread's at a time; while a call uses it,
-    one of another thread is OptionError.
+    one of another thread raises OptionError.
 
     >>> cache = KVCache(window=2)
     >>> for i in range(3):
@@ -108,7 +108,7 @@ class Use:
     """A block in which caches are one thread's; if it fails, they are as they were: the call may be made again.
 
     Appended tokens are after the earlier ones, or in new memory: going back to the numbers is going back.
-    OptionError where another thread uses one of them.
+    OptionError if another thread uses one of them.
     """
 
     def __init__(self, *caches: KVCache) -> None:

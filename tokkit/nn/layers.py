@@ -174,7 +174,7 @@ class Stack:
     def caches(self, *, capacity: int | None = None, window: int | None = None) -> list[KVCache]:
         """Return an empty cache for each layer, the state of one batch that is being decoded.
 
-        OptionError where tokens in parts would not give what they give as a whole: without causal=True in the
+        OptionError if tokens in parts would not give what they give as a whole: without causal=True in the
         configuration, or with a `window` that keeps fewer tokens than the configuration's lets a token see.
         """
         made = [KVCache(capacity=capacity, window=window) for _ in self.layers]
@@ -203,7 +203,7 @@ class Stack:
     ) -> Floats | tuple[Floats, ...]:
         """Return (B, T, dim) for x (B, T, dim); or packed, (total, dim) for x (total, dim) with `cu_seqlens`.
 
-        Packed sequences give what padded ones give, without computing padding; their memory, where there is one, is
+        Packed sequences give what padded ones give, without computing padding; their memory, if there is one, is
         packed too: (total, memory_dim) with `memory_cu_seqlens`. `caches`, from `caches()`, hold the keys and values
         of earlier tokens: x is then what follows them. `return_weights` returns (outputs, weights (n_layers, B,
         n_heads, T, T)), and with cross-attention (outputs, weights, weights on the memory (n_layers, B, n_heads, T,
@@ -287,5 +287,5 @@ class LMHead:
         self._linear = Linear(weight, bias, dtype=dtype)
 
     def __call__(self, x: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """Return x weightᵀ + bias; an `out` that overlaps x is ShapeError."""
+        """Return x weightᵀ + bias; an `out` that overlaps x raises ShapeError."""
         return self._linear(x, out=out)

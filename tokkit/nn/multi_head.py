@@ -59,10 +59,10 @@ class MultiHeadAttention:
         residual: ArrayLike | None = None,
         return_weights: bool = False,
     ) -> Any:
-        """Return (B, T, dim) for x (B, T, dim), or (outputs, weights (B, n_heads, T, S)); + residual where given.
+        """Return (B, T, dim) for x (B, T, dim), or (outputs, weights (B, n_heads, T, S)); + residual if given.
 
         `memory` (B, S, memory_dim) is attended to instead where this is cross-attention. `positions` (T) or (B, T)
-        are for rope, 0 … T - 1 where None, after the cache's. `mask`, `key_padding_mask`, `bias` (in place of the
+        are for rope, 0 … T - 1 if None, after the cache's. `mask`, `key_padding_mask`, `bias` (in place of the
         configuration's ALiBi) and `cu_seqlens` are those of `attention`; packed, x is (1, total, dim), and a memory
         (1, total of its own, memory_dim) with `memory_cu_seqlens`. `cache` holds this layer's earlier keys and values:
         for causal attention, and with a window that keeps all it sees. `residual` is (B, T, dim).

@@ -16,7 +16,7 @@ from tokkit.nn.functional import layer_norm, rms_norm
 
 
 class LayerNorm:
-    """Layer norm over the last axis, with weight (dim) and bias (dim, or none); other shapes are ShapeError."""
+    """Layer norm over the last axis, with weight (dim) and bias (dim, or none); other shapes raise ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-5) -> None:
         dim = as_int("dim", dim, minimum=0)
@@ -30,7 +30,7 @@ class LayerNorm:
 
 
 class RMSNorm:
-    """RMS norm over the last axis, with weight (dim); another shape is ShapeError."""
+    """RMS norm over the last axis, with weight (dim); another shape raises ShapeError."""
 
     def __init__(self, weights: Mapping[str, Any], *, dim: int, eps: float = 1e-6) -> None:
         self.weight = take(weights, "weight", (as_int("dim", dim, minimum=0),))
@@ -50,7 +50,7 @@ class BatchNormState:
 
     @classmethod
     def new(cls, dim: int) -> BatchNormState:
-        """Return mean 0 and variance 1, both (dim); a negative `dim` is OptionError."""
+        """Return mean 0 and variance 1, both (dim); a negative `dim` raises OptionError."""
         dim = as_int("dim", dim, minimum=0)
         return cls(np.zeros(dim, dtype=np.float32), np.ones(dim, dtype=np.float32))
 
@@ -72,9 +72,9 @@ class BatchNorm:
         self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: ArrayLike, *, state: BatchNormState | None = None, training: bool = False) -> Floats:
-        """Return x (…, dim) normalised; outside training `state` is needed, in training it is updated where given.
+        """Return x (…, dim) normalised; outside training `state` is needed, in training it is updated if given.
 
-        ShapeError where x or the state is not of `dim` columns, or training has fewer than two rows.
+        ShapeError if x or the state is not of `dim` columns, or training has fewer than two rows.
         """
         made = floats(x, "x")
         dim = self.weight.shape[0]

@@ -19,7 +19,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
     """Return PE (…, dim) of positions (…), or of 0 … n - 1 for an int n: sin, cos, sin, … of pos / base^(2i/dim).
 
     PE(pos + k) is a rotation of PE(pos) that depends on k alone. An odd `dim` leaves out the last cosine.
-    A negative n, a `dim` below 1 and a `base` that is not above 0 are OptionError. Source: Vaswani et al. 2017, 3.5.
+    A negative n, a `dim` below 1 and a `base` that is not above 0 raise OptionError. Source: Vaswani et al. 2017, 3.5.
 
     >>> sinusoidal([1], 4).round(4)
     array([[0.8415, 0.5403, 0.01  , 1.    ]], dtype=float32)
@@ -38,7 +38,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
 def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
     """Return x (…, T, D) with position vectors (T, D') added (D' = D), or put after it: (…, T, D + D').
 
-    Positions may have the first axes of x too, or 1 for them: (…, T, D'). ShapeError where they do not fit.
+    Positions may have the first axes of x too, or 1 for them: (…, T, D'). ShapeError if they do not fit.
 
     >>> with_positions(np.zeros((1, 2, 3)), np.ones((2, 1)), how="concatenate").tolist()
     [[[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]]]
@@ -69,7 +69,7 @@ def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> F
 class LearnedPositions:
     """A table of position vectors (max_positions, dim), looked up by position (Gehring et al. 2017; BERT, GPT-2).
 
-    `weights` is the table, or a mapping with "weight"; another shape, or none, is ShapeError.
+    `weights` is the table, or a mapping with "weight"; another shape, or none, raises ShapeError.
 
     >>> LearnedPositions(np.eye(3))(2, start=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -85,7 +85,7 @@ class LearnedPositions:
     def __call__(self, positions: ArrayLike | int, *, start: int = 0) -> Floats:
         """Return vectors (…, dim) of positions (…), or (n, dim) of start … start + n - 1 for a number n.
 
-        A position outside the table is IndexError; a negative n or `start`, OptionError.
+        A position outside the table raises IndexError; a negative n or `start`, OptionError.
         """
         start = as_int("start", start, minimum=0)
         where = ids_of(_counted(positions, start), "positions")
@@ -103,7 +103,7 @@ def alibi_slopes(n_heads: int) -> Floats:
     """Return the slope of each head (H): 2^(-8i/H) for H a power of two; for others as in the paper's code.
 
     These take the slopes of the next lower power of two, and then every second one of the next higher. A number of
-    heads below 1 is OptionError. Source: Press, Smith and Lewis 2022, section 3.
+    heads below 1 raises OptionError. Source: Press, Smith and Lewis 2022, section 3.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -119,7 +119,7 @@ def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> Dist
     """Return -slope * |i + offset - j| for each head, as a bias by distance: a table (H, T + S - 1), not (H, T, S).
 
     `offset` is the position of the first query, as in `scaled_dot_product_attention`'s causal_offset. Negative numbers
-    of queries or keys are OptionError.
+    of queries or keys raise OptionError.
     """
     n_queries, n_keys = as_int("n_queries", n_queries, minimum=0), as_int("n_keys", n_keys, minimum=0)
     offset = as_int("offset", offset)
@@ -132,8 +132,8 @@ def relative_buckets(
 ) -> NDArray[np.int64]:
     """Return T5's bucket (…) of each distance (…) key - query: one each near by, logarithmically wider ones far off.
 
-    `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on
-    all share the last bucket. Too few buckets for `max_distance` are OptionError, distances that are not whole numbers
+    `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on all
+    share the last bucket. Too few buckets for `max_distance` raise OptionError, distances that are not whole numbers
     TypeError. Source: Raffel et al. 2020, 2.1.
 
     >>> relative_buckets([0, -1, 1, -200]).tolist()
@@ -162,7 +162,7 @@ def relative_buckets(
 class RelativeBias:
     """T5's learned bias by bucketed distance, as a bias by distance for `attention`.
 
-    Weights: weight (n_buckets, n_heads); another shape is ShapeError. Buckets are those of `relative_buckets`.
+    Weights: weight (n_buckets, n_heads); another shape raises ShapeError. Buckets are those of `relative_buckets`.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class RelativeBias:
     def __call__(self, n_queries: int, n_keys: int, *, offset: int = 0) -> DistanceBias:
         """Return the bias of T queries at offset … offset + T - 1 and S keys at 0 … S - 1: a table (H, T + S - 1).
 
-        Negative numbers of queries or keys are OptionError.
+        Negative numbers of queries or keys raise OptionError.
         """
         n_queries, n_keys = as_int("n_queries", n_queries, minimum=0), as_int("n_keys", n_keys, minimum=0)
         offset, before = as_int("offset", offset), max(n_keys - 1, 0)

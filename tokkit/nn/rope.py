@@ -21,7 +21,7 @@ SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn",
 class RopeConfig:
     """How angles are made: pair i of `rotary_dim` columns turns by position * base^(-2i/rotary_dim), then `scaling`.
 
-    `head_dim` columns a head, of which `rotary_dim` (even; all where None) turn. `interleaved`: pairs are columns
+    `head_dim` columns a head, of which `rotary_dim` (even; all if None) turn. `interleaved`: pairs are columns
     (2i, 2i + 1) (GPT-J, the paper) instead of (i, i + half) (Llama, GPT-NeoX). `scaling`, with s = `factor` and
     L = `original_length`, the length of training:
 
@@ -42,7 +42,7 @@ class RopeConfig:
     they were turned when they came, while later tokens turn by a larger base: token by token is not the whole text at
     once (transformers does the same). Where results must not depend on that, take "ntk", or `Rope` with a `length`.
 
-    A head or a part of it that does not come in pairs is ShapeError, any other number that cannot work OptionError.
+    A head or a part of it that does not come in pairs raises ShapeError, any other number that cannot work OptionError.
     """
 
     head_dim: int
@@ -166,7 +166,7 @@ def temperature(config: RopeConfig) -> float:
 def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
     """Return max(1, log of (position + 1) to the base train_length) (…) of positions (…): what queries are scaled by.
 
-    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling"). OptionError where a
+    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling"). OptionError if a
     position is below 0, or `train_length` no whole number of at least 2.
 
     >>> log_n_scale([511, 512 * 512 - 1], 512).tolist()
@@ -194,7 +194,7 @@ class Rope:
     def angles(self, positions: ArrayLike, *, length: int | None = None) -> tuple[Floats, Floats]:
         """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
 
-        `length` is the text's for "dynamic" scaling; where None, the last position and one. Angles are made in
+        `length` is the text's for "dynamic" scaling; if None, the last position and one. Angles are made in
         float64: at position 10^5 float32 would be wrong in the second digit after the point.
         """
         where = ids_of(positions, "positions").astype(np.float64)
@@ -212,7 +212,7 @@ class Rope:
     ) -> Floats:
         """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T).
 
-        `length` as in `angles`. Positions may be negative; those of another shape are ShapeError. So is an `out` that
+        `length` as in `angles`. Positions may be negative; those of another shape raise ShapeError, and so does an `out` that
         overlaps x, unless it is x.
         """
         made = floats(x, "x")

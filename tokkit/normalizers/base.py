@@ -19,7 +19,7 @@ class Normalizer:
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return what the core runs, None where `normalize` is all there is."""
+        """Return what the core runs, None if `normalize` is all there is."""
         return None
 
     def cut_rules(self) -> list[CutRule]:
@@ -41,7 +41,7 @@ class Normalizer:
 
 
 def check_text(name: str, value: object) -> None:
-    """Raise OptionError where a field is not text that UTF-8 can hold."""
+    """Raise OptionError if a field is not text that UTF-8 can hold."""
     if not isinstance(value, str):
         raise OptionError(f"{name} is {value!r}; it must be text")
     if any(0xD800 <= ord(c) < 0xE000 for c in value):
@@ -49,6 +49,6 @@ def check_text(name: str, value: object) -> None:
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise OptionError where a field is not a boolean."""
+    """Raise OptionError if a field is not a boolean."""
     if not isinstance(value, bool):
         raise OptionError(f"{name} is {value!r}; it must be True or False")

@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class _Literal(NamedTuple):
-    """A text, where `ahead` is after it; or runs of it, of `minimum` or more, where that is not 0."""
+    """A text, where `ahead` is after it; or runs of it, of `minimum` or more, if that is not 0."""
 
     text: str
     ahead: str = ""
@@ -63,7 +63,7 @@ class Replace(Normalizer):
         return (("replace_pattern", choice, content),) if choice is not None else None
 
     def _literal(self) -> _Literal | None:
-        """Return what the pattern looks for, None where that wants an automaton."""
+        """Return what the pattern looks for, None if that wants an automaton."""
         pattern = self.pattern.get("Regex", "")
         if text := self.pattern.get("String"):
             return _Literal(text)
@@ -100,7 +100,7 @@ class Replace(Normalizer):
         return [CutRule(rule.splittable & before_ascii(), nowhere(), images(last_of), images(first_of))]
 
     def normalize(self, text: AlignedText) -> None:
-        """Replace the matches in each piece; PatternError where finding them takes too long."""
+        """Replace the matches in each piece; PatternError if finding them takes too long."""
         if specs := self.stages():
             Stages(specs).run(text)
         else:

@@ -114,7 +114,7 @@ class EncoderModel:
     def hidden_states(self, text: Text, *, special: Special = "all") -> HiddenStates:
         """Return the tokens of a text, and their vectors in the table of embeddings and after each layer.
 
-        A text of more than `max_length` tokens is OptionError. `states[0]` is the sum of the embeddings after its
+        A text of more than `max_length` tokens raises OptionError. `states[0]` is the sum of the embeddings after its
         norm, as the first layer reads it.
         """
         encoding = self.tokenizer(text, special=special, truncation=None, padding=None)
@@ -168,7 +168,7 @@ class EncoderModel:
     def fill_mask(self, text: str, *, k: int = 5, mask: str | None = None) -> list[list[FillMaskResult]]:
         """Return, for each mask in the text, the k likeliest tokens, the likeliest first.
 
-        `mask` is what stands for a mask in the text, the model's own ([MASK] or <mask>) where None. OptionError for a
+        `mask` is what stands for a mask in the text, the model's own ([MASK] or <mask>) if None. OptionError for a
         text without masks, and for a model without the head for it.
         """
         name = self._mask

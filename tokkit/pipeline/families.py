@@ -174,7 +174,7 @@ class EncoderSpec:
         return f"{self.family.head[stem]}.{part}" if stem else self.family.head[part]
 
     def known(self, name: str) -> bool:
-        """Tell whether a tensor that the encoder does not need may be in its file."""
+        """Return whether a tensor that the encoder does not need may be in its file."""
         return re.match(OTHERS, name.removeprefix(self.family.prefix)) is not None
 
 

@@ -28,7 +28,7 @@ DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GE
 
 
 def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the object that a JSON file holds, or `default` where that is given and there is no file."""
+    """Return the object that a JSON file holds, or `default` if that is given and there is no file."""
     if default is not None and not path.exists():
         return default
     try:
@@ -76,8 +76,8 @@ class Dense:
 class Modules:
     """What is done with hidden states: poolings joined, dense layers, then length 1; and what the model says of texts.
 
-    `columns`: width of the joined poolings by their configuration and the first dense layer, 0 where neither says.
-    `max_length`: tokens a text may have, None where nothing says so. `prompts`: name → text put before each text.
+    `columns`: width of the joined poolings by their configuration and the first dense layer, 0 if neither says.
+    `max_length`: tokens a text may have, None if nothing says so. `prompts`: name → text put before each text.
     `others`: the folders of the modules after the transformer.
     """
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Packed(NamedTuple):
-    """Text i has ids[starts[i]:starts[i + 1]], int64; type_ids alike, None where all are 0; lengths before cutting."""
+    """Text i has ids[starts[i]:starts[i + 1]], int64; type_ids alike, None if all are 0; lengths before cutting."""
 
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]

@@ -78,7 +78,7 @@ class Weights(Mapping[str, NDArray[Any]]):
         return self._spec.head_name("dense.weight") in self._tensors
 
     def head(self) -> dict[str, NDArray[np.float32]]:
-        """Return the tensors of the head for masked tokens; FormatError where one is missing or has another shape."""
+        """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
         found = {}
         for ours, shape in self._spec.head_shapes().items():
             name = self._spec.head_name(ours)

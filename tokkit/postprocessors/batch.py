@@ -37,7 +37,7 @@ def batch(
     """Return what `processor` makes of each text, or pair, as rows: those of its encodings, cut and padded alike.
 
     `texts` are the ids of all texts, then, for pairs, those of all second texts. What truncation cuts off is not
-    returned: encode text by text where it is wanted. A text longer than a fixed length is OptionError.
+    returned: encode text by text where it is wanted. A text longer than a fixed length raises OptionError.
 
     >>> from tokkit.postprocessors.bert import Bert
     >>> flat = np.array([7, 8, 9], dtype=np.uint32), np.array([0, 1, 3])
@@ -105,7 +105,7 @@ def checked_lengths(texts: Sequence[Flat]) -> list[Lengths]:
 
 
 def check_stride(lengths: Sequence[Lengths], kept: Sequence[Lengths], stride: int) -> None:
-    """Raise OptionError where the stride would be as long as what is left of a text, as for one encoding."""
+    """Raise OptionError if the stride would be as long as what is left of a text, as for one encoding."""
     for long, short in zip(lengths, kept, strict=True):
         bad = np.flatnonzero((short < long) & (short > 0) & (short <= stride))
         if stride and len(bad):

@@ -139,7 +139,7 @@ class Layout:
         for group in groups:
             self.ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
             at += len(group.parts)
-        # One text as it is: nothing has to be put together.
+        # One text as it is: nothing must be put together.
         self._is_text = len(self.parts) == 1 and isinstance(self.parts[0], Text) and not self.parts[0].trims
         self._is_text = self._is_text and not self.parts[0].type_id
         self.frame = self._frame()
@@ -307,7 +307,7 @@ def checked_type_id(owner: str, type_id: object) -> None:
 
 
 def checked_bool(processor: Postprocessor, *names: str) -> None:
-    """Raise OptionError where a field of these names is neither True nor False."""
+    """Raise OptionError if a field of these names is neither True nor False."""
     for name in names:
         if not isinstance(value := getattr(processor, name), bool):
             raise OptionError(f"{type(processor).__name__}: {name} is {value!r}; it must be True or False")

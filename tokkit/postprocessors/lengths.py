@@ -27,7 +27,7 @@ def truncate(encodings: Sequence[Encoding], truncation: Truncation, n_added: int
 
 
 def room_for_text(truncation: Truncation, n_added: int) -> int:
-    """Return how many tokens of text fit beside the special tokens; OptionError where not even these do."""
+    """Return how many tokens of text fit beside the special tokens; OptionError if not even these do."""
     if truncation.max_length < n_added:
         raise OptionError(
             f"max_length is {truncation.max_length}, but there are {n_added} special tokens alone; "

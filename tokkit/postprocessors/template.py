@@ -71,7 +71,7 @@ def _is_type_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Template(Postprocessor):
-    """Put texts and special tokens in the order of `single`, or of `pair` where there are two texts.
+    """Put texts and special tokens in the order of `single`, or of `pair` if there are two texts.
 
     >>> bert = Template.parse("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", {"[CLS]": 101, "[SEP]": 102})
     >>> bert.single[0], bert.n_added(pair=True)

@@ -49,7 +49,7 @@ class Spaces:
     def trimmed(
         self, offsets: Integers, ids: NDArray[np.uint32], trims: Sequence[Trim], before: int = 0, after: int = 0
     ) -> Integers | None:
-        """Return offsets trimmed, except the first and last; None where a token has to be looked at where it is."""
+        """Return offsets trimmed, except the first and last; None if a token must be looked at where it is."""
         return trim_by_id(offsets, ids, self.codes, tuple(trims), before, after)
 
     def with_varying(self, ids: Collection[int]) -> Spaces:

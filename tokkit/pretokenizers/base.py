@@ -19,7 +19,7 @@ class Pretokenizer:
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return what the core runs, None where `pretokenize` is all there is."""
+        """Return what the core runs, None if `pretokenize` is all there is."""
         return None
 
     def cut_rules(self) -> list[CutRule]:

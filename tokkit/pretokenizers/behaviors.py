@@ -10,7 +10,7 @@ REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS = range(5)
 
 
 def behavior_named(name: str) -> str:
-    """Return a behavior as tokenizer.json writes it; OptionError where there is none of that name.
+    """Return a behavior as tokenizer.json writes it; OptionError if there is none of that name.
 
     >>> behavior_named("merged_with_next")
     'MergedWithNext'

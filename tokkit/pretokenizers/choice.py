@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
 
 def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
-    r"""Return what is to cut text; PatternError where the pattern has no meaning.
+    r"""Return what is to cut text; PatternError if the pattern has no meaning.
 
     TOKKIT_SPLIT in the environment names one of `ENGINES` to do without those before it, for tests and benchmarks.
 

@@ -21,7 +21,7 @@ _PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
 
 @functools.lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """Compile a split pattern, with `$` as `end_only` has it; PatternError where `regex` refuses it."""
+    """Compile a split pattern, with `$` as `end_only` has it; PatternError if `regex` refuses it."""
     import regex
 
     cost_limits.check_size(pattern)

@@ -35,7 +35,7 @@ class Sequence(Pretokenizer):
         object.__setattr__(self, "pretokenizers", parts)
 
     def stages(self) -> Specs | None:
-        """Return what the core runs; None where it cannot run all of them."""
+        """Return what the core runs; None if it cannot run all of them."""
         found: list[tuple[Any, ...]] = []
         for part in self.pretokenizers:
             specs = part.stages() if isinstance(part, Pretokenizer) else None

@@ -59,7 +59,7 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
     the user's cache. With `download` one that is nowhere is downloaded into the cache from its publisher. Calls after
     the first return the same tokenizer for as long as the file does not change.
 
-    OptionError for an unknown name; DownloadError where there is no file, or it cannot be had; FormatError for a file
+    OptionError for an unknown name; DownloadError if there is no file, or it cannot be had; FormatError for a file
     whose sha256 is not the published one.
     """
     source = source_of(name)

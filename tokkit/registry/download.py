@@ -25,12 +25,12 @@ CHUNK = 1 << 16
 
 
 def offline() -> bool:
-    """Tell whether TOKKIT_OFFLINE forbids to reach out."""
+    """Return whether TOKKIT_OFFLINE forbids to reach out."""
     return os.environ.get("TOKKIT_OFFLINE", "") not in ("", "0")
 
 
 def refuse_offline(what: str) -> None:
-    """Raise DownloadError where TOKKIT_OFFLINE forbids to download."""
+    """Raise DownloadError if TOKKIT_OFFLINE forbids to download."""
     if offline():
         raise DownloadError(
             f"{what} is not on this machine, and TOKKIT_OFFLINE={os.environ['TOKKIT_OFFLINE']} forbids to download it; "

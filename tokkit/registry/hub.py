@@ -28,14 +28,14 @@ BESIDE = {"vocab.txt": "tokenizer_config.json", "vocab.json": "added_tokens.json
 
 
 def is_name(path: object) -> bool:
-    """Tell whether this is "org/name", or "org/name@revision", and no path of a file."""
+    """Return whether this is "org/name", or "org/name@revision", and no path of a file."""
     if not isinstance(path, str) or not NAME.fullmatch(path) or path.endswith(SUFFIXES):
         return False
     return not os.path.lexists(path) and not os.path.isdir(path.split("/")[0])
 
 
 def library(name: str, kind: str) -> Any:
-    """Return huggingface_hub; DownloadError that says what it is for where it is not installed."""
+    """Return huggingface_hub; DownloadError that says what it is for if it is not installed."""
     try:
         import huggingface_hub
     except ImportError:
@@ -48,7 +48,7 @@ def library(name: str, kind: str) -> Any:
 def find(name: str, *, download: bool = False) -> str:
     """Return the path of the file of a hub's tokenizer: that in the cache; `download` asks the hub if there is none.
 
-    DownloadError where it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
+    DownloadError if it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
     """
     from tokkit.registry.download import refuse_offline
 

@@ -16,7 +16,7 @@ PATTERNS = ["*.json", "*/config.json", "vocab.txt", "merges.txt", "*.model", "*.
 def find(name: str, *, download: bool = False) -> str:
     """Return the folder of a hub's model: that in the cache; `download` gets what is missing from the hub.
 
-    DownloadError where it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
+    DownloadError if it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
     """
     from tokkit.registry import hub
     from tokkit.registry.download import refuse_offline

@@ -56,12 +56,12 @@ def places(source: Source, path: str | os.PathLike[str] | None = None) -> Iterat
 
 
 def find(source: Source, path: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the first place where the file is; None where there is none."""
+    """Return the first place where the file is; None if there is none."""
     return next((place for place in places(source, path) if place.is_file()), None)
 
 
 def read(source: Source, place: Path) -> bytes:
-    """Return what the file holds; FormatError with both hashes where that is not what was published."""
+    """Return what the file holds; FormatError with both hashes if that is not what was published."""
     try:
         data = read_bytes(place)
     except FormatError as error:

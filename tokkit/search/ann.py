@@ -33,7 +33,7 @@ def _usearch() -> Any:
 
 
 def check() -> None:
-    """Raise OptionError where usearch is not installed, before the work that would come to nothing."""
+    """Raise OptionError if usearch is not installed, before the work that would come to nothing."""
     _usearch()
 
 
@@ -57,7 +57,7 @@ def build(index: SearchIndex, *, threads: int | None = None) -> Path:
 def nearest(index: SearchIndex, queries: ArrayLike, k: int) -> Nearest:
     """Return rows and scores as `SearchIndex.nearest` does, of those that the graph finds.
 
-    OptionError where there is no graph of this index; FormatError where the graph is of other vectors.
+    OptionError if there is no graph of this index; FormatError if the graph is of other vectors.
     """
     place = _place(index)
     if not place.exists():

@@ -54,7 +54,7 @@ class Embedding:
 
     `append` adds to an index that is there (`old`): files that it has and that are as they were are left, those that
     changed replaced. `overwrite` replaces an index. CorpusError for a path that is not there, FileExistsError and
-    FormatError for a place where no index can be, SameFileError where the index itself is among the files.
+    FormatError for a place where no index can be, SameFileError if the index itself is among the files.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Embedding:
         """Read and encode all, and write the index; `model` is the path or name that it keeps of the encoder.
 
         `progress` gets the number of passages done. OptionError if the index is another model's, CorpusError
-        where there is no file to read; what could not be read comes back as `skipped`.
+        if there is no file to read; what could not be read comes back as `skipped`.
         """
         options = options or Options()
         about = self._about(encoder, model, options)
@@ -138,7 +138,7 @@ def find(
 ) -> list[list[Hit]]:
     """Return the k passages nearest to each query, the best first; `ann` asks the graph (see ann.py).
 
-    OptionError where the index is another model's.
+    OptionError if the index is another model's.
     """
     if isinstance(queries, str):
         raise TypeError("queries are a list of str, not one str: [query]")

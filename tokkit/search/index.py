@@ -133,7 +133,7 @@ class SearchIndex:
         return self.folder / self._data
 
     def check(self, about: About) -> None:
-        """Raise OptionError where vectors of `about` cannot be compared with those of this index."""
+        """Raise OptionError if vectors of `about` cannot be compared with those of this index."""
         mine, shown = self.about, files.show(self.folder)
         for name in ("model_fingerprint", "tokenizer_fingerprint", "dimension"):
             here, given = getattr(mine, name), getattr(about, name)
@@ -162,7 +162,7 @@ class SearchIndex:
     def with_rows(self, sources: Mapping[str, str], rows: Rows) -> SearchIndex:
         """Return this index with files added, written in its place; those it had under the same path are replaced.
 
-        `rows.source` numbers the entries of `sources`. OptionError where the index on disk has changed since it was
+        `rows.source` numbers the entries of `sources`. OptionError if the index on disk has changed since it was
         read: nothing is lost, and nothing is written.
         """
         gone = [number for number, path in enumerate(self._paths) if path in sources]
@@ -180,7 +180,7 @@ class SearchIndex:
 def create(
     folder: str | os.PathLike[str], about: About, sources: Mapping[str, str], rows: Rows, *, overwrite: bool = False
 ) -> SearchIndex:
-    """Write a new index and return it; FileExistsError where there is one and `overwrite` is not set."""
+    """Write a new index and return it; FileExistsError if there is one and `overwrite` is not set."""
     folder = Path(folder)
     check_place(folder, overwrite=overwrite)
     stamp = files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""
@@ -188,7 +188,7 @@ def create(
 
 
 def check_place(folder: Path, *, overwrite: bool) -> None:
-    """Raise the OSError of a place where no new index can be written, or FormatError where other files are."""
+    """Raise the OSError of a place where no new index can be written, or FormatError if other files are."""
     shown = files.show(folder)
     if not folder.exists():
         if not folder.absolute().parent.is_dir():

@@ -79,7 +79,7 @@ def train(
     `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
     each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
     others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
-    called for the stages "count" (bytes of files, 0 where unknown) and "merge" or "prune" (tokens). Raises OptionError,
+    called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens). Raises OptionError,
     PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model, and are errors with another:
@@ -151,7 +151,7 @@ def _class_of(model: str) -> Any:
 
 
 def options_of(model: object, options: Mapping[str, Any]) -> Training:
-    """Return the options of a model, checked, its defaults where there is none; OptionError for one of another model.
+    """Return the options of a model, checked, its defaults if there is none; OptionError for one of another model.
 
     >>> options_of("word", {"score": "likelihood"})
     Traceback (most recent call last):

@@ -58,7 +58,7 @@ class Reporter:
         self._next = 0.0
 
     def __call__(self, stage: str, done: int, total: int, *, always: bool = False) -> None:
-        """Report, unless the last report was just now; `total` is 0 where it is not known."""
+        """Report, unless the last report was just now; `total` is 0 if it is not known."""
         if self._progress is None or not (always or time.monotonic() >= self._next):
             return
         self._progress(stage, done, total)
@@ -78,7 +78,7 @@ class Readable(Protocol):
 
     @property
     def total(self) -> int:
-        """Bytes of all files, 0 where that cannot be known."""
+        """Bytes of all files, 0 if that cannot be known."""
 
     def __iter__(self) -> Iterator[Block]: ...
 

@@ -125,7 +125,7 @@ class Training(Protocol):
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
 
     def counter(self) -> Counter | None:
-        """Return what counts the words of a corpus; None where nothing has to be counted."""
+        """Return what counts the words of a corpus; None if nothing must be counted."""
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1

@@ -247,7 +247,7 @@ class SentencePieceTraining:
 
     def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
         """Return what learns so many pieces, and says which and their scores."""
-        raise OptionError("a kind of model has to be chosen")
+        raise OptionError("a kind of model must be chosen")
 
 
 Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]

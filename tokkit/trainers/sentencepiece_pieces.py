@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
-    """Return id → (piece, type) of all pieces that are not learnt; OptionError where two are the same.
+    """Return id → (piece, type) of all pieces that are not learnt; OptionError if two are the same.
 
     Those that have an id by name come first; control symbols, user-defined symbols and bytes take the ids that are
     free, in this order, from 0 on. A symbol that is named as one with an id gives that one its type.

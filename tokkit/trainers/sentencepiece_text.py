@@ -51,7 +51,7 @@ class LeftOut:
 def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
     """Return what counts lines, or, where not `whole`, what spaces cut them into, which is far less to normalize.
 
-    A word then has to be normalized as it would be in its line: so a block with U+2581, which a line loses at its end,
+    A word then must be normalized as it would be in its line: so a block with U+2581, which a line loses at its end,
     is counted by lines whatever is asked for.
     """
     lines: Any = choose(r"[^\n]+", keep_unmatched=False).split

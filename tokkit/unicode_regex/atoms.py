@@ -37,7 +37,7 @@ class CutRule(NamedTuple):
 
     `allowed`: the stage gives the same for the parts. `boundary`: it also ends a pretoken there, whatever is around,
     so that stages after it see the parts apart anyway. `last` and `first`: what the last or first character of what
-    an atom becomes may be; None where characters stay. `edges`: the first or last part of a text is another than one
+    an atom becomes may be; None if characters stay. `edges`: the first or last part of a text is another than one
     from its middle.
     """
 

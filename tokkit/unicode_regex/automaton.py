@@ -6,7 +6,7 @@ in which a backtracking engine would try, so a thread after a match on the same 
 Look-ahead of one character only narrows masks, and the end of the text is a class like any other.
 
 Possessive repeats and atomic groups forbid what a backtracking engine may do later. They are compiled where one
-character decides: `[ab]++` goes on while there are a's and b's, and ends only where there is none.
+character decides: `[ab]++` goes on while there are a's and b's, and ends only if there is none.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def _single(node: Node) -> bool:
 
 
 def _strings(node: Node) -> list[tuple[CodePoints, ...]] | None:
-    """Return the sequences of sets that a node matches, None where there are too many or it is no such thing."""
+    """Return the sequences of sets that a node matches, None if there are too many or it is no such thing."""
     if isinstance(node, Chars):
         return [(node.points,)]
     if isinstance(node, Alt):

@@ -147,7 +147,7 @@ def escape(letter: str) -> CodePoints:
 
 
 def folded_ascii(points: CodePoints) -> CodePoints | None:
-    """Return an ASCII set with the other cases of its letters; None where it holds more than ASCII.
+    """Return an ASCII set with the other cases of its letters; None if it holds more than ASCII.
 
     >>> 0x4B in folded_ascii(CodePoints.ranges([(0x6B, 0x6B)]))
     True
@@ -169,7 +169,7 @@ def _everything() -> str:
 
 @functools.lru_cache(maxsize=256)
 def ask(text: str, flags: str = "") -> CodePoints:
-    r"""Return what the `regex` package matches by a pattern of one character; ValueError where it refuses it.
+    r"""Return what the `regex` package matches by a pattern of one character; ValueError if it refuses it.
 
     >>> 0x4E00 in ask(r"\p{Han}"), 0x61 in ask(r"\p{Han}")
     (True, False)

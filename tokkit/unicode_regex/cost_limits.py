@@ -125,7 +125,7 @@ class MatchTimer:
         return self
 
     def remaining(self) -> float:
-        """Return how many seconds the pattern may still take; TimeoutError where there are none."""
+        """Return how many seconds the pattern may still take; TimeoutError if there are none."""
         left = self._time.seconds - self._time.spent - (time.monotonic() - self._began)
         if left <= 0:
             raise TimeoutError

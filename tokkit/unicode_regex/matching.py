@@ -110,7 +110,7 @@ def as_of_version(pattern: str, text: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern; PatternError where `regex` refuses it."""
+    """Compile a pattern; PatternError if `regex` refuses it."""
     import regex
 
     cost_limits.check_size(pattern)
@@ -137,7 +137,7 @@ def checked_pattern(given: object) -> dict[str, str]:
 
 
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each match of a regular expression; PatternError where finding them takes too long."""
+    """Return (start, end) of each match of a regular expression; PatternError if finding them takes too long."""
     found_by = compiled(pattern)
     text = as_of_version(pattern, text)
     found: list[tuple[int, int]] = []

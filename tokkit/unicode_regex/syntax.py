@@ -209,7 +209,7 @@ class _Parser:
         return Chars(self.literal(self.escaped_character()))
 
     def named(self) -> CodePoints | None:
-        r"""Take `\s`, `\p{...}` and their like; None where something else is here."""
+        r"""Take `\s`, `\p{...}` and their like; None if something else is here."""
         letter = self.text[self.at + 1 : self.at + 2]
         if letter and letter in "dDsSwW":
             self.at += 2
@@ -240,7 +240,7 @@ class _Parser:
         self.at += 2
         return _CHARACTER.get(letter, ord(letter))
 
-    # Classes. `plain` becomes False where a name is in one: then only `regex` knows how it ignores case.
+    # Classes. `plain` becomes False if a name is in one: then only `regex` knows how it ignores case.
 
     def char_class(self) -> CodePoints:
         start = self.at

@@ -1,6 +1,6 @@
 r"""The nodes of a pattern's tree, as immutable data, and what a look-ahead in it can see.
 
-A look-ahead is of one character: `(?!\S)` holds where the next character is white space, or where there is none.
+A look-ahead is of one character: `(?!\S)` holds where the next character is white space, or if there is none.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def look_ahead(node: Node, negative: bool) -> Look:
 
 
 def _seen(node: Node) -> Look | None:
-    """Return on what next character a node can match, None where it takes more than that to tell."""
+    """Return on what next character a node can match, None if it takes more than that to tell."""
     if isinstance(node, Chars):
         return Look(node.points, False)
     if isinstance(node, Look):

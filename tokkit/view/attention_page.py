@@ -220,7 +220,7 @@ def attention_html(
 ) -> str:
     """Return a page that shows weights (layers, heads, T, S): tokens on both axes, a layer and a head at a time.
 
-    Layers, or layers and heads, may be missing. `tokens` (T) look, `key_tokens` (S; the same where None) are looked at.
+    Layers, or layers and heads, may be missing. `tokens` (T) look, `key_tokens` (S; the same if None) are looked at.
     Pointing at a square, or moving with the arrow keys, shows its weight. The page holds all it needs and loads
     nothing; weights are kept in 16 bits.
 

@@ -19,7 +19,7 @@ DOTS_PER_INCH = 120
 
 
 def check() -> None:
-    """Raise OptionError where there is nothing to plot with, before the work that would come to nothing."""
+    """Raise OptionError if there is nothing to plot with, before the work that would come to nothing."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:

@@ -18,12 +18,12 @@ DOTS_PER_INCH = 120
 
 
 def check() -> None:
-    """Raise OptionError where there is nothing to draw with, before the work that would come to nothing."""
+    """Raise OptionError if there is nothing to draw with, before the work that would come to nothing."""
     plots.check()
 
 
 def draw(matrix: ArrayLike, texts: Sequence[str], file: BinaryIO, *, title: str = "") -> None:
-    """Write a PNG of a matrix (n, n) of cosines of n texts as a heat map; ShapeError where they do not fit."""
+    """Write a PNG of a matrix (n, n) of cosines of n texts as a heat map; ShapeError if they do not fit."""
     made = np.asarray(matrix, dtype=np.float64)
     n = len(texts)
     if made.shape != (n, n) or not n:

@@ -32,7 +32,7 @@ class LoadedModel:
 
     @functools.cached_property
     def segmentations(self) -> Segmentations:
-        """What finds other ways to cut a text; RuntimeError where there is one way alone."""
+        """What finds other ways to cut a text; RuntimeError if there is one way alone."""
         try:
             return Segmentations(self.model)
         except OptionError as error:

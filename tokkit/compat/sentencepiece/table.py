@@ -13,7 +13,7 @@ class PieceTable:
     """The look-ups; each takes one id or piece, or a list of them. Without a model there are no pieces."""
 
     def _model(self) -> SentencePieceModel | None:
-        """Return the model, where there is one."""
+        """Return the model, if there is one."""
         return None
 
     def _found(self, id_: int) -> SentencePieceModel:
@@ -54,19 +54,19 @@ class PieceTable:
         return _each(id, lambda one: float(self._found(one).scores[one]))
 
     def is_unknown(self, id: Any) -> Any:
-        """Tell whether an id is that of the unknown piece."""
+        """Return whether an id is that of the unknown piece."""
         return self._type_is(id, UNKNOWN)
 
     def is_control(self, id: Any) -> Any:
-        """Tell whether an id is a control piece's."""
+        """Return whether an id is a control piece's."""
         return self._type_is(id, CONTROL)
 
     def is_unused(self, id: Any) -> Any:
-        """Tell whether an id is an unused piece's."""
+        """Return whether an id is an unused piece's."""
         return self._type_is(id, UNUSED)
 
     def is_byte(self, id: Any) -> Any:
-        """Tell whether an id is a byte piece's."""
+        """Return whether an id is a byte piece's."""
         return self._type_is(id, BYTE)
 
     def unk_id(self) -> int:

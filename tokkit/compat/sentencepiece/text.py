@@ -14,7 +14,7 @@ from tokkit.formats import protobuf
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a text, and the text[begin:end] in bytes, its `surface`, that it stands for; None where not set."""
+    """One piece of a text, and the text[begin:end] in bytes, its `surface`, that it stands for; None if not set."""
 
     piece: str
     id: int
