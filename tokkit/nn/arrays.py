@@ -16,16 +16,16 @@ from tokkit.nn.checks import as_int
 from tokkit.threads import thread_count
 
 Floats = NDArray[np.float32]
-"""What is computed with: float32, in any layout."""
+"""The type of all computations: float32 arrays, in any layout."""
 
 _THREADS: ContextVar[int | None] = ContextVar("tokkit.nn.threads", default=None)
 
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Hold the calls within to `n` threads; without it they take TOKKIT_NUM_THREADS, else this process's CPUs.
+    """Limit calls in the `with` block to `n` threads; the default is TOKKIT_NUM_THREADS, else this process's CPUs.
 
-    Threads begin and end with a call, small calls use one, and their number changes no bit of a result.
+    Threads live for one call, small calls use one thread, and results are bit-identical for any number.
 
     >>> with threads(1):
     ...     current_threads()
@@ -39,14 +39,14 @@ def threads(n: int) -> Iterator[None]:
 
 
 def current_threads() -> int:
-    """Return how many threads a call may use now."""
+    """Return the number of threads that a call may use now."""
     return thread_count(_THREADS.get())
 
 
 def floats(array: ArrayLike, name: str) -> Floats:
-    """Return `array` as float32 with a contiguous last axis: itself where it is so, else a copy.
+    """Return `array` as float32 with a contiguous last axis: itself, or a copy if needed.
 
-    float64 and float16 are converted (results are float32); whole numbers, booleans and others are refused.
+    float64 and float16 are converted; integers, booleans and other types are refused.
 
     >>> floats([[0.5, 1.0]], "x").dtype
     dtype('float32')
@@ -58,14 +58,14 @@ def floats(array: ArrayLike, name: str) -> Floats:
         raise TypeError(f"{name} is an array of {made.dtype}; give floating point (float32, float64 or float16)")
     if made.dtype != np.float32:
         made = made.astype(np.float32)
-    # Rows are read where they stand, whatever is between them, if the steps are whole items.
+    # Rows are read in place, with any gap between them, if the strides are multiples of the item size.
     if made.ndim and ((made.shape[-1] > 1 and made.strides[-1] != 4) or any(step % 4 for step in made.strides)):
         made = np.ascontiguousarray(made)
     return made
 
 
 def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
-    """Return (…, columns) as (rows, columns), without a copy where the layout allows that."""
+    """Return (…, columns) as (rows, columns), without a copy if the layout allows it."""
     if not array.ndim or (columns is not None and array.shape[-1] != columns):
         raise ShapeError(f"{name} has shape {array.shape}; its last axis must be {columns}")
     if array.ndim == 2:
@@ -79,7 +79,7 @@ def added_rows(residual: ArrayLike | None, shape: Sequence[int]) -> Floats | Non
         return None
     made = floats(residual, "residual")
     if made.shape != tuple(shape):
-        raise ShapeError(f"residual has shape {made.shape} and what it is added to {tuple(shape)}; they must be equal")
+        raise ShapeError(f"residual has shape {made.shape} and the result {tuple(shape)}; they must be equal")
     return matrix(made, "residual", made.shape[-1])
 
 
@@ -95,7 +95,7 @@ def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Float
     if not out.flags.writeable or (out.size and out.ndim and out.shape[-1] > 1 and out.strides[-1] != 4):
         raise ShapeError(f"{name} must be writable, and contiguous along its last axis")
     if not out.flags.c_contiguous and _overlaps_itself(out):
-        raise ShapeError(f"{name} has steps {out.strides}, by which its own numbers overlap; pass a new array")
+        raise ShapeError(f"{name} has strides {out.strides}, so its own numbers overlap; pass a new array")
     return out
 
 
@@ -108,7 +108,7 @@ def check_overlap(
     it is read. It shares nothing with those `apart`. Both are given as kernels read them: what was converted is a copy
     and overlaps nothing. Callers ask where they were given an `out`, so that the others pay nothing.
     """
-    # numpy compares bounds first, and solves for common bytes only where these overlap.
+    # numpy compares bounds first, and searches for common bytes only if these overlap.
     for name, array in in_place.items():
         if array is None or array is out or not np.shares_memory(array, out) or _is_same(array, out):
             continue
@@ -135,7 +135,8 @@ def _bounds(array: NDArray[Any]) -> tuple[int, int]:
 
 
 def _is_same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    # Whether every number stands where the other's of that index does. An axis of one item takes no steps.
+    # Whether every number has the address of the other's with the same index. The stride of an axis of one does not
+    # count.
     if a.shape != b.shape or a.__array_interface__["data"][0] != b.__array_interface__["data"][0]:
         return False
     return all(n == 1 or by == other for n, by, other in zip(a.shape, a.strides, b.strides, strict=True))
@@ -157,7 +158,7 @@ def rows_of(out: Floats, columns: int, name: str = "out") -> Floats:
         return out
     made = out.reshape(-1, columns) if out.size else out.reshape(0, columns)
     if out.size and not np.shares_memory(made, out):
-        raise ShapeError(f"{name} has steps {out.strides} between its rows; they must be even, as in a new array")
+        raise ShapeError(f"{name} has strides {out.strides}; its rows must be evenly spaced, as in a new array")
     return made
 
 
@@ -165,21 +166,21 @@ def ids_of(ids: ArrayLike, name: str = "ids") -> NDArray[np.int64]:
     """Return token ids or positions as int64; floats and booleans are refused."""
     made = np.asarray(ids)
     if made.dtype.kind not in "iu" and made.size:
-        raise TypeError(f"{name} is an array of {made.dtype}; give whole numbers")
+        raise TypeError(f"{name} is an array of {made.dtype}; it must have integers")
     if made.dtype == np.uint64 and made.size and made.max() > np.iinfo(np.int64).max:
-        raise IndexError(f"{name} hold {made.max()}, which no table has a row for")
+        raise IndexError(f"{name} contain {made.max()}, which is too large for any table")
     return made.astype(np.int64)
 
 
 def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
-    """Return where packed sequences start and the last one ends (n + 1) as int64, once they rise from 0 to `rows`."""
+    """Return the starts of packed sequences and the last end (n + 1) as int64; they must rise from 0 to `rows`."""
     made = np.asarray(starts)
     if made.ndim != 1 or (made.dtype.kind not in "iu" and made.size):
         raise TypeError(f"{name} has shape {made.shape}, of {made.dtype}; give one axis of whole numbers")
     made = np.ascontiguousarray(made, dtype=np.int64)
     if not made.size or made[0] != 0 or made[-1] != rows or (made[1:] < made[:-1]).any():
         shown = f"{made[:20].tolist()}{' …' if made.size > 20 else ''}"
-        raise ShapeError(f"{name} is {shown}; it must rise from 0 to the {rows} rows there are")
+        raise ShapeError(f"{name} is {shown}; it must rise from 0 to the number of rows, {rows}")
     return made
 
 
@@ -192,7 +193,7 @@ class Named(dict[str, Any]):
 
 
 def full_name(weights: Mapping[str, Any], name: str) -> str:
-    """Return the name that a weight of a part has in the whole model, as far as that is known."""
+    """Return the name of a part's weight in the whole model, as far as it is known."""
     return weights.prefix + name if isinstance(weights, Named) else name
 
 

@@ -26,7 +26,7 @@ Window = int | tuple[int | None, int | None] | None
 
 
 class DistanceBias(NamedTuple):
-    """What is added to a score for how far apart query and key are: one row a head, whatever the sequences' lengths.
+    """A bias that is added to scores by the distance of query and key: one row a head, for all lengths.
 
     table (H, …): the score of query i and key j gets table[h, zero + i - j].
     """
@@ -161,11 +161,11 @@ def attention(
     longest = [n_queries, k.shape[2]]
     if cu_seqlens is not None:
         if masks:
-            raise OptionError("packed sequences take no masks beside causality, a window and a bias by distance")
+            raise OptionError("packed sequences take no masks except is_causal, window and a bias by distance")
         masks = _packed(cu_seqlens, cu_seqlens_k, q, k)
         longest = [int(np.diff(starts).max(initial=0)) for starts in masks.values()]
     elif cu_seqlens_k is not None:
-        raise ShapeError("cu_seqlens_k is given without cu_seqlens; packed keys want packed queries")
+        raise ShapeError("cu_seqlens_k is given without cu_seqlens; packed keys need packed queries")
     if bias is not None:
         masks["by_distance"], masks["zero"] = _table(bias, heads, *longest), bias.zero
     scale = 1 / math.sqrt(q.shape[3]) if scale is None and q.shape[3] else scale or 0.0
@@ -175,7 +175,7 @@ def attention(
         check_overlap(result, in_place={"query": q}, apart={"key": k, "value": v, **read})
     if dropout_p or return_weights:
         if cu_seqlens is not None:
-            raise OptionError("weights and dropout are for batches of equal length, not for cu_seqlens")
+            raise OptionError("return_weights and dropout need batches of equal length, not cu_seqlens")
         weights = _weights(q, k, scale, band, masks)
     if dropout_p:
         if not 0 < dropout_p <= 1:
@@ -263,11 +263,11 @@ def _table(bias: DistanceBias, heads: int, n_queries: int, n_keys: int) -> Float
 
 def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) -> dict[str, NDArray[np.int64]]:
     if q.shape[0] != 1:
-        raise ShapeError(f"query has shape {q.shape}; packed sequences are in a batch of 1")
+        raise ShapeError(f"query has shape {q.shape}; packed sequences need a batch of 1")
     starts = starts_of(queries, q.shape[2], "cu_seqlens")
     if keys is None:
         if k.shape[2] != q.shape[2]:
-            raise ShapeError(f"query has shape {q.shape} and key {k.shape}; keys of other lengths want cu_seqlens_k")
+            raise ShapeError(f"query has shape {q.shape} and key {k.shape}; keys of other lengths need cu_seqlens_k")
         return {"q_starts": starts, "k_starts": starts}
     of_keys = starts_of(keys, k.shape[2], "cu_seqlens_k")
     if len(starts) != len(of_keys):
@@ -283,10 +283,12 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
     given = (window, window) if window is None or isinstance(window, (int, np.integer)) else tuple(window)
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
-            raise OptionError(f"window is {window!r}; it must be a number, or a pair of numbers or None, none negative")
+            raise OptionError(
+                f"window is {window!r}; it must be a number or a pair of numbers or None, at least 0"
+            )
         sides.append(kernels.FAR if side is None else min(int(side), MAX_OFFSET))
     if len(sides) != 2:
-        raise OptionError(f"window has two sides, left and right, not {window!r}")
+        raise OptionError(f"window is {window!r}; a pair must have two sides, left and right")
     if isinstance(window, (int, np.integer)):
         if window < 1:
             raise OptionError("a window of 0 sees nothing, not even itself; give at least 1")

@@ -18,7 +18,7 @@ NORMS = ("layer", "rms")
 @renamed.keywords(kind="dtype")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
-    """What a stack of layers is; weights are a mapping beside it, and caches are state beside both.
+    """The configuration of a stack of layers; weights are a separate mapping, and caches separate state.
 
     `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads if None), `n_kv_heads` key and value
     heads (n_heads if None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim if None) with an
@@ -28,7 +28,7 @@ class TransformerConfig:
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
     `shared_layers`: one layer's weights serve all `n_layers`. `dtype`: how matrices are stored, as in `Linear`.
 
-    Numbers that cannot work alone raise OptionError, sizes that do not go together ShapeError.
+    Invalid numbers raise OptionError, sizes that do not fit each other ShapeError.
     """
 
     dim: int
@@ -67,13 +67,15 @@ class TransformerConfig:
         if self.norm not in NORMS:
             raise OptionError(f"norm is {self.norm!r}; it must be 'layer' or 'rms'")
         if (self.rope is not None) + self.alibi + bool(self.relative_buckets) > 1:
-            raise OptionError("rope, alibi and relative_buckets are three ways to tell positions; choose one")
+            raise OptionError("rope, alibi and relative_buckets exclude one another; choose one")
         if self.rope is not None and self.rope.head_dim != self.head_size:
             raise ShapeError(f"rope is for heads of {self.rope.head_dim}; these have {self.head_size}")
         if self.rope is not None and self.rope.head_factors is not None:
             factors = len(self.rope.head_factors)
             if factors != self.n_heads:
-                raise ShapeError(f"rope has {factors} head_factors; {self.n_heads} query heads want as many")
+                raise ShapeError(
+                    f"rope has {factors} head_factors; {self.n_heads} query heads need as many"
+                )
         check_dtype(self.dtype)
 
     def _check_numbers(self) -> None:

@@ -41,11 +41,11 @@ class Embedding:
     ) -> Embedding:
         """Return a table (vocab_size, dim) with the given vectors (token → (dim)) at the ids of `tokens`.
 
-        Other rows are drawn, and so are those of tokens of which `vectors` knows nothing. Vectors of other shapes are
-        ShapeError, ids outside the table IndexError, none at all OptionError.
+        Rows of ids without a vector are random. Raises ShapeError for vectors of different shapes, IndexError for ids
+        outside the table, OptionError if `vectors` is empty.
         """
         if not vectors:
-            raise OptionError("vectors is empty; their size would give the table's")
+            raise OptionError("vectors is empty; it must have at least one vector")
         name, first = next(iter(vectors.items()))
         if np.ndim(first) != 1:
             raise ShapeError(f"the vector of {name!r} has shape {np.shape(first)}; it must be (dim), as all of them")

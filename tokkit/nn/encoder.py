@@ -1,7 +1,7 @@
 """`TextEncoder`: BERT and its relatives, from token ids of packed sequences to hidden states.
 
-`Encoder` of `tokkit.nn.layers` runs any configuration, layer by layer; this runs post-norm encoders, all layers of a
-few sequences in one call of the core, which is what a sentence of a few tokens is quick by.
+`Encoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs only post-norm encoders, but all
+layers in one call of the core, which makes short sentences fast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYER = ("attention_norm.weight", "attention_norm.bias", "feed_forward_norm.weig
 
 
 def check_config(config: TransformerConfig) -> None:
-    """Raise OptionError for what is not a bidirectional post-norm encoder with layer norms."""
+    """Raise OptionError unless the configuration is a bidirectional post-norm encoder with layer norms."""
     c = config
     if c.pre_norm or c.causal or c.cross or c.norm != "layer" or c.activation not in FUSED:
         raise OptionError("a packed encoder is post-norm and bidirectional, with layer norms and no gates")
@@ -53,8 +53,8 @@ def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: i
 class Embeddings:
     """The norm of a token's vector, its position's and its type's, for packed ids, one sequence after another.
 
-    Weights as `embedding_shapes` says. The table of words may be of any kind of float, and stays where it is: of a
-    mapped file, only the rows that are looked up are read. The position of a token is its number in its sequence plus
+    Weights: see `embedding_shapes`. The table of words may have any float dtype and is not copied: of a mapped file,
+    only the rows that are looked up are read. The position of a token is its number in its sequence plus
     `position_offset`. With `padding_idx`, as in RoBERTa, tokens of that id are not counted and have the position
     `padding_idx`.
     """
@@ -83,7 +83,7 @@ class Embeddings:
 
     @property
     def max_length(self) -> int:
-        """Tokens of the longest sequence there are positions for."""
+        """The maximum number of tokens of a sequence."""
         return len(self._positions) - self._position_offset
 
     def __call__(
@@ -92,7 +92,9 @@ class Embeddings:
         """Return (total, dim); an id or type outside its table raises IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
-            raise ShapeError(f"a sequence has {lengths.max()} tokens, and the model positions for {self.max_length}")
+            raise ShapeError(
+                f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}"
+            )
         x = self.looked_up(ids)
         places = np.empty_like(x)
         kernels.gather(self._positions, self._places(ids, starts), places, threads=current_threads())
@@ -100,7 +102,9 @@ class Embeddings:
             if self._types is None:
                 raise OptionError("this model has no token types; leave type_ids out")
             if type_ids.size and not 0 <= type_ids.min() <= type_ids.max() < len(self._types):
-                raise IndexError(f"token types are {type_ids.min()} to {type_ids.max()}; there are {len(self._types)}")
+                raise IndexError(
+                    f"token types are {type_ids.min()} to {type_ids.max()}; there are {len(self._types)}, from 0"
+                )
             places += (self._types - self._types[0])[type_ids]
         weight, bias = self._norm
         kernels.norm(x, x, weight, bias, eps=self._eps, residual=places, threads=current_threads())
@@ -132,9 +136,9 @@ class Embeddings:
 
 
 class TextEncoder:
-    """Ids in, hidden states out: `Embeddings` under embeddings., and the layers of a configuration.
+    """An encoder from ids to hidden states: `Embeddings` and the layers of a configuration. Immutable.
 
-    Weights: those of `embedding_shapes` after "embeddings.", and those of `TransformerConfig.shapes`. Immutable.
+    Weights: those of `embedding_shapes` with the prefix "embeddings.", and those of `TransformerConfig.shapes`.
 
     >>> from tokkit.nn import initial
     >>> config = TransformerConfig(dim=8, n_heads=2, n_layers=2)
@@ -204,7 +208,7 @@ class TextEncoder:
         return x
 
     def run(self, x: Floats, starts: NDArray[np.int64], *, states: Floats | None = None) -> None:
-        """Put x (total, dim) through all layers, in place."""
+        """Run all layers on x (total, dim), in place."""
         options: dict[str, Any] = {}
         if self._relative is not None:
             longest = int(np.diff(starts).max(initial=0))
@@ -213,7 +217,7 @@ class TextEncoder:
         self._encoder.run(x, starts, states=states, threads=current_threads(), **options)
 
     def attention_weights(self, layer: int, x: Floats) -> Floats:
-        """Return (n_heads, T, T), who looks at whom in a layer, for x (T, dim) of one sequence, as it enters."""
+        """Return the attention weights (n_heads, T, T) of a layer for its input x (T, dim), one sequence."""
         c = self.config
         rows = self._qkv[layer](x).reshape(len(x), 3, c.n_heads, c.head_size).transpose(1, 2, 0, 3)
         bias = None if self._relative is None else self._relative(len(x), len(x))

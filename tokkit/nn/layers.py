@@ -280,7 +280,7 @@ class Decoder(Stack):
 
 
 class LMHead:
-    """Hidden states (…, dim) in, logits (…, vocab_size) out; `weight` is the embedding's where they are tied."""
+    """The output layer: hidden states (…, dim) → logits (…, vocab_size); tied models pass the embedding's `weight`."""
 
     @renamed.keywords(kind="dtype")
     def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, dtype: str = "float32") -> None:

@@ -24,11 +24,11 @@ from tokkit.nn.arrays import (
 )
 
 ROW_PAD = 16
-"""Floats after each row of a buffer of our own: rows a multiple of 512 bytes apart would share cache lines' places."""
+"""Floats of padding after each row of an internal buffer, because rows k · 512 bytes apart would share cache sets."""
 
 
 def check_dtype(dtype: str) -> str:
-    """Return the name of how weights are stored, or say which there are."""
+    """Return the dtype of stored weights; OptionError for an unknown one."""
     if dtype not in KINDS:
         raise OptionError(f"dtype is {dtype!r}; it must be one of {', '.join(KINDS)}")
     return dtype
@@ -43,11 +43,10 @@ def buffer(rows: int, columns: int) -> Floats:
 class Linear:
     """activation(x Wᵀ + b) + residual, with weight (n, k) and bias (n): torch's layout. Immutable.
 
-    `dtype` says how the packed copy of the weights is stored: "float32"; "bfloat16", half of the memory (relative
-    error of a weight below 2^-8), which a CPU that multiplies bfloat16 runs nearly twice as fast, rounding rows of x to
-    it too, and others compute in float32; "int8", a quarter: one scale a row of W, and each row of x put on 8 bits of
-    its own as it comes (cosine to float32 about 0.999). Sums of int8 products are whole numbers, equal on every
-    machine.
+    `dtype` is the format of the packed weights. "float32". "bfloat16": half of the memory, relative error of a weight
+    below 2^-8; a CPU with bfloat16 instructions rounds rows of x too and is nearly twice as fast, others compute in
+    float32. "int8": a quarter of the memory, one scale for each row of W, and rows of x are quantized to 8 bits at each
+    call (cosine to float32 about 0.999). Sums of int8 products are exact, and equal on every machine.
 
     >>> layer = Linear(np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([0.5, 0.0]))
     >>> layer(np.array([[1.0, 1.0]]), activation="relu")

@@ -212,8 +212,8 @@ class Rope:
     ) -> Floats:
         """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T).
 
-        `length` as in `angles`. Positions may be negative; those of another shape raise ShapeError, and so does an `out` that
-        overlaps x, unless it is x.
+        `length` as in `angles`. Positions may be negative; those of another shape raise ShapeError, and so does an
+        `out` that overlaps x, unless it is x.
         """
         made = floats(x, "x")
         if made.ndim != 4 or made.shape[3] != self.config.head_dim:

@@ -31,7 +31,7 @@ HASHED_BYTES = 1 << 20
 
 
 class HiddenStates(NamedTuple):
-    """What stands inside a model for one text of T tokens.
+    """The hidden states of a model for one text of T tokens.
 
     tokens (T): their text; offsets (T, 2): where in the text they stand, in characters, (0, 0) for special tokens;
     states (n_layers + 1, T, dim): the embeddings, and what each layer leaves.

@@ -1,7 +1,7 @@
 """The encoder families that can be run: config.json → `EncoderSpec`, with the names of all tensors.
 
-Each family is data: which keys of its configuration say what, and how the tensors of `tokkit.nn.TextEncoder` are
-called in its files. What is not listed here is refused with the list.
+Each family is data: the keys of its configuration, and the names of `tokkit.nn.TextEncoder`'s tensors in its files.
+Families that are not listed here are refused with the list.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class EncoderSpec:
 
 
 def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
-    """Return what a config.json says, `dtype` being how matrices are to be packed; FormatError names the key."""
+    """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         listed = ", ".join(FAMILIES)
