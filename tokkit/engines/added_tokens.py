@@ -14,18 +14,18 @@ Special = str | Collection[str]
 
 
 class Normalizer(Protocol):
-    """What changes the characters of a text."""
+    """Changes the characters of a text."""
 
     def normalize(self, text: AlignedText) -> None:
-        """Change the pieces of a text that are not added tokens."""
+        """Change the parts of a text that are not added tokens."""
 
 
 class AddedTokens:
     """Finds the added tokens of one tokenizer, leftmost and then longest. Immutable.
 
-    `cut` finds those that are looked for in the text as it is given, and `cut_normalized`, after the normalizer, the
-    others, which were normalized themselves. Of two that are alike then, the first of `tokens` is found; one of which
-    nothing is left is never found.
+    `cut` finds tokens in the original text; `cut_normalized`, after the normalizer, finds those with `normalized`,
+    whose contents are normalized too. If two normalized contents are equal, the first of `tokens` is found; an empty
+    one is never found.
 
     >>> tokens = AddedTokens([AddedToken("<s>", 0, special=True), AddedToken("ice cream", 1)])
     >>> text = AlignedText("<s>ice cream")
@@ -42,15 +42,15 @@ class AddedTokens:
         self._normalized = _Pass([token for token in self.tokens if token.normalized], normalizer)
 
     def cut(self, text: AlignedText, special: Special = "text") -> None:
-        """Make tokens that are not normalized pieces of their own.
+        """Cut the tokens without `normalized` out of a text, as parts of their own.
 
-        `special` is which of the tokens marked special are found: "text" (none), "all", or a collection of contents.
-        The others are always found, but not within the text of a special one.
+        `special` decides which special tokens are found: "text" (none), "all", or a collection of contents. Other
+        added tokens are always found, except within the text of a special one.
         """
         self._given.cut(text, self._checked(special))
 
     def cut_normalized(self, text: AlignedText, special: Special = "text") -> None:
-        """Make tokens that are normalized pieces of their own, in a text that has been normalized; as `cut`."""
+        """Cut the tokens with `normalized` out of a normalized text, like `cut`."""
         self._normalized.cut(text, self._checked(special))
 
     def _checked(self, special: Special) -> frozenset[str] | None:
@@ -90,7 +90,7 @@ class _Pass:
 
 
 def content(token: AddedToken, normalizer: Normalizer | None) -> str:
-    """Return the text that a token is found by, which is what decoding gives for it too."""
+    """Return the text by which a token is found, and to which it is decoded."""
     if normalizer is None or not token.normalized:
         return token.content
     text = AlignedText(token.content)

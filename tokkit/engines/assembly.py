@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tokkit.engines.special_tokens import Special
 
 Own = Literal["own"]
-"""The truncation or padding that the tokenizer's file states."""
+"""The value of truncation= and padding= for those of the tokenizer's file."""
 Words = Sequence["Text"]
-"""A text that is cut into words already."""
+"""A text that is already split into words."""
 
 
 class Assembler:
-    """Makes encodings of one definition's texts."""
+    """Makes encodings of texts, for one definition."""
 
     def __init__(self, definition: Definition, engine: Engine) -> None:
         self._definition, self._engine = definition, engine
@@ -43,7 +43,7 @@ class Assembler:
 
     @functools.cached_property
     def spaces(self) -> Spaces:
-        """What trimming goes by: the spaces that each token of the vocabulary begins and ends with."""
+        """The spaces that each token of the vocabulary begins and ends with, for trimming offsets."""
         vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
@@ -57,7 +57,7 @@ class Assembler:
         return made.with_varying(varying) if varying else made
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
-        """Return how to cut: as given, up to a number of tokens, or as the definition says."""
+        """Return the truncation: as given, to a number of tokens, or the definition's own."""
         if given == "own":
             return self._definition.truncation
         if isinstance(given, int) and not isinstance(given, bool):
@@ -67,7 +67,7 @@ class Assembler:
         return given
 
     def padding(self, given: Padding | Own | None) -> Padding | None:
-        """Return how to pad: as given, or as the definition says."""
+        """Return the padding: as given, or the definition's own."""
         if given == "own":
             return self._definition.padding
         if given is not None and not isinstance(given, Padding):
@@ -88,7 +88,7 @@ class Assembler:
         return self.of_text(text if isinstance(text, str) else found[0], special, found, number)
 
     def of_text(self, text: str | bytes, special: Special, found: Aligned, number: int | None = None) -> Encoding:
-        """Return the encoding of what an engine found in a text, which may be word `number` of a pretokenized one."""
+        """Return the encoding of an engine's result for a text, which may be word `number` of a pretokenized text."""
         utf8, ids, spans, words = found
         surfaces = functools.partial(self._engine.surfaces, text, special, ids, words)
         if number is not None:
@@ -98,7 +98,7 @@ class Assembler:
     def processed(
         self, first: Encoding, second: Encoding | None, add_special: bool, truncation: Truncation | None
     ) -> Encoding:
-        """Return the encoding of a text or a pair with its special tokens, cut to fit."""
+        """Return the encoding of a text or a pair with its special tokens, truncated."""
         spaces = self.spaces if self._trims else None
         return self.postprocessor.process(first, second, add_special=add_special, truncation=truncation, spaces=spaces)
 
@@ -209,7 +209,7 @@ class Assembler:
 
 
 class _Columns:
-    """Makes the columns of an encoding that has its special tokens already: few are asked for, and then by name."""
+    """Makes the columns of an encoding that has its special tokens already; most columns are never used."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class _Columns:
         self._options = special, add_special, truncation
 
     def __call__(self, name: str) -> Any:
-        """Return a column: offsets at once, others as the postprocessor makes them."""
+        """Return a column: offsets directly, others as the postprocessor makes them."""
         if name == "offsets":
             utf8, ids, spans, _ = self._found
             frame, offsets = self._frame, character_spans(self._text, spans, utf8)
@@ -239,7 +239,7 @@ class _Columns:
 
     @functools.cached_property
     def general(self) -> Encoding:
-        """The encoding as it comes of the text's own tokens, cut where it is too long."""
+        """The encoding made from the text's own tokens, truncated if it is too long."""
         utf8, ids, spans, words = self._found
         special, add_special, truncation = self._options
         part = slice(self._frame.n_before, len(ids) - self._frame.n_after)
@@ -249,9 +249,9 @@ class _Columns:
 
 
 def check_sequences(texts: object, pairs: object) -> None:
-    """Raise for one text in the place of several, and for pairs that are not as many as texts."""
+    """Raise for one text instead of several, and for a number of pairs that is not that of the texts."""
     for side in (texts, pairs):
         if isinstance(side, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"a sequence of texts is needed, not one {type(side).__name__}")
+            raise TypeError(f"texts is one {type(side).__name__}; it must be a sequence of texts")
     if isinstance(texts, Sequence) and isinstance(pairs, Sequence) and len(texts) != len(pairs):
-        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} second ones; each text needs its own")
+        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} pairs; each text needs its own")

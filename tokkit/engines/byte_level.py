@@ -1,6 +1,6 @@
 """The engine of byte-level BPE, with the definition's split.
 
-A normalizer runs on the text before it is split. Where a pattern is not regular, the `regex` package cuts the text.
+A normalizer runs on the text before it is split. If a pattern is not regular, the `regex` package splits the text.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ByteLevelEngine(Engine):
     """Runs byte-level BPE."""
 
     encoder: BPEEncoder | None
-    uncut_reason = "no cut is proven for its pattern and normalizer; streams cut where a pretoken certainly ends"
+    uncut_reason = "no place to cut is known for its pattern and normalizer; streams cut only after a complete pretoken"
 
     def __init__(
         self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: InterpreterMaker | None = None
     ) -> None:
-        """Build the tables; `added_ids` ids are, like added tokens, not the model's own."""
+        """Build the tables; `added_ids` are ids that, like added tokens, are not the model's own."""
         if definition.over_bytes is None:
             raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
         self._model, split = definition.over_bytes
@@ -77,7 +77,7 @@ class ByteLevelEngine(Engine):
         super().__init__(definition, interpreter)
         self.in_stages = not self._pure
         self.encoder = self._core if self._in_core else None
-        """None if the `regex` package cuts text."""
+        """None if the `regex` package splits text."""
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the encoder, which is the same for all policies."""
@@ -85,14 +85,14 @@ class ByteLevelEngine(Engine):
 
     @property
     def whole_reason(self) -> str:
-        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" if it can."""
+        """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
         if self.split_engine == "regex":
             return "the regex package splits the whole text"
         return super().whole_reason
 
     @functools.cached_property
     def _pure(self) -> bool:
-        """Whether texts are split as they are given, except for added tokens that are found as they stand."""
+        """Whether the original text is split, with no stage before except finding added tokens in it."""
         return self._definition.normalizer is None and self._tokens.as_they_stand
 
     def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
@@ -103,7 +103,7 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _automaton(self) -> SplitPattern | None:
-        """What cuts text as the pattern says, and knows what more text can change; None if that takes `regex`."""
+        """The core's splitter for the pattern, which also knows what later text can change; None for `regex`."""
         if isinstance(self._chosen.split, SplitPattern):
             return self._chosen.split
         if self._chosen.split is None or not self._in_core:
@@ -126,7 +126,7 @@ class ByteLevelEngine(Engine):
         )
 
     def merge_only(self, pieces: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """Return what bytes merge to, UTF-8 or not, whatever the pattern says; pretoken k ends at byte ends[k]."""
+        """Return the ids that bytes, UTF-8 or not, merge to, without the pattern; pretoken k ends at byte ends[k]."""
         return self._core.encode_pieces(pieces, ends, True)
 
     def _slices(self, utf8: bytes, special: Special, text: Text | None = None) -> Iterable[tuple[bytes, int | None]]:
@@ -156,7 +156,7 @@ class ByteLevelEngine(Engine):
         return found
 
     def aligned(self, text: Text, special: Special) -> Aligned:
-        """Return (utf8, ids, byte spans (n, 2), what gives the number of each id's pretoken) for a text."""
+        """Return (utf8, ids, byte spans (n, 2), function for the number of each id's pretoken) for a text."""
         if not self._pure:
             return super().aligned(text, special)
         if (found := self.framed(text, special, b"", b"")) is not None:
@@ -166,7 +166,7 @@ class ByteLevelEngine(Engine):
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
-        """Return what `aligned` does with ids around it, where each token has bytes of its own in the text."""
+        """Return the same as `aligned` with ids around the text, if each token has its own bytes in the text."""
         return None if self._pure and self._drops else super().framed(text, special, before, after)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
@@ -222,7 +222,7 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _with_every_byte(self) -> ByteLevelEngine:
-        """The same tokenizer with an id for each byte that it drops, which says where the other ids belong."""
+        """The same tokenizer with an id for each byte that it drops, to align the other ids."""
         vocab = self._definition.vocab
         more = vocab.with_tokens({vocab.n_ids + k: bytes([byte]) for k, byte in enumerate(sorted(self._absent))})
         model = replace(self._model, drops_unknown=False)
@@ -249,7 +249,7 @@ class ByteLevelEngine(Engine):
 
     @property
     def unreachable(self) -> int:  # type: ignore[override]
-        """How many tokens no merge makes: only whole pretokens can be these."""
+        """The number of tokens that no merge makes: only whole pretokens can become these."""
         return self._core.unreachable
 
     def cache_info(self) -> dict[str, int]:
@@ -263,4 +263,4 @@ def _say_what_is_dropped(pattern: str) -> None:
     if found is None or (dropped := "".join(chr(code) for code in range(32, 127) if not found.may[code])) == "":
         return
     shown = dropped if len(dropped) <= 20 else dropped[:20] + "…"
-    logger.warning("the pattern %r does not match %r: text that it leaves unmatched gets no ids", pattern, shown)
+    logger.warning("the pattern %r does not match %r: text that it does not match gets no ids", pattern, shown)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def engine_of(definition: Definition) -> Engine:
     """Return the engine that runs a definition."""
-    # What only some tokenizers need is imported for them alone.
+    # Imported here, because each engine is needed only for some tokenizers.
     if definition.over_bytes is not None:
         from tokkit.engines.byte_level import ByteLevelEngine
 

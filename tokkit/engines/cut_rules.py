@@ -1,9 +1,8 @@
 """Intersects the cut rules of all stages to one rule for the original text.
 
-A rule is asked about the text before its stage. To ask it about the text as it is given, the two characters at a cut
-are followed through the stages before: what the last character left of it may have become, and the first right of it.
-Where a pretokenizer ends a pretoken whatever is around, the stages after it see the parts apart in any case, and are
-not asked.
+A rule is about the text before its stage. To apply it to the original text, the two characters at a cut are followed
+through the earlier stages: what the last character on its left may have become, and the first on its right. Where a
+pretokenizer always ends a pretoken, later stages see the parts separately in any case, and their rules do not count.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from tokkit.unicode_regex.atoms import (
 )
 
 MAX_SETS = 8
-"""Kinds of characters that a rule may tell apart on the left: the bits of a byte."""
+"""Maximum number of classes of characters that a rule may distinguish on the left: the bits of a byte."""
 
 
 class Composed(NamedTuple):
-    """The tables of all cuts, and of those that end words in any case, None if there are none; and `edges`."""
+    """The tables of all cuts and of those that always end words, None if there are none; and `edges`."""
 
     all: Tables | None
     of_words: Tables | None
@@ -42,14 +41,14 @@ class Composed(NamedTuple):
 
 
 def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], model: Matrix) -> Composed:
-    """Return where all stages allow a cut, for the text before the first.
+    """Return where all stages allow a cut of the original text.
 
     `model` has the pairs between which the model lets a pretoken be cut.
     """
     allowed, ends_word = model, nowhere()
     for number in range(len(pretokenizers) - 1, -1, -1):
         rule = pretokenizers[number]
-        # What prepends to each pretoken must see whole ones: only the first pretokenizer can tell where a text begins.
+        # A stage that prepends to each pretoken must see whole pretokens: only the first one knows where a text begins.
         own = nowhere() if rule.edges and number else rule.allowed
         always = rule.allowed & rule.boundary
         allowed = (own & _before(rule, allowed)) | always
@@ -64,7 +63,7 @@ def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], mo
 
 
 def _before(rule: CutRule, allowed: Matrix) -> Matrix:
-    """Return the pairs before a stage that become pairs which are allowed after it, whichever they become."""
+    """Return the pairs before a stage that can only become pairs which are allowed after it."""
     if rule.last is None or rule.first is None:
         return allowed
     return for_all(rule.first, for_all(rule.last, allowed).T).T
@@ -89,13 +88,13 @@ def _tables(allowed: Matrix) -> Tables | None:
 
 
 def _kinds(allowed: Matrix) -> Matrix:
-    """Return the different rows that allow anything."""
+    """Return the distinct rows that allow any cut."""
     kinds = {row.tobytes(): row for row in allowed}
     return np.array([kinds[key] for key in sorted(kinds) if any(key)], dtype=np.bool_).reshape(-1, N_ATOMS)
 
 
 def _coarser(allowed: Matrix) -> Matrix:
-    """Return the pairs that are allowed for all characters of a kind on the left, of which there are few."""
+    """Return the pairs that are allowed for all characters of a class on the left; the classes are few."""
     kinds = [string.ascii_letters, string.digits, ",.;:!?", "'\"()[]{}"]
     groups = [[ord(character) for character in kind] for kind in kinds]
     rest = set(range(128)).difference(*groups)

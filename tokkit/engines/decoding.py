@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
-    """Return what decodes ids of a definition."""
+    """Return the decoding of a definition's ids."""
     if isinstance(definition.model, BPE):
         return Decoding(definition)
     from tokkit.sentencepiece_model import SentencePieceModel
@@ -34,19 +34,19 @@ def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
 
 
 class Stream(Protocol):
-    """Decodes a stream of ids: the parts joined, `flush()` included, equal `decode` of all of them."""
+    """Decodes a stream of ids: the concatenated results, with that of `flush()`, equal `decode` of all ids."""
 
     def step(self, id_: int) -> str:
-        """Take one id; return the text that is complete now."""
+        """Take one id and return the text that is now complete."""
 
     def flush(self) -> str:
-        """Return what is held back, and begin anew."""
+        """Return the text that is held back, and start a new sequence."""
 
 
 class Decoding:
-    """Decodes ids of one definition: joins their bytes, or gives the tokens of components to their decoder.
+    """Decodes ids of one definition: joins their bytes, or runs the decoder on their tokens.
 
-    KeyError(id) for an id that no token has; streams, which callers hold themselves, give the VocabError of `unknown`.
+    Raises KeyError(id) for an id without a token; streams raise the VocabError of `unknown`.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -89,7 +89,7 @@ class Decoding:
 
     @functools.cached_property
     def chain(self) -> Decoder:
-        """The decoder of the definition, or what stands for none."""
+        """The decoder of the definition, or the default one."""
         from tokkit.decoders.spaced import Spaced
 
         return self._definition.decoder or Spaced()
@@ -125,12 +125,12 @@ class Decoding:
         return self._definition.vocab[int(id_)]
 
     def unknown(self, id_: object) -> VocabError:
-        """Return the error of an id that no token has."""
+        """Return the error for an id without a token."""
         return VocabError(f"no token has the id {id_}; ids run from 0 to {self._definition.vocab.n_ids - 1}")
 
     @functools.cached_property
     def special_ids(self) -> frozenset[int]:
-        """The ids that decoding without special tokens leaves out: as tokenizers does, those decoded as one's text."""
+        """The ids that decoding without special tokens leaves out: as in tokenizers, all that decode to their text."""
         from tokkit.engines.added_tokens import content
 
         special, normalizer = self._definition.special_tokens, self._definition.normalizer
@@ -146,7 +146,7 @@ class Decoding:
         return known
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of ids: of their tokens, joined, or of their text."""
+        """Return the bytes of ids: their tokens' bytes, joined, or those of their text."""
         return self._detokenizer.decode_bytes(ids) if self._by_bytes else self._decode_tokens(ids).encode()
 
     def stream(self, errors: str) -> Stream:
@@ -175,7 +175,7 @@ class SentencePieceDecoding:
         return self._vocab[int(id_)]
 
     def unknown(self, id_: object) -> VocabError:
-        """Return the error of an id that no token has."""
+        """Return the error for an id without a token."""
         return VocabError(f"no token has the id {id_}; ids run from 0 to {self._vocab.n_ids - 1}")
 
     def stream(self, errors: str) -> Stream:

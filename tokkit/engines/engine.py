@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
 Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
-"""(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's piece (n,) or what gives it)."""
+"""(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's pretoken (n,) or a function for it)."""
 
 _LASTING = (str, bytes)  # what nobody changes while threads read it
 
@@ -34,17 +34,17 @@ Way = tuple[Encoder | None, Finder | None]
 """How texts are encoded by one policy: an encoder of the core, if there is one, and what finds added tokens."""
 
 InterpreterMaker = Callable[[Definition, int], "Interpreter"]
-"""(definition, grown_bytes) → what runs the components one by one, made when it is first needed."""
+"""(definition, grown_bytes) → the interpreter, made when it is first needed."""
 
 
 class Engine:
     """Runs one definition. Safe to share between threads.
 
-    Each kind of model says in `encoder_for` what the core runs; where that is None, the interpreter does.
+    `encoder_for` of each engine returns the core's encoder; if that is None, the interpreter runs the definition.
     """
 
     split_engine = "components"
-    """What cuts text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
+    """What splits text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
     split_reason = ""
     unreachable = 0
     in_stages = True
@@ -63,15 +63,15 @@ class Engine:
             self._text[0].bound(self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
-        """Return what the core runs, None if it has nothing for the definition.
+        """Return the core's encoder, None if the core cannot run the definition.
 
-        `as_stated`: the model may make special tokens out of plain text, as it says; `normalized_first`: tokens are
-        looked for in the normalized text.
+        `as_stated`: the model may make special tokens of plain text, as it is defined; `normalized_first`: added tokens
+        are searched for in the normalized text.
         """
         return None
 
     def _way(self, special: Special, text: Text | None = None) -> Way:
-        """Return the way of a policy; SpecialTokenError for "raise" and a text that holds a special token."""
+        """Return how a policy encodes; SpecialTokenError for "raise" and a text with a special token."""
         if special == "raise" and text is not None:
             self._refuse(text)
         allowed = self._tokens.allowed(special)
@@ -84,16 +84,16 @@ class Engine:
         return way
 
     def unusable(self, error: OverflowError) -> CorpusError:
-        """Return the error of a text that is too large, or of which stages make too much."""
+        """Return the error for a text that is too large, or becomes too large in a stage."""
         return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
 
     def _refuse(self, text: Text) -> None:
-        """Raise SpecialTokenError if a text holds a special token."""
+        """Raise SpecialTokenError if a text contains a special token."""
         for start, id_ in self.added_in(text):
             if (name := self._tokens.name(id_)) is not None:
                 raise SpecialTokenError(
-                    f"the text holds the special token {name!r} at byte {start}; "
-                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
+                    f"the text contains the special token {name!r} at byte {start}; "
+                    'pass special="text" to read it as text, or "all" or a set to allow it as a token'
                 )
 
     def added_in(self, text: Text) -> list[tuple[int, int]]:
@@ -103,7 +103,7 @@ class Engine:
     @functools.cached_property
     def _interpreter(self) -> Interpreter:
         if self._make_interpreter is None:
-            raise TypeError(f"this {type(self).__name__} was made without an interpreter: engine_of gives it one")
+            raise TypeError(f"this {type(self).__name__} was made without an interpreter; make it with engine_of")
         return self._make_interpreter(self._definition, self._grown_bytes)
 
     def special_name(self, id_: int) -> str | None:
@@ -111,7 +111,7 @@ class Engine:
         return self._tokens.name(id_)
 
     def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
-        """Return the ids of a text that the core does not encode as a whole; its patterns share the time of one."""
+        """Return the ids of a text that the core does not encode; all patterns share one time limit."""
         with PatternTime(len(text)):
             return self._encode_by_parts(text, special, threads)
 
@@ -132,7 +132,7 @@ class Engine:
         return ids
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
-        """Return ids as a uint32 array; several threads share a long text where it may be cut."""
+        """Return ids as a uint32 array; a long text is encoded by several threads if it may be cut."""
         encoder, finder = self._text if special == "text" else self._way(special, text)
         if encoder is not None:
             try:
@@ -162,7 +162,7 @@ class Engine:
     def encode_batch(
         self, texts: Sequence[Text], special: Special, threads: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the ids of all texts in one array, and the int64 offsets where each text's begin and end."""
+        """Return the ids of all texts in one array, and the int64 offsets between the texts."""
         special = special if isinstance(special, str) else frozenset(special)
         if special == "raise":
             for text in texts:
@@ -173,7 +173,7 @@ class Engine:
     def _encode_several(
         self, texts: Sequence[Text], special: Special, threads: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return what `encode_batch` does, by a policy that raises for no text."""
+        """Return the same as `encode_batch`, for a policy that never raises."""
         encoder, finder = self._way(special)
         if encoder is not None:
             try:
@@ -188,7 +188,7 @@ class Engine:
         return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
 
     def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the ids and offsets of a batch, worked off by up to `threads` threads."""
+        """Return the ids and offsets of a batch, encoded by up to `threads` threads."""
         try:
             # Each further thread brings a cache of its own, which pays only if there is much to encode.
             run_threads(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
@@ -200,27 +200,27 @@ class Engine:
 
     @property
     def whole_reason(self) -> str:
-        """Why a text cannot be cut into parts that threads or blocks of a file encode; "" if it can."""
+        """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
         encoder = self._text[0]
         if encoder is None:
             return "a component in Python sees the whole text"
         return "" if encoder.splittable else self.uncut_reason
 
-    uncut_reason = "its stages have no common place for a cut"
-    """What is said of a plan of the core that cannot be cut."""
+    uncut_reason = "its stages have no place to cut in common"
+    """The reason for a plan of the core that cannot be cut."""
 
     def last_cut(self, utf8: bytes | bytearray, n: int, special: Special, searched: int = 0) -> int:
-        """Return the last place of utf8[:n], of which more follows, where the text may be cut; 0 for none.
+        """Return the last place in utf8[:n], after which more text may follow, where the text may be cut; 0 for none.
 
-        utf8[:searched] is known to have none, as a call before has said.
+        utf8[:searched] is known to have none, from an earlier call.
         """
         encoder, finder = self._way("all" if special == "raise" else special)
         return 0 if encoder is None else block_end(utf8, n, encoder, finder, searched)
 
     def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
-        """Return where utf8[:n], in which `last_cut` finds nothing, may be cut all the same; 0 for nowhere.
+        """Return where utf8[:n] may be cut inside a word, if `last_cut` finds no place; 0 for nowhere.
 
-        That takes about as long as to encode it.
+        This takes about as long as encoding it.
         """
         return 0
 
@@ -235,7 +235,7 @@ class Engine:
             raise self.unusable(error) from None
 
     def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
-        """Return what encodes the blocks of a file, one thread's: `encode(buffer, n, …)` and `close()`."""
+        """Return an encoder for the blocks of a file, for one thread: `encode(buffer, n, …)` and `close()`."""
         refuses = special == "raise"
         encoder, finder = self._way("all" if refuses else special)
         if encoder is None or (refuses and not self._plainly_special):
@@ -244,7 +244,7 @@ class Engine:
 
     @property
     def _plainly_special(self) -> bool:
-        """Whether a look at a block tells what "raise" would say: all added tokens are special, found as they stand."""
+        """Whether "raise" can be decided block by block: all added tokens are special, in the original text."""
         return self._tokens.as_they_stand and len(self._tokens.ids) == len(self._definition.added_tokens)
 
     # ---- offsets, stages, facts
@@ -257,9 +257,9 @@ class Engine:
             return self._interpreter.aligned(text, special)
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
-        """Return what `aligned` does with ids around it, packed uint32; None for a text that the core leaves alone.
+        """Return the same as `aligned` with ids (packed uint32) around the text; None if the core does not encode it.
 
-        Each token but those found as added ones stands for what it covers.
+        The surface of each token, except added tokens, is the text that it covers.
         """
         encoder, finder = self._text if special == "text" else self._way(special, text)
         if encoder is not None:
@@ -275,12 +275,12 @@ class Engine:
         return None
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
-        """Return what each token of `aligned` stands for; None if each is what it covers."""
+        """Return the surface of each token of `aligned`; None if each is the text that it covers."""
         with PatternTime(len(text)):
             return self._interpreter.surfaces(text, special, ids, words)
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
-        """Yield the text after each stage, with the stage's name: the same object, changed on."""
+        """Yield (name, text) after each stage; the text is one object that the next stage changes."""
         return self._interpreter.stages(text, special)
 
     def cache_info(self) -> dict[str, int]:
@@ -298,7 +298,7 @@ class Engine:
 
 
 class WholeEncoder:
-    """The face of BlockEncoder over an engine that cannot cut texts into blocks: each is a whole text."""
+    """The interface of BlockEncoder for an engine that cannot cut texts into blocks: each block is a whole text."""
 
     def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
         self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
@@ -313,4 +313,4 @@ class WholeEncoder:
         return self._engine.encode_array(utf8, self._special).astype(self._dtype)
 
     def close(self) -> None:
-        """Do nothing: no thread's cache is held."""
+        """Do nothing, because no thread's cache is in use."""

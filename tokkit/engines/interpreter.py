@@ -1,8 +1,7 @@
 """Runs the components of a definition one by one: text → stages → ids, aligned with the text.
 
-A plan in C takes most tokenizers (plan.py). What it does not know goes through here: components in Python, patterns
-that only `regex` runs, text whose stages need it whole. Both give equal results on what both can run
-(tests/engines/test_plans.py).
+Most tokenizers run as a plan in C (plan.py). The others run here: components in Python, patterns that only `regex`
+runs, stages that need the whole text. Both give equal results wherever both can run (tests/engines/test_plans.py).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from tokkit.vocab import Vocab
 
 Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
-"""ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of the piece of each token."""
+"""ids (n,), spans (n, 2) in bytes of the original text, and words (n,), the number of each token's pretoken."""
 
 
 class Interpreter:
@@ -41,7 +40,7 @@ class Interpreter:
     def __init__(
         self, definition: Definition, models: Callable[..., Any] | None = None, grown_bytes: int | None = None
     ) -> None:
-        """Build the models, or take those that `models(as_stated=…)` gives; without a limit, the one that holds now."""
+        """Build the models, or take those of `models(as_stated=…)`; the default limit is the one that applies now."""
         self._grown_bytes = limits.current().grown_bytes if grown_bytes is None else grown_bytes
         self._definition = definition
         self._added = AddedTokens(definition.added_tokens, definition.normalizer)
@@ -55,11 +54,11 @@ class Interpreter:
             self._model = self._models(as_stated=False)
 
     def _model_for(self, special: Special) -> Any:
-        """Return the model: with "all", as tokenizers has it, which may make special tokens out of plain text."""
+        """Return the model: with "all" the one of tokenizers, which may make special tokens of plain text."""
         return self._model if self._bytes is not None else self._models(as_stated=special == "all")
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
-        """Yield the text after each stage, with the stage's name: the same object, changed on."""
+        """Yield (name, text) after each stage; the text is one object that the next stage changes."""
         aligned = self._aligned(text)
         time = PatternTime(len(text))
         special = "text" if special == "raise" else special  # the engine has looked
@@ -78,7 +77,7 @@ class Interpreter:
             yield "pretokenizer", aligned
 
     def _aligned(self, text: Text) -> AlignedText:
-        """Return a text before all stages, with the bound that holds for this tokenizer."""
+        """Return a text before all stages, with this tokenizer's limit on its size."""
         try:
             aligned = AlignedText(text)
         except OverflowError as error:
@@ -88,7 +87,7 @@ class Interpreter:
 
     @contextlib.contextmanager
     def _named(self, stage: str, component: object) -> Iterator[None]:
-        """Add to an exception that a component raises which stage it came from."""
+        """Add the name of the stage to an exception that a component raises."""
         try:
             yield
         except Grown:
@@ -129,7 +128,7 @@ class Interpreter:
         return self._encoded(prepared, special)[0]
 
     def _encoded(self, prepared: AlignedText, special: Special) -> Found:
-        """Return what the model makes of a text after all stages before it."""
+        """Return the model's result for a text after all stages before it."""
         with self._named("model", self._definition.model):
             found: Found = self._model_for(special).encode(prepared)
         return found
@@ -148,10 +147,9 @@ class Interpreter:
         return prepared.original, *self._encoded(prepared, special)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes]:
-        """Return what each token of `aligned`, which gave `ids` and `words`, stands for.
+        """Return the surface of each token of `aligned`, which returned `ids` and `words`.
 
-        That is its own bytes, and for an added token or Unigram's unknown one what the text has there when it has
-        been normalized.
+        This is the token's own bytes; for an added token or Unigram's unknown token it is the normalized text there.
         """
         prepared = self.prepared(text, special)
         utf8, unknown = prepared.utf8, getattr(self._definition.model, "unk_id", None)
@@ -174,7 +172,7 @@ class Interpreter:
 
 
 class Models:
-    """The models of a definition: as it states, and one that makes no special tokens out of plain text."""
+    """The models of a definition: the model as defined, and one that makes no special tokens of plain text."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
@@ -182,7 +180,7 @@ class Models:
         self._made: dict[bool, Any] = {}
 
     def __call__(self, *, as_stated: bool) -> Any:
-        """Return one of the two."""
+        """Return one of the two models."""
         as_stated = as_stated or not self._hidden
         if as_stated not in self._made:
             definition = self._definition
@@ -200,9 +198,9 @@ def _encoder(model: Any, vocab: Vocab, added_ids: frozenset[int]) -> Any:
 
 
 def spelt_out(definition: Definition) -> frozenset[int]:
-    """Return the special tokens that a model would make of their text, which nobody has allowed to be more than text.
+    """Return the special tokens that a model would make of their plain text, which the policy may not allow.
 
-    T5's Unigram has "</s>" among its pieces. The unknown token may stay: it says nothing. Merges make what they make.
+    For example, T5's Unigram has "</s>" among its pieces. The unknown token is harmless, and results of merges stay.
     """
     model: Any = definition.model
     if getattr(model, "merges", None) is not None and not model.ignore_merges:
@@ -215,7 +213,7 @@ def spelt_out(definition: Definition) -> frozenset[int]:
 
 
 class _Bytes:
-    """The face of a component's model over the byte-level engine, which also cuts the pieces it is given."""
+    """The interface of a component's model over the byte-level engine, which also splits its pretokens."""
 
     def __init__(self, definition: Definition, added_ids: list[int]) -> None:
         from tokkit.engines.byte_level import ByteLevelEngine
@@ -224,7 +222,7 @@ class _Bytes:
         self.cache_info = self.engine.cache_info
 
     def encode(self, text: AlignedText) -> Found:
-        """Return (ids, spans, words) of the pieces of a text."""
+        """Return (ids, spans, words) of the pretokens of a text."""
         utf8 = text.utf8
         ids, spans, words, number = [_NO_IDS], [_NO_SPANS], [_NO_WORDS], 0
         for (start, end), id_ in zip(text.bounds.tolist(), text.ids, strict=True):

@@ -12,21 +12,21 @@ from tokkit.pretokenizers.base import Pretokenizer
 from tokkit.unicode_regex.atoms import nowhere
 
 CACHE_UNITS = 1 << 18
-"""Units of up to 15 bytes that one thread's cache may hold; longer ones have a table of their own, of 3 MiB at most."""
+"""Maximum number of units of up to 15 bytes in one thread's cache; longer units have another table, of up to 3 MiB."""
 
 CACHE_LINES = 15
-"""log2 of the lines of two units that a new cache has: 2 MiB, which grows as it fills."""
+"""log2 of the number of cache lines, of two units each, in a new cache: 2 MiB, which grows as it fills."""
 
 
 class Component(NamedTuple):
-    """What the core runs for normalizers or pretokenizers, and the cut rules of each part."""
+    """The core's specification of normalizers or pretokenizers, and the cut rules of each part."""
 
     specs: tuple[tuple[Any, ...], ...]
     rules: list[Any]
 
 
 def component_of(part: Any, kind: type[Normalizer] | type[Pretokenizer]) -> Component | None:
-    """Return what the core runs for a normalizer or pretokenizer; None for one that is Python's."""
+    """Return the core's specification of a normalizer or pretokenizer; None for one in Python."""
     if part is None:
         return Component((), [])
     specs = part.stages() if isinstance(part, kind) else None
@@ -36,8 +36,8 @@ def component_of(part: Any, kind: type[Normalizer] | type[Pretokenizer]) -> Comp
 def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool) -> Encoder | None:
     """Return the encoder of components and a model; None if the core cannot run all of them.
 
-    With `normalized_first` the text between two added tokens is normalized as a whole, as it must be where tokens are
-    looked for in what comes of it.
+    With `normalized_first` the text between two added tokens is normalized as a whole, because added tokens are
+    searched for in the result.
     """
     normalizer = component_of(definition.normalizer, Normalizer)
     pretokenizer = component_of(definition.pretokenizer, Pretokenizer)
@@ -64,5 +64,5 @@ def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool
 
 
 def _in_any_piece(spec: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a stage that prepends to each piece it sees: after another pretokenizer all pieces are whole."""
+    """Return a stage that prepends to each pretoken it sees: after another pretokenizer all pretokens are whole."""
     return (spec[0].removesuffix("_first"), *spec[1:])

@@ -1,7 +1,7 @@
 """The engine of SentencePiece models: text → ids as in SentencePiece, in the core.
 
-Special tokens that a caller allows are found in the text as it stands, and what is between two of them is a text of
-its own, with a space before it where the model puts one.
+Special tokens that the caller allows are found in the original text, and the text between two of them is encoded as a
+text of its own, with a space before it if the model adds one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 CACHE_UNITS = 1 << 18
-"""Units, of 32 bytes each, that one thread's cache holds at most; it begins with an eighth of that."""
+"""Maximum number of units, of 32 bytes each, in one thread's cache; a new cache has an eighth of that."""
 
 BEGINS_WORD, ENDS_WORD = 1, 2
 """Marks of ids, by the numbers of csrc/encode/plan.h."""
@@ -37,7 +37,7 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def encoder_of(model: SentencePieceModel, added: Collection[tuple[str, int]] = ()) -> SentencePieceEncoder:
-    """Return what encodes texts with a model in the core; VocabError for a vocabulary beyond its bounds.
+    """Return the core's encoder of a model; VocabError for a vocabulary that is too large.
 
     `added` are the tokens, (text, id), that may cut a text before the model sees it.
     """
@@ -136,15 +136,15 @@ class SentencePieceEngine(Engine):
     """Runs one definition in the core. Safe to share between threads."""
 
     split_engine = "model"
-    uncut_reason = "scores and unknown characters depend on the text before them"
+    uncut_reason = "scores and unknown characters depend on earlier text"
 
     def __init__(self, definition: Definition) -> None:
         if not isinstance(definition.model, SentencePieceModel):
             raise OptionError(f"this engine is for SentencePiece models, not for {type(definition.model).__name__}")
         if unusual := [token.content for token in definition.added_tokens if not token.plain]:
-            raise OptionError(f"with a SentencePiece model, added tokens are found as they stand; see {unusual[0]!r}")
+            raise OptionError(f"{unusual[0]!r}: a SentencePiece model supports only added tokens without options")
         self.core = encoder_of(definition.model, definition.added_vocab.items())
-        """What encodes a text in which no added token is looked for."""
+        """The encoder of a text in which no added tokens are searched for."""
         super().__init__(definition)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder:
@@ -160,7 +160,7 @@ class SentencePieceEngine(Engine):
         return found
 
     def surfaces(self, text: Text, special: Special, ids: object, words: object) -> None:
-        """Return None: each token stands for what it covers."""
+        """Return None: the surface of each token is the text that it covers."""
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text as the model sees it: with no other stages, the alignment is for `aligned` to give."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Special = str | Collection[str]
 
 MAX_POLICIES = 64
-"""Policies are few; a caller that makes new ones all the time pays for it."""
+"""Maximum number of cached policies; callers that make new ones all the time are slow."""
 
 
 class SpecialTokens:
@@ -54,7 +54,7 @@ class SpecialTokens:
         return allowed
 
     def finder(self, allowed: frozenset[str]) -> Finder | None:
-        """Return what finds the tokens that are not special ones, and these; None if there are none."""
+        """Return the finder of these special tokens and all other added tokens; None if there are none."""
         try:
             return self._finders[allowed]
         except KeyError:
@@ -63,7 +63,7 @@ class SpecialTokens:
             return self._finders.setdefault(allowed, self._finder(allowed))
 
     def in_normalized(self, allowed: frozenset[str]) -> bool:
-        """Return whether any of those tokens is looked for in the normalized text, and not in the text as it is."""
+        """Return whether any of those tokens is searched for in the normalized text instead of the original text."""
         return any(not token.special or token.content in allowed for token in self._later)
 
     def _finder(self, allowed: frozenset[str]) -> Finder | None:
@@ -81,7 +81,7 @@ class SpecialTokens:
     def _pass(
         self, tokens: list[AddedToken], allowed: frozenset[str], *, later: bool
     ) -> tuple[AddedMatcher, bytes | None] | None:
-        """Return what finds the tokens of one pass, and which of them: the others stay text, and nothing within."""
+        """Return the matcher of one pass, and marks of the tokens to find; the others stay text, as a whole."""
         marks = bytes(not token.special or token.content in allowed for token in tokens)
         if not any(marks):
             return None
@@ -99,7 +99,7 @@ class SpecialTokens:
         return self._matchers[later], None if all(marks) else marks
 
     def _guard(self) -> SpecialMatcher | None:
-        """Return the texts that no cut may go through; None if they do not say all."""
+        """Return the matcher of texts that must not be cut; None if it would not be enough."""
         texts = [self._contents.get(token.content, token.content) for token in self._tokens]
         if any(token.single_word or token.lstrip or token.rstrip for token in self._tokens):
             return None
@@ -109,13 +109,13 @@ class SpecialTokens:
 
 
 def finder_of(tokens: Mapping[str, int]) -> Finder:
-    """Return what finds texts as they stand, and gives them these ids."""
+    """Return a finder of these texts in the original text, with their ids."""
     matcher = AddedMatcher((text.encode(), id_, False, False, False) for text, id_ in tokens.items())
     return Finder(given=(matcher, None), guard=SpecialMatcher({text.encode(): id_ for text, id_ in tokens.items()}))
 
 
 def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
-    """Return whether one look for all tokens finds what tokenizers finds in two, and by whatever policy."""
+    """Return whether one pass for all tokens finds the same as tokenizers' two passes, for every policy."""
     if any(token.single_word or token.lstrip or token.rstrip for token in tokens):
         return False
     first, second = ([t.content for t in tokens if t.normalized is flag] for flag in (False, True))

@@ -26,7 +26,7 @@ class StagedEngine(Engine):
         return Interpreter(self._definition, self._models, self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
-        """Return what the core runs, None if a component is Python's."""
+        """Return the core's encoder, None if a component is in Python."""
         model = self._models(as_stated=as_stated)
         if not isinstance(model, CompiledModel):
             return None

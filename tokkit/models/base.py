@@ -29,13 +29,13 @@ class CompiledModel:
 
     @property
     def core(self) -> PieceEncoder:
-        """What encodes in the core."""
+        """The encoder in the core."""
         return self._core
 
     def encode(
         self, text: AlignedText, *, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
-        """Return (ids, spans, words) of a text that is cut into pretokens.
+        """Return (ids, spans, words) of a text that is split into pretokens.
 
         `ids` has shape (n,); `spans`, of shape (n, 2), holds bytes of the original text; `words`, of shape (n,), the
         number of each token's pretoken. A pretoken that is an added token is one token. With a seed, a BPE model's
@@ -50,13 +50,13 @@ class CompiledModel:
             piece = text.pieces[number]
             shown = piece if len(piece) <= 40 else piece[:40] + "…"
             raise VocabError(
-                f"piece {number}, {shown!r}, has characters without a token, and the vocabulary of this {self._kind} "
-                "model has no unknown token; add it, or clean the text"
+                f"pretoken {number}, {shown!r}, has characters without a token, and this {self._kind} model has no "
+                "unknown token; add one to the vocabulary, or clean the text"
             ) from None
 
 
 def own_tokens(vocab: Vocab, added_ids: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:
-    """Return a mark for each id that is not the model's own: those in `added_ids`, and all from `n_own` on."""
+    """Return marks (uint8, n_ids): 1 for ids in `added_ids` and ids from `n_own` on, which are not the model's."""
     marks = np.zeros(vocab.n_ids, dtype=np.uint8)
     if n_own is not None:
         marks[n_own:] = 1
@@ -74,7 +74,7 @@ def id_of(token: str | None, vocab: Vocab, marks: NDArray[np.uint8]) -> int | No
 
 
 def build(kind: str, vocab: Vocab, marks: NDArray[np.uint8], options: dict[str, object]) -> CompiledModel:
-    """Build the tables; a vocabulary that the model cannot work with raises VocabError."""
+    """Build the tables; an invalid vocabulary raises VocabError."""
     try:
         core = PieceEncoder(kind, vocab.blob, vocab.offsets, marks, options)
     except OverflowError as error:

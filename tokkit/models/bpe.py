@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tokkit._core.split import SplitPattern
 
 WHOLE = 0
-"""The scanner that does not cut."""
+"""The scanner that does not split."""
 
 CACHE_WORDS = 1 << 19
-"""Words of up to 15 bytes that one thread's cache may learn, besides the vocabulary's own: with a vocabulary of up to
-200,000 tokens the table is 64 MiB at most. Longer words have a table of their own, of 20 MiB at most."""
+"""Maximum number of pretokens of up to 15 bytes in one thread's cache, besides the vocabulary's own. With a vocabulary
+of up to 200,000 tokens, the table has at most 64 MiB; longer pretokens have another table, of at most 20 MiB."""
 
 
 def encoder(
@@ -36,10 +36,10 @@ def encoder(
     before: Stages | None = None,
     splittable: bool = False,
 ) -> BPEEncoder:
-    """Build the encoder; a vocabulary that BPE cannot work with raises VocabError.
+    """Build the encoder; an invalid vocabulary raises VocabError.
 
-    `split` numbers the scanner that cuts the text (`pretokenizers.patterns.SCANNERS`), or is a compiled pattern;
-    `before` runs on the text first; `splittable` says that texts may be cut at split points (split_points.h).
+    `split` is the number of the scanner that splits the text (`pretokenizers.patterns.SCANNERS`), or a compiled
+    pattern. `before` runs on the text first. `splittable`: texts may be cut at split points (split_points.h).
     """
     made = _model(vocab, model, special_ids, split, cache_words, before, splittable)
     try:
@@ -58,12 +58,12 @@ def _repeated_token(vocab: Vocab, special_ids: Collection[int]) -> str:
 
 
 def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> tuple[NDArray[np.uint32], int]:
-    """Return (merges, unreachable): the merges that can happen, and how many tokens none of them makes.
+    """Return (merges, unreachable): the merges that can happen, and the number of tokens that none of them makes.
 
-    `merges` has shape (n, 3), the ids of left, right and result in order of priority, one for each token that
-    merging can make: whatever happens inside a token happens in the order that it has when the token is alone,
-    so all other ways to split it never come up. Models with equal merges give equal ids, rank BPE or merge list,
-    except for the unreachable tokens, which only a whole pretoken can be.
+    `merges` has shape (n, 3), the ids of left, right and result in order of priority, one for each token that merging
+    can make: merges inside a token always happen in the order in which they happen when the token is alone, so other
+    ways to split it never occur. Models with equal merges give equal ids, rank BPE or merge list, except for the
+    unreachable tokens, which only a whole pretoken can become.
     """
     made = _model(vocab, model, special_ids, WHOLE, 0)
     return made.merges(), made.unreachable

@@ -28,10 +28,10 @@ class CharBPE:
     """Byte-pair encoding over characters: listed pairs merge, the first of the list first, then leftmost.
 
     `merges` is a uint32 array of shape (n, 3), the ids of left, right and result in order of priority (`merge_ids`
-    makes it from pairs of strings); of a pair named twice the last counts. The other fields are those of
-    tokenizer.json: `unk_token` None drops characters that are in no token, and `dropout` is the probability with which
-    a merge is passed over, where `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not know, the
-    suffix is a symbol of its own after the last character, as in the first version of the paper's code.
+    makes it from pairs of strings); of a repeated pair the last counts. The other fields are those of tokenizer.json:
+    `unk_token` None drops characters that are in no token, and `dropout` is the probability of skipping a merge, if
+    `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not have, the suffix is a separate symbol
+    after the last character, as in the first version of the paper's code.
 
     >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
@@ -79,10 +79,10 @@ class CharBPE:
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
-        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        """Build the tables; `added_ids` are ids in the vocabulary that only added tokens have, not the model."""
         marks = base.own_tokens(vocab, added_ids)
         if self.suffix_apart and base.id_of(self.end_of_word_suffix or None, vocab, marks) is None:
-            raise VocabError(f"the end of words, {self.end_of_word_suffix!r}, is a symbol of its own, but no token")
+            raise VocabError(f"the end of words, {self.end_of_word_suffix!r}, is a separate symbol; it must be a token")
         options: dict[str, object] = {
             "merges": self.merges,
             "dropout": float(self.dropout or 0),
@@ -102,9 +102,9 @@ class CharBPE:
 
         A merge across such a place would have a left side that ends in the one and a right side that begins with the
         other, and `joined` has all of these pairs. So every merge is on one side, and neither side changes what the
-        other does. What is not a token must not spoil that: unknown characters may be one token with others, or dropped
-        so that their neighbours meet. Hence both are tokens, or all that are none become bytes that nothing merges.
-        Before U+2581, where no token holds it after another character, words are apart in any case.
+        other does. Unknown characters would break this, because they may fuse into one token, or be dropped so that
+        their neighbours meet. Hence both characters are tokens, or unknown characters become bytes that never merge.
+        Before U+2581, if no token has it after another character, words are separate in any case.
         """
         between = not self.continuing_subword_prefix and not self.end_of_word_suffix
         made = nowhere()
@@ -147,14 +147,14 @@ def merge_ids(
     """Return the ids of merges: uint32 of shape (n, 3), left, right and result.
 
     A merge is a pair of strings, or one string with a space between the two. The result is the two joined, the right
-    one without as many bytes as the prefix has. VocabError names the first merge that is none or has no tokens.
+    one without the bytes of the prefix. VocabError names the first merge that is invalid or has no tokens.
     """
     cut = len((continuing_subword_prefix or "").encode())
     marks = base.own_tokens(vocab, added_ids)
     types = set(map(type, merges))
     spaced = types == {str}
     if not spaced and not (types <= {tuple, list} and set(map(len, merges)) <= {2}):
-        raise VocabError("merges are pairs of strings, or strings with a space between the two, all alike")
+        raise VocabError("merges must be pairs of strings, or strings with a space between the two, and not a mixture")
     strings: Iterable[Any] = merges if spaced else chain.from_iterable(merges)
     try:
         text = "\0".join(strings).encode()
@@ -164,7 +164,7 @@ def merge_ids(
         found, n = find_merges(vocab.blob, vocab.offsets, marks, text, ord(" ") if spaced else 0, cut, len(merges))
         if n == len(merges):
             return found
-    # A token holds the separator itself, or there is something to say.
+    # A token contains the separator itself, or there is an error to report.
     return np.array(list(_one_by_one(vocab, marks, merges, cut)), dtype=np.uint32).reshape(-1, 3)
 
 

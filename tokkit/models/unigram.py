@@ -18,9 +18,9 @@ from tokkit.vocab import Vocab
 class Unigram:
     """The sequence of tokens with the greatest sum of scores, as tokenizers finds it (float64, each piece from 0).
 
-    `scores[i]`, a log probability, is of the token with the id i; ids from `len(scores)` on are not the model's. An
-    unknown character has the least of them less 10; neighbouring ones are one token, or the tokens of their bytes
-    where `byte_fallback` is on and there is one for each. Of two tokens with the same bytes the last counts.
+    `scores[i]`, a log probability, is that of the token with the id i; ids from `len(scores)` on are not the model's.
+    An unknown character scores 10 below the least of them. Neighbouring unknown characters become one token, or with
+    `byte_fallback` the tokens of their bytes, if there is one for each. Of two equal tokens the last counts.
 
     >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"a", b"b", b"ab"])
@@ -54,9 +54,9 @@ class Unigram:
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
-        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        """Build the tables; `added_ids` are ids in the vocabulary that only added tokens have, not the model."""
         if len(self.scores) > vocab.n_ids:
-            raise VocabError(f"there are {len(self.scores)} scores for {vocab.n_ids} ids; each score is of a token")
+            raise VocabError(f"there are {len(self.scores)} scores for {vocab.n_ids} ids; give at most one for each id")
         marks = base.own_tokens(vocab, added_ids, len(self.scores))
         scores = np.zeros(vocab.n_ids)
         scores[: len(self.scores)] = self.scores

@@ -12,7 +12,7 @@ from tokkit.vocab import Vocab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordLevel:
-    """Each pretoken is the token that it spells, or `unk_token`.
+    """Looks up whole pretokens: each is one token, or `unk_token`.
 
     >>> from tokkit._core.align import AlignedText
     >>> model = WordLevel(unk_token="[UNK]").encoder(Vocab.from_list([b"[UNK]", b"to", b"be"]))
@@ -29,7 +29,7 @@ class WordLevel:
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
-        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        """Build the tables; `added_ids` are ids in the vocabulary that only added tokens have, not the model."""
         marks = base.own_tokens(vocab, added_ids)
         options: dict[str, object] = {
             "unknown": base.id_of(self.unk_token, vocab, marks),

@@ -15,9 +15,9 @@ MAX_CHARACTERS = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordPiece:
-    """The longest token that a word begins with, then the longest that follows, which has the prefix.
+    """Greedy longest match: the longest token that a word begins with, then the longest with the prefix, and so on.
 
-    A word that does not come out, or has more than `max_input_chars_per_word` characters, is one `unk_token`.
+    A word that cannot be matched, or has more than `max_input_chars_per_word` characters, is one `unk_token`.
 
     >>> from tokkit._core.align import AlignedText
     >>> model = WordPiece().encoder(Vocab.from_list([b"[UNK]", b"un", b"##aff", b"##able"]))
@@ -42,7 +42,7 @@ class WordPiece:
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:
-        """Build the tables; `added_ids` are ids of the vocabulary that are not the model's own, but added tokens'."""
+        """Build the tables; `added_ids` are ids in the vocabulary that only added tokens have, not the model."""
         marks = base.own_tokens(vocab, added_ids)
         options: dict[str, object] = {
             "unknown": base.id_of(self.unk_token, vocab, marks),

@@ -283,9 +283,7 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
     given = (window, window) if window is None or isinstance(window, (int, np.integer)) else tuple(window)
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
-            raise OptionError(
-                f"window is {window!r}; it must be a number or a pair of numbers or None, at least 0"
-            )
+            raise OptionError(f"window is {window!r}; it must be a number or a pair of numbers or None, at least 0")
         sides.append(kernels.FAR if side is None else min(int(side), MAX_OFFSET))
     if len(sides) != 2:
         raise OptionError(f"window is {window!r}; a pair must have two sides, left and right")

@@ -73,9 +73,7 @@ class TransformerConfig:
         if self.rope is not None and self.rope.head_factors is not None:
             factors = len(self.rope.head_factors)
             if factors != self.n_heads:
-                raise ShapeError(
-                    f"rope has {factors} head_factors; {self.n_heads} query heads need as many"
-                )
+                raise ShapeError(f"rope has {factors} head_factors; {self.n_heads} query heads need as many")
         check_dtype(self.dtype)
 
     def _check_numbers(self) -> None:

@@ -92,9 +92,7 @@ class Embeddings:
         """Return (total, dim); an id or type outside its table raises IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
-            raise ShapeError(
-                f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}"
-            )
+            raise ShapeError(f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}")
         x = self.looked_up(ids)
         places = np.empty_like(x)
         kernels.gather(self._positions, self._places(ids, starts), places, threads=current_threads())

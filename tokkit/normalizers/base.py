@@ -10,16 +10,16 @@ from tokkit.errors import OptionError
 from tokkit.unicode_regex.atoms import CutRule, never
 
 Specs = tuple[tuple[Any, ...], ...]
-"""What the core runs for a component (`Stages`)."""
+"""The core's specification of a component (for `Stages`)."""
 
 
 class Normalizer:
-    """Changes what is in the pieces of a text. Immutable; its fields are those of tokenizer.json."""
+    """Changes a text. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return what the core runs, None if `normalize` is all there is."""
+        """Return the core's specification, None if there is only `normalize`."""
         return None
 
     def cut_rules(self) -> list[CutRule]:
@@ -27,14 +27,14 @@ class Normalizer:
         return [never()]
 
     def normalize(self, text: AlignedText) -> None:
-        """Normalize each piece of `text` by itself, in place, except those that are added tokens."""
+        """Normalize each part of `text` by itself, in place, except added tokens."""
         specs = self.stages()
         if specs is None:
             raise OptionError(f"{type(self).__name__} has neither stages() nor normalize(text)")
         Stages(specs).run(text)
 
     def normalize_str(self, text: str) -> str:
-        """Return `text`, as one piece, normalized."""
+        """Return `text`, as one part, normalized."""
         aligned = AlignedText(text)
         self.normalize(aligned)
         return "".join(aligned.pieces)

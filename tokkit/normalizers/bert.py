@@ -10,11 +10,11 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, by_cha
 
 @dataclass(frozen=True, slots=True)
 class Bert(Normalizer):
-    r"""Does what is asked for in this order.
+    r"""BERT's normalizations, in this order.
 
-    `clean_text` drops controls, format characters, U+0000 and U+FFFD, and makes white space spaces;
-    `handle_chinese_chars` puts a space on either side of Chinese characters; `strip_accents` (None: where
-    `lowercase` is True) decomposes and drops marks; `lowercase` turns each character into lower case.
+    `clean_text` drops controls, format characters, U+0000 and U+FFFD, and makes white space spaces.
+    `handle_chinese_chars` puts a space on either side of Chinese characters. `strip_accents` (None: if `lowercase` is
+    True) decomposes and drops marks. `lowercase` lowercases each character.
 
     >>> Bert().normalize_str("Où\tsommes-nous? 中国")
     'ou sommes-nous?  中  国 '
@@ -33,11 +33,11 @@ class Bert(Normalizer):
 
     @property
     def strips_accents(self) -> bool:
-        """Whether marks are dropped: as `strip_accents` says, or where it does not, as `lowercase`."""
+        """Whether marks are dropped: `strip_accents`, or `lowercase` if that is None."""
         return self.lowercase if self.strip_accents is None else self.strip_accents
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("bert", self.clean_text, self.handle_chinese_chars, self.strips_accents, self.lowercase),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -17,7 +17,7 @@ class ByteLevel(Normalizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("byte_level",),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -14,10 +14,10 @@ MARKER = "\ufdd0"
 
 @dataclass(frozen=True, slots=True)
 class LongestRules(Normalizer):
-    """Puts the string of a charsmap, given as bytes, for the longest text that has one at each place.
+    """Replaces, at each place, the longest text that the charsmap (bytes) has a rule for.
 
-    That is what sentencepiece does; `Precompiled` is what tokenizers makes of it. A tokenizer.json says it in several
-    steps (formats/charsmap_steps.py). OptionError for what is not a charsmap.
+    This is what sentencepiece does; `Precompiled` is what tokenizers does with the same map. A tokenizer.json has it as
+    several steps (formats/charsmap_steps.py). OptionError for an invalid charsmap.
 
     >>> from tokkit.normalizers.charsmap_builder import compile_rules
     >>> LongestRules(compile_rules({"a": "A", "ab": "x"})).normalize_str("aabcb")
@@ -34,5 +34,5 @@ class LongestRules(Normalizer):
             raise OptionError(f"charsmap cannot be read: {error}") from None
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("charsmap", self._map, True),)

@@ -19,7 +19,7 @@ class Lowercase(Normalizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("lowercase",),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -17,7 +17,7 @@ class Nmt(Normalizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("nmt",),)
 
     def cut_rules(self) -> list[CutRule]:

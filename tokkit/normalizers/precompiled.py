@@ -14,10 +14,10 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, by_character
 
 @dataclass(frozen=True, slots=True)
 class Precompiled(Normalizer):
-    """Puts the strings of a map, given in base64 or as bytes, in the place of what they stand for, as tokenizers does.
+    """Replaces texts by the rules of a charsmap (base64 or bytes), as tokenizers does.
 
-    That is not quite what sentencepiece does: it looks at grapheme clusters, and one that begins with a character of
-    the map is replaced with all that is on it. OptionError for what is no such map.
+    Unlike sentencepiece, it looks at grapheme clusters: a cluster that begins with a character of the map is replaced
+    as a whole, with its marks. OptionError for an invalid map.
     """
 
     precompiled_charsmap: str
@@ -37,7 +37,7 @@ class Precompiled(Normalizer):
         object.__setattr__(self, "_map", map_)
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("charsmap", self._map),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -22,7 +22,7 @@ class Prepend(Normalizer):
         check_text("prepend", self.prepend)
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("prepend", self.prepend.encode()),)
 
     def cut_rules(self) -> list[CutRule]:

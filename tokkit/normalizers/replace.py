@@ -20,7 +20,7 @@ from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
 from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
-# Characters that mean themselves, as often as one is there or before others: nothing that needs an automaton.
+# Patterns of literal characters, repeated or followed by others, which need no automaton.
 _ITSELF = r"(?:\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])"
 _RUN = re.compile(rf"({_ITSELF})(?:\+|\{{([1-9]\d{{0,3}}),\}})", re.DOTALL)
 _BEFORE = re.compile(rf"({_ITSELF}+)\(\?=({_ITSELF}+)\)", re.DOTALL)
@@ -37,10 +37,10 @@ class _Literal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Normalizer):
-    """Puts `content`, as it stands, for each match of `pattern`: {"String": text} or {"Regex": pattern}.
+    """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    A pattern is in syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
-    What is put in comes from where the last character of the match comes from.
+    A pattern is in the syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
+    The replacement is aligned with the last character of the match.
 
     >>> Replace({"Regex": " {2,}"}, "▁").normalize_str("a  b c")
     'a▁b c'
@@ -54,7 +54,7 @@ class Replace(Normalizer):
         object.__setattr__(self, "pattern", checked_pattern(self.pattern))
 
     def stages(self) -> Specs | None:
-        """Return what the core runs; None for a pattern that is not regular."""
+        """Return the core's specification; None for a pattern that is not regular."""
         content, pattern = self.content.encode(), self.pattern.get("Regex", "")
         if found := self._literal():
             text, ahead = found.text.encode(), found.ahead.encode()
@@ -63,7 +63,7 @@ class Replace(Normalizer):
         return (("replace_pattern", choice, content),) if choice is not None else None
 
     def _literal(self) -> _Literal | None:
-        """Return what the pattern looks for, None if that wants an automaton."""
+        """Return the literal text of the pattern, None if it needs an automaton."""
         pattern = self.pattern.get("Regex", "")
         if text := self.pattern.get("String"):
             return _Literal(text)
@@ -74,7 +74,7 @@ class Replace(Normalizer):
         return None
 
     def cut_rules(self) -> list[CutRule]:
-        """Return where a text may be cut: where no match has both characters."""
+        """Return where a text may be cut: between two characters that no match contains both."""
         ends = [atom(self.content[-1])] if self.content else None
         starts = [atom(self.content[0])] if self.content else None
         if found := self._literal():
@@ -100,7 +100,7 @@ class Replace(Normalizer):
         return [CutRule(rule.splittable & before_ascii(), nowhere(), images(last_of), images(first_of))]
 
     def normalize(self, text: AlignedText) -> None:
-        """Replace the matches in each piece; PatternError if finding them takes too long."""
+        """Replace the matches in each part; PatternError if finding them takes too long."""
         if specs := self.stages():
             Stages(specs).run(text)
         else:

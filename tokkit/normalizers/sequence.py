@@ -32,7 +32,7 @@ class Sequence(Normalizer):
                 raise OptionError(f"normalizers have a method normalize(text); {normalizer!r} has none")
 
     def stages(self) -> Specs | None:
-        """Return what the core runs; None if it cannot run all of them."""
+        """Return the core's specification; None if it cannot run all of them."""
         found: list[tuple[Any, ...]] = []
         for normalizer in self.normalizers:
             specs = normalizer.stages() if isinstance(normalizer, Normalizer) else None

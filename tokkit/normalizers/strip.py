@@ -24,7 +24,7 @@ class Strip(Normalizer):
         check_flag("strip_right", self.strip_right)
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("strip", self.strip_left, self.strip_right),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -19,7 +19,7 @@ class StripAccents(Normalizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("strip_accents",),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -15,16 +15,16 @@ _compatible = by_character(str, {OTHER: _beyond, WHITE: WHITES, HAN: [HAN, OTHER
 
 @dataclass(frozen=True, slots=True)
 class NFC(Normalizer):
-    """Composes: characters that have one of their own for them and their marks.
+    """Form C: canonical composition, characters with their marks as one character where there is one.
 
-    Unicode 16.0; tokenizers 0.23 has 9.0 and leaves alone what came later (tests/normalizers/test_unicode.py).
+    By Unicode 16.0; tokenizers 0.23 has 9.0 and leaves later characters unchanged (tests/normalizers/test_unicode.py).
 
     >>> len(NFC().normalize_str("e\N{COMBINING ACUTE ACCENT}"))
     1
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("form", "NFC"),)
 
     def cut_rules(self) -> list[CutRule]:
@@ -34,14 +34,14 @@ class NFC(Normalizer):
 
 @dataclass(frozen=True, slots=True)
 class NFD(Normalizer):
-    """Decomposes, and puts marks in canonical order.
+    """Form D: canonical decomposition, with marks in canonical order.
 
     >>> len(NFD().normalize_str("é"))
     2
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("form", "NFD"),)
 
     def cut_rules(self) -> list[CutRule]:
@@ -51,14 +51,14 @@ class NFD(Normalizer):
 
 @dataclass(frozen=True, slots=True)
 class NFKC(Normalizer):
-    """Puts plain characters for those that only look or stand otherwise, and composes.
+    """Form KC: compatibility decomposition (plain characters for styled ones), then composition.
 
     >>> NFKC().normalize_str("ﬁ Ⅻ ²")
     'fi XII 2'
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("form", "NFKC"),)
 
     def cut_rules(self) -> list[CutRule]:
@@ -68,14 +68,14 @@ class NFKC(Normalizer):
 
 @dataclass(frozen=True, slots=True)
 class NFKD(Normalizer):
-    """Puts plain characters for those that only look or stand otherwise, and decomposes.
+    """Form KD: compatibility decomposition (plain characters for styled ones).
 
     >>> len(NFKD().normalize_str("ﬁé"))
     4
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("form", "NFKD"),)
 
     def cut_rules(self) -> list[CutRule]:

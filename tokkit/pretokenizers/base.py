@@ -10,16 +10,16 @@ from tokkit.errors import OptionError
 from tokkit.unicode_regex.atoms import CutRule, never
 
 Specs = tuple[tuple[Any, ...], ...]
-"""What the core runs for a component (`Stages`)."""
+"""The core's specification of a component (for `Stages`)."""
 
 
 class Pretokenizer:
-    """Cuts the pretokens of a text further. Immutable; its fields are those of tokenizer.json."""
+    """Splits the pretokens of a text further. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return what the core runs, None if `pretokenize` is all there is."""
+        """Return the core's specification, None if there is only `pretokenize`."""
         return None
 
     def cut_rules(self) -> list[CutRule]:
@@ -27,7 +27,7 @@ class Pretokenizer:
         return [never()]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pretokens of a text further, except those that are added tokens."""
+        """Split the pretokens of a text further, except added tokens."""
         specs = self.stages()
         if specs is None:
             raise OptionError(f"{type(self).__name__} has neither stages() nor pretokenize(text)")

@@ -11,7 +11,7 @@ from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, everywhere
 
 @dataclass(frozen=True, slots=True)
 class Bert(Pretokenizer):
-    """Drop white space, and make each punctuation character a pretoken.
+    """Splits at white space and drops it; each punctuation character becomes a pretoken.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Don't stop.")
@@ -21,11 +21,11 @@ class Bert(Pretokenizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_bert",),)
 
     def cut_rules(self) -> list[CutRule]:
         """Return where the text before each of `stages` may be cut."""
-        # White space is dropped and each punctuation character a pretoken: both end those beside them.
+        # White space is dropped and each punctuation character is a pretoken: both end the pretokens next to them.
         must = atoms_where(lambda c: (c.isspace() and c not in "\x1c\x1d\x1e\x1f") or c in string.punctuation, WHITE)
         return [CutRule(everywhere(), must[:, None] | must[None, :])]

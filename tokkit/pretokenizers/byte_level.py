@@ -13,10 +13,10 @@ from tokkit.unicode_regex.boundaries import split_rule
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Pretokenizer):
-    """Cut by GPT-2's pattern (`use_regex`), and put a symbol in the place of each byte (formats/byte_symbols.py).
+    """Splits by GPT-2's pattern (`use_regex`), and writes each byte as a symbol (formats/byte_symbols.py).
 
-    With `add_prefix_space`, each pretoken that does not start with a space gets one. `trim_offsets` is read by the
-    post-processor alone.
+    With `add_prefix_space`, each pretoken that does not start with a space gets one. `trim_offsets` only affects the
+    postprocessor.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Où est")
@@ -30,7 +30,7 @@ class ByteLevel(Pretokenizer):
     use_regex: bool = True
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         prefix = (("prefix_space_first",),) if self.add_prefix_space else ()
         scanner = patterns.SCANNERS[patterns.BYTE_LEVEL]
         split = (("split_pattern", scanner, ISOLATED, False),) if self.use_regex else ()

@@ -12,7 +12,7 @@ from tokkit.unicode_regex.atoms import OTHER, CutRule, atoms_where, split_at
 
 @dataclass(frozen=True, slots=True)
 class CharDelimiterSplit(Pretokenizer):
-    """Drop each `delimiter`, which is one character.
+    """Splits at each `delimiter`, which is one character, and drops it.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("a,b,,c")
@@ -29,7 +29,7 @@ class CharDelimiterSplit(Pretokenizer):
             raise OptionError(f"delimiter is {self.delimiter!r}; it must be one character")
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_character", self.delimiter, REMOVED),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -17,7 +17,7 @@ ENGINES = ("scanner", "compiled", "regex")
 class Choice(NamedTuple):
     """`engine` is "scanner" (written for the pattern), "compiled" (an automaton) or "regex" (the `regex` package).
 
-    `split` is what the core runs, None for "regex"; `reason` says why it is that.
+    `split` is the core's splitter, None for "regex"; `reason` is why the `regex` package is needed.
     """
 
     engine: str
@@ -26,9 +26,9 @@ class Choice(NamedTuple):
 
 
 def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
-    r"""Return what is to cut text; PatternError if the pattern has no meaning.
+    r"""Return the engine for a pattern; PatternError for an invalid pattern.
 
-    TOKKIT_SPLIT in the environment names one of `ENGINES` to do without those before it, for tests and benchmarks.
+    TOKKIT_SPLIT in the environment names one of `ENGINES` to skip the earlier ones, for tests and benchmarks.
 
     >>> choose(r"\w+", keep_unmatched=False).engine, choose(r"\bx", keep_unmatched=False).engine
     ('compiled', 'regex')
@@ -43,7 +43,7 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
     from tokkit.unicode_regex.compile import compile_pattern
     from tokkit.unicode_regex.tree import NotRegular
 
-    reason = "TOKKIT_SPLIT asks for it"
+    reason = "TOKKIT_SPLIT requests it"
     if forced != "regex":
         try:
             return Choice("compiled", compile_pattern(pattern, keep_unmatched=keep_unmatched))

@@ -12,7 +12,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, atoms_where, 
 
 @dataclass(frozen=True, slots=True)
 class Digits(Pretokenizer):
-    """Make runs of numbers (all of N) pretokens, or with `individual_digits` each one by itself.
+    """Makes runs of numbers (Unicode category N) pretokens, or with `individual_digits` each digit.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("in 2026")
@@ -24,7 +24,7 @@ class Digits(Pretokenizer):
     individual_digits: bool = False
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_kind", "number", ISOLATED if self.individual_digits else CONTIGUOUS),)
 
     def cut_rules(self) -> list[CutRule]:

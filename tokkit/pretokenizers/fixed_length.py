@@ -11,7 +11,7 @@ from tokkit.unicode_regex.atoms import CutRule, never
 
 @dataclass(frozen=True, slots=True)
 class FixedLength(Pretokenizer):
-    """Make each `length` characters a pretoken; the last one has what is left.
+    """Makes pretokens of `length` characters; the last one has the rest.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("abcdefg")
@@ -27,7 +27,7 @@ class FixedLength(Pretokenizer):
             raise OptionError(f"length is {self.length!r}; it must be an int of at least 1")
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_fixed", self.length),)
 
     def cut_rules(self) -> list[CutRule]:

@@ -29,10 +29,10 @@ SCHEMES = ("never", "always", "first")
 
 @dataclass(frozen=True, slots=True)
 class Metaspace(Pretokenizer):
-    """Put `replacement` (one character) in the place of each space, and cut before each of them (`split`).
+    """Replaces each space with `replacement` (one character), and splits before each of them (`split`).
 
-    Pretokens that do not start with it get one: all ("always"), none ("never"), or those that begin where the original
-    does ("first").
+    `prepend_scheme` decides which pretokens that do not start with `replacement` get one: all ("always"), none
+    ("never"), or those at the start of the original text ("first").
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hey friend")
@@ -53,7 +53,7 @@ class Metaspace(Pretokenizer):
             raise OptionError(f"prepend_scheme is {self.prepend_scheme!r}; it must be one of {', '.join(SCHEMES)}")
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         put = ("metaspace_first", self.replacement, SCHEMES.index(self.prepend_scheme))
         return (put, ("split_character", self.replacement, MERGED_WITH_NEXT)) if self.split else (put,)
 

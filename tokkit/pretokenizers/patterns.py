@@ -39,7 +39,7 @@ QWEN3_5 = (
 )
 TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace(r"\p{N}{1,3}", r"\p{N}")
 KIMI_K2_UNMARKED = r"[\p{Han}]+|" + O200K.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*")
-"""As it is published, for engines that take && for the intersection of sets without being told."""
+"""As it is published, for engines in which && is always the intersection of sets."""
 KIMI_K2 = "(?V1)" + KIMI_K2_UNMARKED
 
 DEEPSEEK_V3_IN_TURN = (
@@ -48,7 +48,7 @@ DEEPSEEK_V3_IN_TURN = (
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
 )
-"""As it is published: each cuts all that the one before leaves, its matches too, and what none matches is kept."""
+"""As it is published: each splits what the one before leaves, its matches too; text that none matches is kept."""
 _CJK = "一-龥\u3040-ヿ"
 _UNMATCHED = r"[^\s\p{L}\p{M}\p{N}\p{P}\p{S}]"
 DEEPSEEK_V3 = "|".join(
@@ -79,20 +79,20 @@ SCANNERS: dict[str | None, int] = {
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one pretoken."""
 
 CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2, DEEPSEEK_V3))
-"""Patterns that cut text at every split point: proved in csrc/split/split_points.c, which a new one needs too."""
+"""Patterns that split text at every split point; the proof is in csrc/split/split_points.c, and a new one needs one."""
 
 NAMES = {
     "gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2,
     "qwen3.5": QWEN3_5, "tekken": TEKKEN, "kimi-k2": KIMI_K2,
     "deepseek-v3": DEEPSEEK_V3,
 }  # fmt: skip
-"""What `pattern=` and `--split` accept besides a pattern of the user's own and "none"."""
+"""Names that `pattern=` and `--split` accept, besides a pattern and "none"."""
 
 
 def resolve(pattern: str | None) -> str | None:
     """Return the pattern that a name stands for; None and "none" mean no split; any other text is a pattern.
 
-    OptionError for a bare word that is not a name: as a pattern it would match nothing but itself.
+    OptionError for a bare word that is not a name, because as a pattern it would match only itself.
     """
     if pattern is None or pattern == "none":
         return None
@@ -100,6 +100,6 @@ def resolve(pattern: str | None) -> str | None:
         near = difflib.get_close_matches(pattern, NAMES, n=3, cutoff=0.4)
         raise OptionError(
             f"pattern is {pattern!r}, an unknown name{': ' + ', '.join(near) + '?' if near else ''}. Known are "
-            f'{", ".join(NAMES)} and "none"; as a regular expression, a word by itself is written "(?:{pattern})"'
+            f'{", ".join(NAMES)} and "none"; for a regular expression that is one word, write "(?:{pattern})"'
         )
     return NAMES.get(pattern, pattern)

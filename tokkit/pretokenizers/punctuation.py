@@ -12,7 +12,7 @@ from tokkit.unicode_regex.atoms import BLANK, LEADS, OTHER, CutRule, atoms_where
 
 @dataclass(frozen=True, slots=True)
 class Punctuation(Pretokenizer):
-    """Cut at each punctuation character: those of ASCII, its symbols among them, and P of Unicode 8.
+    """Splits at each punctuation character: ASCII punctuation and symbols, and category P of Unicode 8.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("ab..c,")
@@ -27,7 +27,7 @@ class Punctuation(Pretokenizer):
         object.__setattr__(self, "behavior", behavior_named(self.behavior))
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_kind", "punctuation", BEHAVIORS.index(self.behavior)),)
 
     def cut_rules(self) -> list[CutRule]:

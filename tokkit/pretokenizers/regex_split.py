@@ -56,9 +56,9 @@ def end_only(pattern: str) -> str:
 
 
 def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, int]]:
-    """Return (start, end) of each pretoken, in characters. An empty match cuts nothing out.
+    """Return (start, end) of each pretoken, in characters. Empty matches have no effect.
 
-    Text between matches is dropped, or kept as pretokens of its own. A pattern that takes too long: PatternError.
+    Text between matches is dropped, or kept as pretokens. PatternError for a pattern that takes too long.
     """
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
@@ -79,8 +79,8 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each match, in characters, as Oniguruma's iterator gives them to tokenizers.
 
-    An empty match is one too, but not right after another match, and none is looked for again where one was found
-    empty. A pattern that takes too long: PatternError.
+    Empty matches count, but not right after another match; after one, the search goes on at the next character.
+    PatternError for a pattern that takes too long.
 
     >>> matches("a*", "baac"), matches("|a", "ba")
     ([(0, 0), (1, 3), (4, 4)], [(0, 0), (1, 1), (2, 2)])

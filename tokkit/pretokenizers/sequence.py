@@ -15,7 +15,7 @@ from tokkit.unicode_regex.cost_limits import PatternTime
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Pretokenizer):
-    """Run each pretokenizer on the pretokens that the one before made.
+    """Runs each pretokenizer on the pretokens of the one before.
 
     >>> from tokkit.pretokenizers.digits import Digits
     >>> from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
@@ -35,7 +35,7 @@ class Sequence(Pretokenizer):
         object.__setattr__(self, "pretokenizers", parts)
 
     def stages(self) -> Specs | None:
-        """Return what the core runs; None if it cannot run all of them."""
+        """Return the core's specification; None if it cannot run all of them."""
         found: list[tuple[Any, ...]] = []
         for part in self.pretokenizers:
             specs = part.stages() if isinstance(part, Pretokenizer) else None
@@ -49,7 +49,7 @@ class Sequence(Pretokenizer):
         return [rule for part in self.pretokenizers for rule in part.cut_rules()]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pretokens of a text further."""
+        """Split the pretokens of a text further."""
         with PatternTime(len(text.original)):
             for part in self.pretokenizers:
                 part.pretokenize(text)

@@ -22,7 +22,7 @@ from tokkit.unicode_regex.matching import check_version
 
 
 class Pattern(NamedTuple):
-    """What to look for: `kind` is "String", for a text as it stands, or "Regex", in the syntax of `regex`."""
+    """A pattern: `kind` is "String", for a literal text, or "Regex", in the syntax of `regex`."""
 
     kind: str
     text: str
@@ -43,10 +43,10 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split(Pretokenizer):
-    r"""Cut at the matches of a pattern, of which, or with `invert` of the text between them, becomes `behavior`.
+    r"""Splits at the matches of a pattern; `behavior` decides what becomes of the matches.
 
-    A pattern is matched by a scanner, a compiled automaton or the `regex` package, whichever is the first that can
-    (choice.py). PatternError: it does not compile.
+    With `invert`, `behavior` applies to the text between the matches instead. A pattern is matched by a scanner, a
+    compiled automaton or the `regex` package, the first of these that can (choice.py). PatternError for an invalid one.
 
     >>> text = AlignedText("the-final--countdown")
     >>> Split({"String": "-"}, "MergedWithNext").pretokenize(text)
@@ -74,7 +74,7 @@ class Split(Pretokenizer):
         return re.escape(self.pattern.text) if self.pattern.kind == "String" else self.pattern.text
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         if self._chosen.split is None:
             return None
         return (("split_pattern", self._chosen.split, BEHAVIORS.index(self.behavior), self.invert),)
@@ -84,7 +84,7 @@ class Split(Pretokenizer):
         return [split_rule(self.expression, BEHAVIORS.index(self.behavior), invert=self.invert)]
 
     def pretokenize(self, text: AlignedText) -> None:
-        """Cut the pretokens of a text further."""
+        """Split the pretokens of a text further."""
         if specs := self.stages():
             Stages(specs).run(text)
         else:

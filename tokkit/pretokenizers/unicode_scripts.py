@@ -10,9 +10,9 @@ from tokkit.unicode_regex.atoms import CutRule, never
 
 @dataclass(frozen=True, slots=True)
 class UnicodeScripts(Pretokenizer):
-    """Cut where the script changes, kana being Han, by the Unicode that tokenizers has for it.
+    """Splits where the script changes; kana counts as Han. The scripts are those of tokenizers' Unicode version.
 
-    Spaces and what is not assigned belong to the run before them; before the first run they are dropped.
+    Spaces and unassigned characters belong to the run before them; before the first run they are dropped.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("どこで go")
@@ -22,7 +22,7 @@ class UnicodeScripts(Pretokenizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_scripts",),)
 
     def cut_rules(self) -> list[CutRule]:

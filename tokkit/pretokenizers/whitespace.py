@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, atoms_
 
 @dataclass(frozen=True, slots=True)
 class Whitespace(Pretokenizer):
-    r"""Drop white space, and make runs of \w and runs of other characters pretokens.
+    r"""Drops white space; runs of \w and runs of other characters become pretokens.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hi, you!?")
@@ -20,7 +20,7 @@ class Whitespace(Pretokenizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_words",),)
 
     def cut_rules(self) -> list[CutRule]:

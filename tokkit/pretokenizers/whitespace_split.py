@@ -11,7 +11,7 @@ from tokkit.unicode_regex.atoms import WHITE, CutRule, atoms_where, split_at
 
 @dataclass(frozen=True, slots=True)
 class WhitespaceSplit(Pretokenizer):
-    r"""Drop white space.
+    r"""Splits at white space and drops it.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("Hi,  you!\n")
@@ -21,7 +21,7 @@ class WhitespaceSplit(Pretokenizer):
     """
 
     def stages(self) -> Specs | None:
-        """Return what the core runs."""
+        """Return the core's specification."""
         return (("split_kind", "white", REMOVED),)
 
     def cut_rules(self) -> list[CutRule]:
