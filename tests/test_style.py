@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,12 @@ SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h"}
 # Spelt in halves, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
 UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
+# Words that CONTRIBUTING.md replaces. Next to quotes, braces and hyphens they are names, or parts of other words.
+BANNED = re.compile(
+    r"(?<![-_{\"'])\b(?:[Bb]ehind(?! and ahead)|foreign|crew)\b(?![-_}\"'=])"
+    r"|\b(?:apart by|stands on std|who loads|of one's own|as it is told)\b|\b(?:is|are) no UTF-8\b"
+)
+PROSE = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 CDEF_FUNCTION = re.compile(r"^\s*(?:cdef|cpdef)\s+(?:inline\s+)?(?!class|struct|enum|union|extern|packed)[^=(\n]*\(")
 # These return Python objects (extension types have capitals): NULL is their error, which costs no look at the GIL.
 OBJECTS = re.compile(
@@ -105,6 +113,36 @@ def test_every_file_begins_by_saying_what_it_does() -> None:
 
 def test_nothing_is_left_unfinished() -> None:
     report(broken(ALL, UNFINISHED.search))
+
+
+def words_of(source: str) -> list[tuple[int, str]]:
+    """(line number, line) of the lines of strings and comments of a Python file: docstrings, messages and help."""
+    found = {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in PROSE:
+            lines = token.string.split("\n")
+            found |= {token.start[0] + i: line for i, line in enumerate(lines) if BANNED.search(line)}
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize(
+    ("source", "n"),
+    [
+        ("# the token behind it", 1),
+        ("x = 'sizes apart by commas'", 1),
+        ("'''One line.\n\nWhat is no UTF-8.\n'''", 1),
+        ("# a look-behind", 0),
+        ("behind = {'after': 1}", 0),
+    ],
+)
+def test_a_word_that_means_nothing_in_this_field_is_caught(source: str, n: int) -> None:
+    assert len(words_of(source + "\n")) == n
+
+
+def test_docstrings_messages_and_comments_use_the_words_of_the_field() -> None:
+    python = [path for path in TOKKIT if path.suffix == ".py"]
+    texts = {path: path.read_text(encoding="utf-8") for path in [*python, *(ROOT / "data").glob("*.py")]}
+    report([where(path, n, line) for path, text in texts.items() for n, line in words_of(text)])
 
 
 def test_no_path_of_one_machine_is_written_down() -> None:

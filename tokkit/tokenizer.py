@@ -391,8 +391,7 @@ def load(
     file whose split has no known name. A vocab.txt is read as BERT's: lowercased, unless `lowercase` or a
     tokenizer_config.json or tokenizer.json in its folder specifies otherwise. A path that does not exist but has the
     form "org/name" or "org/name@revision" is looked up in the cache of the Hugging Face hub (extra `hub`), and
-    downloaded from the hub with `download=True`. Raises FormatError for an invalid file, DownloadError for a failed
-    download.
+    downloaded with `download=True`. Raises FormatError for an invalid file, DownloadError if the download fails.
     """
     if isinstance(path, str) and "/" in path and not os.path.exists(path):
         from tokkit.registry import hub

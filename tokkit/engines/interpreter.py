@@ -193,7 +193,7 @@ def _encoder(model: Any, vocab: Vocab, added_ids: frozenset[int]) -> Any:
     if "foreign" not in inspect.signature(model.encoder).parameters:
         return model.encoder(vocab, added_ids=added_ids)
     name = f"{type(model).__name__}.encoder()"
-    warnings.warn(f"the argument foreign of {name} should be added_ids now", DeprecationWarning, stacklevel=2)
+    warnings.warn(f'the argument "foreign" of {name} is added_ids now', DeprecationWarning, stacklevel=2)
     return model.encoder(vocab, foreign=added_ids)
 
 
