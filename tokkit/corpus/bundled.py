@@ -9,14 +9,14 @@ from tokkit.errors import CorpusError
 
 
 def folder() -> Path:
-    """Return where the bundled corpus stands: the package `tokkit.bundled`, or data/corpus of a source tree."""
+    """Return the folder of the bundled corpus: the package `tokkit.bundled`, or data/corpus of a source tree."""
     spec = util.find_spec("tokkit.bundled")
     found = [Path(place) for place in (spec.submodule_search_locations or ())] if spec is not None else []
     found.append(Path(__file__).resolve().parents[2] / "data" / "corpus")
     for place in found:
         if any(place.glob("*.txt")):
             return place
-    raise CorpusError("the bundled corpus is not installed; name a file to read instead")
+    raise CorpusError("the bundled corpus is not installed; give a file to read instead")
 
 
 def paths() -> list[Path]:

@@ -17,11 +17,11 @@ from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 
 BLOCK_BYTES = 1 << 20
-"""What a thread reads and encodes at once: it stays in the second-level cache, and its ids soon find their way out
-(bench_encode, file). Reading into it costs less than half of what mapping the file would save, and a file that is
-cut short while it is read is a short file, where a mapping would crash the process."""
+"""Bytes that a thread reads and encodes at once: they fit in the L2 cache, and ids are written soon (bench_encode,
+file). Reading costs less than half of what mapping the file would save, and a file that is truncated meanwhile is only
+short, while a mapping would crash the process."""
 AHEAD = 4
-"""How many blocks for each thread may be encoded before the one that is to be written next."""
+"""Maximum number of encoded blocks for each thread that wait for an earlier block to be written."""
 
 
 class _Source(Protocol):
@@ -49,7 +49,7 @@ class _Cleaned:
 
 
 class _Blocks:
-    """Cuts a stream into blocks where the engine allows it, which makes parts of one text of them."""
+    """Cuts a stream into blocks, the parts of one text, where the engine allows it."""
 
     def __init__(self, source: _Source, name: str, engine: Engine, special: Special) -> None:
         self._source, self._name, self._engine, self._special = source, name, engine, special

@@ -18,7 +18,7 @@ class Decoder(abc.ABC):
 
     @abc.abstractmethod
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens that the next decoder of a sequence is given."""
+        """Return the tokens for the next decoder of a sequence."""
 
     def decode(self, tokens: Iterable[str]) -> str:
         """Return the text of the tokens."""
@@ -26,9 +26,9 @@ class Decoder(abc.ABC):
 
 
 def change_each(tokens: Iterable[str], change: Callable[[str], str]) -> list[str]:
-    """Apply `change` to all tokens in one call. It must leave NUL alone, make none, and look across none.
+    """Apply `change` to all tokens, joined by NUL, in one call; it must not change, make or match across NUL.
 
-    A call for a list costs a small part of what one for each token costs.
+    One call for a list costs a small part of the calls for each token.
     """
     tokens = tokens if isinstance(tokens, list) else list(tokens)
     joined = _MARK.join(tokens)

@@ -10,7 +10,7 @@ from tokkit.decoders.base import Decoder, check_text, replace_each
 
 @dataclass(frozen=True, slots=True)
 class BPE(Decoder):
-    """Puts a space for each `suffix`, and nothing for that of the last token.
+    """Replaces each `suffix` with a space, and removes that of the last token.
 
     >>> BPE().decode(["hel", "lo</w>", "world</w>"])
     'hello world'

@@ -23,7 +23,7 @@ def byte_of(token: str) -> int | None:
 
 
 def text_of(run: bytes | bytearray) -> list[str]:
-    """Return a run of bytes as one token, or as one U+FFFD a byte where the run as a whole is not UTF-8."""
+    """Return a run of bytes as one token, or as one U+FFFD a byte if the run is invalid UTF-8."""
     try:
         return [run.decode("utf-8")]
     except UnicodeDecodeError:
@@ -32,7 +32,7 @@ def text_of(run: bytes | bytearray) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ByteFallback(Decoder):
-    """Decodes each run of byte tokens as UTF-8; a run with anything invalid is U+FFFD throughout.
+    """Decodes each run of byte tokens as UTF-8; a run with any invalid byte becomes U+FFFD throughout.
 
     >>> ByteFallback().decode(["a", "<0xE6>", "<0x9D>", "<0xB1>", "b", "<0xE6>", "<0x41>"])
     'a東b��'

@@ -16,7 +16,7 @@ _BYTES |= dict.fromkeys(_HIDDEN, 0xFFFF)
 
 
 def bytes_of(token: str) -> bytes:
-    """Return the bytes of a token: by its symbols or, where a character is none, its UTF-8 as it stands.
+    """Return the bytes of a token: those of its symbols or, if a character is not a symbol, its UTF-8.
 
     >>> bytes_of("ĠÃ©").decode(), bytes_of("a b").decode()
     (' é', 'a b')
@@ -29,7 +29,7 @@ def bytes_of(token: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Decoder):
-    """Joins the bytes of all tokens and decodes them as UTF-8. The flags bear on encoding; decoding knows none.
+    """Joins the bytes of all tokens and decodes them as UTF-8. The flags only affect encoding.
 
     >>> ByteLevel().decode(["Hello", "Ġw", "Ã", "¶rld"])
     'Hello wörld'
@@ -44,7 +44,7 @@ class ByteLevel(Decoder):
             check_flag(name, getattr(self, name))
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return one token, the text; bytes that are not UTF-8 become U+FFFD as in bytes.decode."""
+        """Return one token, the text; invalid UTF-8 becomes U+FFFD as in bytes.decode."""
         tokens = tokens if isinstance(tokens, list) else list(tokens)
         joined = "".join(tokens)
         try:  # all tokens at once where none has a character that is not a symbol

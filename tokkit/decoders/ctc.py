@@ -12,7 +12,7 @@ from tokkit.decoders.wordpiece import clean
 
 @dataclass(frozen=True, slots=True)
 class CTC(Decoder):
-    """Takes a repeated token once, takes out the pad token, and puts a space for the word delimiter.
+    """Merges repeated tokens, removes the pad token, and replaces the word delimiter with a space.
 
     >>> CTC().decode(["h", "h", "e", "l", "<pad>", "l", "o", "o", "|", "y", "o", "<pad>"])
     'hello yo'
@@ -28,11 +28,11 @@ class CTC(Decoder):
         check_flag("cleanup", self.cleanup)
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens that are left, none of them empty; without `cleanup` delimiters stay."""
+        """Return the remaining tokens, none of them empty; without `cleanup` delimiters stay."""
         return [text for token, _ in groupby(tokens) if (text := self.text_of(token))]
 
     def text_of(self, token: str) -> str:
-        """Return what a token is without pads, cleaned up and with spaces where that is asked for."""
+        """Return a token without pads, and with `cleanup` cleaned up and with spaces."""
         # "" as a pad or a delimiter: Python and tokenizers both find it between all characters.
         token = token.replace(self.pad_token, "")
         return clean(token).replace(self.word_delimiter_token, " ") if self.cleanup else token

@@ -13,7 +13,7 @@ SCHEMES = ("always", "first", "never")
 
 @dataclass(frozen=True, slots=True)
 class Metaspace(Decoder):
-    """Puts a space for each `replacement`; the first token's are dropped unless `prepend_scheme` is "never".
+    """Replaces each `replacement` with a space; in the first token it is dropped unless `prepend_scheme` is "never".
 
     >>> Metaspace().decode(["▁Hello", "▁wor", "ld"])
     'Hello world'
@@ -31,7 +31,7 @@ class Metaspace(Decoder):
 
     @property
     def in_first(self) -> str:
-        """What stands for the replacement in the first token."""
+        """The text for `replacement` in the first token."""
         return " " if self.prepend_scheme == "never" else ""
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:

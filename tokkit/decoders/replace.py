@@ -13,9 +13,9 @@ from tokkit.unicode_regex.matching import checked_pattern, matches
 
 @dataclass(frozen=True, slots=True)
 class Replace(Decoder):
-    """Puts `content`, as it stands, for each match of `pattern`: {"String": text} or {"Regex": pattern}.
+    """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    A pattern is in syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
+    A pattern is in the syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
 
     >>> Replace({"String": "▁"}, " ").decode(["▁a", "▁b"])
     ' a b'

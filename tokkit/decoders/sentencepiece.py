@@ -1,7 +1,7 @@
 """Decodes ids of a SentencePiece model as SentencePiece does: spaces, bytes, unknown and control pieces.
 
-Control pieces decode to nothing. A byte piece is its byte; each byte of invalid UTF-8 becomes U+FFFD. Where the model
-puts a space before texts, or removes extra ones, the space that begins the first piece to be seen goes.
+Control pieces decode to nothing. A byte piece is its byte; each byte of invalid UTF-8 becomes U+FFFD. If the model
+adds a space before texts, or removes extra ones, the space at the start of the first visible piece is dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ codecs.register_error(_EACH_BYTE, _replace_each_byte)
 
 
 class SentencePiece:
-    """Decodes ids; KeyError(id) for one that no token has. Ids beyond the model's are invisible, as control pieces are.
+    """Decodes ids; KeyError(id) for an id without a token. Ids beyond the model's decode to "", like control pieces.
 
     >>> from tokkit.vocab import Vocab
     >>> model = SentencePieceModel(
@@ -59,14 +59,14 @@ class SentencePiece:
         self._invisible = {*model.ids_of(CONTROL), *range(len(model.types), n_ids)}
         self._denormalizer = _denormalizer(model.denormalizer)
         self.denormalizes = self._denormalizer is not None
-        """Whether text is changed again when it is complete."""
+        """Whether the complete text is denormalized."""
 
     def token_text(self, id_: int) -> bytes:
-        """Return what one id adds to a text that has begun."""
+        """Return the bytes that one id adds inside a text."""
         return self._detokenizer.decode_bytes([id_])
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the UTF-8 of the text of ids, as far as it is any: bytes stand as they are."""
+        """Return the bytes of the text of ids, which may be invalid UTF-8."""
         ids = ids if isinstance(ids, list) else list(ids)
         made = self._detokenizer.decode_bytes(ids)
         if not self._strips or not made:
@@ -74,7 +74,7 @@ class SentencePiece:
         return made[self._leading(ids) :]
 
     def _leading(self, ids: Iterable[int]) -> int:
-        """Return how many bytes at the start of the joined texts are spaces that go."""
+        """Return the number of bytes at the start of the joined texts that are dropped as spaces."""
         gone = 0
         for id_ in ids:
             if id_ in self._spaced:
@@ -89,7 +89,7 @@ class SentencePiece:
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
         """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`.
 
-        With "replace" each of them is U+FFFD.
+        With "replace" each invalid byte becomes U+FFFD.
         """
         ids = ids if isinstance(ids, list) else list(ids)
         errors = _EACH_BYTE if errors == "replace" else errors
@@ -105,7 +105,7 @@ class SentencePiece:
         return self.denormalized(text)
 
     def denormalized(self, text: str) -> str:
-        """Return a text changed as the model says that decoded ones are."""
+        """Return a decoded text, denormalized by the model's rules."""
         if self._denormalizer is None:
             return text
         try:
@@ -128,13 +128,13 @@ def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:
 
 
 class SentencePieceStream:
-    """Decodes a stream of ids: the parts joined, `flush()` included, equal `decode` of all of them.
+    """Decodes a stream of ids: the concatenated results, with that of `flush()`, equal `decode` of all ids.
 
-    After a denormalizer, which may look at more than one token, `flush` gives all.
+    With a denormalizer, which may look at more than one token, `flush` returns everything.
     """
 
     def __init__(self, decoder: SentencePiece, errors: str, unknown: Callable[[object], Exception]) -> None:
-        """`unknown` makes the error of an id that no token has."""
+        """`unknown` makes the error for an id without a token."""
         self._whole, self._errors, self._unknown = decoder, errors, unknown
         self._begin()
 
@@ -143,7 +143,7 @@ class SentencePieceStream:
         self._first: list[int] | None = []
 
     def step(self, id_: int) -> str:
-        """Take one id; return the text that is complete now."""
+        """Take one id and return the text that is now complete."""
         try:
             text = self._whole.token_text(id_)
         except KeyError as error:
@@ -160,7 +160,7 @@ class SentencePieceStream:
         return self._decoder.decode(seen)
 
     def flush(self) -> str:
-        """Return what is held back, and begin anew."""
+        """Return the text that is held back, and start a new sequence."""
         first, decoder = self._first, self._decoder
         try:
             return decoder.decode(b"", final=True) if first is None else self._whole.decode(first, self._errors)

@@ -12,7 +12,7 @@ from tokkit.unicode_regex.cost_limits import PatternTime
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Decoder):
-    """Gives each decoder the tokens that the one before it returns.
+    """Runs each decoder on the tokens of the one before.
 
     >>> from tokkit.decoders.byte_fallback import ByteFallback
     >>> from tokkit.decoders.replace import Replace

@@ -1,8 +1,8 @@
 """Streaming forms of the decoders: the text that is certain before all tokens have come.
 
-Before the tokens are joined (by Fuse, by ByteLevel, at last by the end of the chain) a stage takes token after
-token; after that it takes the one token that is left, part by part. A stage gives what nothing to come can change
-and holds the rest; a decoder without a stage of its own holds all, and runs when all is there.
+Before the tokens are joined (by Fuse, ByteLevel, or the end of the chain) a stage takes one token after another; after
+that it takes the one token that is left, part by part. A stage returns what later tokens cannot change, and holds the
+rest back; a decoder without a stage of its own holds everything until the end.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Stage(abc.ABC):
 
     @abc.abstractmethod
     def push(self, text: str) -> Iterable[str]:
-        """Return what is now sure."""
+        """Return what is now certain."""
 
     def finish(self) -> Iterable[str]:
-        """Return what was held."""
+        """Return what was held back."""
         return []
 
 
@@ -73,7 +73,7 @@ def of_text(decoder: Decoder) -> Stage | None:
 
 
 class Same(Stage):
-    """Every part at once, changed alike."""
+    """Changes every part in the same way, at once."""
 
     def __init__(self, change: Callable[[str], str] = str) -> None:
         self.change = change
@@ -83,7 +83,7 @@ class Same(Stage):
 
 
 class Each(Stage):
-    """Every token at once; the first may be another case than those after it."""
+    """Changes every token at once; the first token may be treated differently."""
 
     def __init__(self, decoder: Decoder, *, first_differs: bool = False) -> None:
         self.decoder, self.first_differs, self.begun = decoder, first_differs, False
@@ -112,7 +112,7 @@ class Suffixes(Stage):
 
 
 class Repeats(Stage):
-    """Drops a token that is that before it."""
+    """Drops a token that is equal to the one before it."""
 
     def __init__(self, decoder: CTC) -> None:
         self.decoder = decoder
@@ -143,7 +143,7 @@ class ByteRuns(Stage):
 
 
 class Bytes(Stage):
-    """Holds the bytes of a character that is not whole."""
+    """Holds the bytes of an incomplete character."""
 
     def __init__(self) -> None:
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -13,10 +13,10 @@ from tokkit.decoders.sequence import Sequence, flat
 
 
 class DecodeStream:
-    """Decodes a stream of ids. The parts joined, `flush()` included, equal `decode` of all the ids.
+    """Decodes a stream of ids. The concatenated results, with that of `flush()`, equal `decode` of all ids.
 
-    An incomplete character is held back until the ids that complete it have come; `flush` gives what is left,
-    as `errors` says. One stream serves one sequence; start another for the next.
+    An incomplete character is held back until the ids that complete it have come; `flush` decodes the rest with
+    `errors`. Use one stream for one sequence.
     """
 
     def __init__(self, token_bytes: Callable[[int], bytes], errors: str = "replace") -> None:
@@ -24,7 +24,7 @@ class DecodeStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
 
     def step(self, id_: int) -> str:
-        """Take one id; return the text that is now complete, often "" in the middle of a character."""
+        """Take one id and return the text that is now complete: "" inside a character."""
         return self._decoder.decode(self._token_bytes(id_))
 
     def flush(self) -> str:
@@ -36,11 +36,11 @@ class DecodeStream:
 
 
 class ChainStream:
-    """Decodes a stream of ids with any decoder. The parts joined, `flush()` included, equal `decode` of all tokens.
+    """Decodes a stream of ids with any decoder. The concatenated results, with `flush()`, equal `decode` of all tokens.
 
-    What later tokens can change is held back: an incomplete character, a run of byte tokens up to its end, the
-    spaces at an end that is stripped. Where that is everything (a regular expression after Fuse), `flush` gives it
-    all. `token_text` gives the token of an id; what it raises leaves the stream as it was.
+    Text that later tokens can change is held back: an incomplete character, a run of byte tokens up to its end,
+    spaces at an end that is stripped. If that is everything (a regular expression after Fuse), `flush` returns all of
+    it. `token_text` returns the token of an id; if it raises, the stream is unchanged.
 
     >>> from tokkit.decoders.byte_fallback import ByteFallback
     >>> stream = ChainStream(ByteFallback(), ["a", "<0xC3>", "<0xA9>"].__getitem__)
@@ -59,14 +59,14 @@ class ChainStream:
         for i, part in enumerate(self._parts):
             stage = stages.of_text(part) if joined else stages.of_tokens(part)
             if stage is None:
-                # Whatever is after it waits too, and sees whether a token is left: an empty one is not none.
+                # Later stages wait too, and must know whether a token is left, because an empty token counts.
                 return [*made, stages.Hold(Sequence(self._parts[i:]), joined=True)]
             made.append(stage)
             joined = joined or isinstance(part, (Fuse, ByteLevel))
         return made
 
     def step(self, id_: int) -> str:
-        """Take one id; return the text that nothing to come can change, often ""."""
+        """Take one id and return the text that later ids cannot change, often ""."""
         texts: Iterable[str] = [self._token_text(id_)]
         for stage in self._stages:
             texts = [out for text in texts for out in stage.push(text)]

@@ -11,10 +11,10 @@ from tokkit.errors import OptionError
 
 @dataclass(frozen=True, slots=True)
 class Strip(Decoder):
-    """Takes off up to `start` of `content` at the left of each token, then up to `stop` at the right.
+    """Strips up to `start` of `content` at the left of each token, then up to `stop` at the right.
 
-    tokenizers 0.23 panics where both ends want one character, or a token is shorter than `stop`; here the token
-    is empty then.
+    If both ends need the same character, or a token is shorter than `stop`, tokenizers 0.23 panics; here the token
+    becomes empty.
 
     >>> Strip(start=1).decode_chain(["  a", "b"])
     [' a', 'b']

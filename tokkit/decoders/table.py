@@ -1,7 +1,7 @@
 """Decoding by a table of each token's text, for decoders that treat tokens one by one.
 
-Most chains decode a token alike wherever it stands, except the first or the last of a sequence: then the bytes
-of every token are found once. What each way is exact for, and why:
+Most chains decode a token in the same way at each place, except the first or the last of a sequence, so that the bytes
+of every token are computed once. Where this is exact, and why:
 
 - Replace, Strip, Metaspace, WordPiece, BPE and Spaced look at one token, and at most at whether it is the first or
   the last. They may come in any number and order, up to the first decoder of another kind.
@@ -66,9 +66,9 @@ def _fallback_bytes(token: str) -> bytes:
 
 
 class Table:
-    """Decodes ids as `decoder.decode` does their tokens. Immutable but for the forms of first and last tokens seen.
+    """Decodes ids as `decoder.decode` decodes their tokens. Immutable, except for cached first and last tokens.
 
-    KeyError(id) for an id that no token has, TypeError for what is not an int.
+    KeyError(id) for an id without a token, TypeError for an id that is not an int.
     """
 
     def __init__(

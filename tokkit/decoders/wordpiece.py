@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tokkit.decoders.base import Decoder, change_each, check_flag, check_text
 
-# What clean-up takes for what, in this order: one may make or break the next.
+# Replacements of clean-up, in this order, because one may make or break the next.
 _CLEANED = (
     *((" " + mark, mark) for mark in ".?!,"),
     (" ' ", "'"),
@@ -33,9 +33,9 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WordPiece(Decoder):
-    """Joins pieces with `prefix` to what is before them, and puts a space before all others but the first.
+    """Joins tokens with `prefix` to the token before, and puts a space before all others except the first.
 
-    `cleanup` takes spaces before punctuation away again, token by token, which English wants.
+    `cleanup` removes spaces before punctuation again, token by token, as in English.
 
     >>> WordPiece().decode(["em", "##bed", "##ding", "##s", "."])
     'embeddings.'

@@ -240,7 +240,7 @@ class Encoding(Aligned):
             return derived(0, lambda name: self.column(name)[:0], {}, (self,))
         if stride >= max_length:
             raise OptionError(
-                f"the stride is {stride}, and must be less than the {max_length} tokens that are left of {n}; "
+                f"stride is {stride}; it must be less than the {max_length} tokens that are left of {n}: "
                 "special tokens and the other text of a pair are counted off before"
             )
         step = max_length - stride

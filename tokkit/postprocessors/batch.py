@@ -63,8 +63,7 @@ def batch(
     if n and total.max() > length:
         row = int(total.argmax())
         raise OptionError(
-            f"text {row} has {total[row]} tokens, more than the {length} that all are padded to: "
-            "truncate, or pad to the longest"
+            f"text {row} has {total[row]} tokens, more than the padded length {length}: truncate, or pad to the longest"
         )
     # Rows fit in 32 bits, and comparing half as many bytes takes half the time.
     at = (length - total if padding.direction == "left" else np.zeros(n, dtype=np.int64)).astype(np.int32)[:, None]
@@ -89,14 +88,18 @@ def batch(
 
 
 def checked_lengths(texts: Sequence[Flat]) -> list[Lengths]:
-    """Return how many ids each text has; OptionError for arrays that are not the ids of texts or pairs."""
+    """Return the number of ids of each text; OptionError for arrays that are not the ids of texts or pairs."""
     if len(texts) not in (1, 2) or len({len(offsets) for _, offsets in texts}) != 1:
         sizes = [len(offsets) - 1 for _, offsets in texts]
-        raise OptionError(f"texts are one (ids, offsets), or two of as many texts for pairs; here are {sizes}")
+        raise OptionError(
+            f"texts have the sizes {sizes}; give one (ids, offsets), or two of equal length for pairs"
+        )
     lengths: list[Lengths] = []
     for ids, offsets in texts:
         if ids.dtype != np.uint32 or ids.ndim != 1 or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
-            raise OptionError(f"ids are uint32 and offsets int64, each (n,); these are {ids.dtype} and {offsets.dtype}")
+            raise OptionError(
+                f"ids are {ids.dtype} and offsets {offsets.dtype}; they must be uint32 and int64 (n,)"
+            )
         each = offsets[1:].astype(np.int64) - offsets[:-1].astype(np.int64)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or (each < 0).any():
             raise OptionError(f"offsets must rise from 0 to the number of ids, {len(ids)}")
@@ -111,7 +114,7 @@ def check_stride(lengths: Sequence[Lengths], kept: Sequence[Lengths], stride: in
         if stride and len(bad):
             row = int(bad[0])
             raise OptionError(
-                f"the stride is {stride}, and must be less than the {short[row]} tokens that are left of the "
+                f"stride is {stride}; it must be less than the {short[row]} tokens that are left of the "
                 f"{long[row]} of text {row}"
             )
 

@@ -9,7 +9,7 @@ from tokkit.postprocessors.layout import Added, Group, Postprocessor, checked_to
 
 @dataclass(frozen=True, slots=True)
 class Bert(Postprocessor):
-    """Put `cls` before the first text and `sep` after each, both (token, id); the second has the type id 1.
+    """Adds `cls` before the first text and `sep` after each, both (token, id); the second text has the type id 1.
 
     >>> Bert(sep=("[SEP]", 102), cls=("[CLS]", 101)).n_added(pair=True)
     3

@@ -9,9 +9,9 @@ from tokkit.postprocessors.layout import Group, Postprocessor, checked_bool
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Postprocessor):
-    """Trim offsets where `trim_offsets` says so; `add_prefix_space` is that of the pretokenizer.
+    """Trims offsets if `trim_offsets`; `add_prefix_space` is that of the pretokenizer.
 
-    `use_regex` is in tokenizer.json and changes nothing here.
+    `use_regex` is a field of tokenizer.json without an effect here.
     """
 
     add_prefix_space: bool = True

@@ -1,7 +1,7 @@
 """The layout of an encoding, as data: what a postprocessor puts around one text or a pair.
 
-Every postprocessor comes down to a `Layout`: which tokens stand where around the texts, with which type ids, and how
-offsets are trimmed. Encodings and batches of arrays are put together from it alone.
+Every postprocessor is compiled to a `Layout`: the tokens around the texts, their type ids, and how offsets are trimmed.
+Encodings and batches of arrays are assembled from it alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokkit.vocab import MAX_ID
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Tokens that are in each encoding: their ids, their bytes, and whether the special tokens mask shows them."""
+    """Tokens in each encoding: their ids, their bytes, and whether they are in the special tokens mask."""
 
     ids: tuple[int, ...]
     tokens: tuple[bytes, ...]
@@ -39,7 +39,7 @@ class Added:
         return cls((token[1],), (token[0].encode(),), type_id, type_id)
 
     def encoding(self, *, overflow: bool = False) -> Encoding:
-        """Return the tokens, as they stand where the text is or where it overflows."""
+        """Return the tokens, for the encoding of a text or for its overflow."""
         type_id = self.overflow_type_id if overflow else self.type_id
         return added(self.ids, self.tokens, type_id=type_id, special=self.special)
 
@@ -56,7 +56,7 @@ class Text:
 
 Part = Added | Text
 Ranges = Mapping[int, tuple[int, int]]
-"""Number of a text → (first, one past the last) of the parts that are its."""
+"""Number of a text → (first, end) of its parts; end is one past the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Group:
 
     @property
     def text(self) -> Text | None:
-        """The place of the text among the parts, if there is one."""
+        """The number of the text's part, if there is one."""
         return next((part for part in self.parts if isinstance(part, Text)), None)
 
     def between(self, before: tuple[Part, ...], after: tuple[Part, ...], sequence: int) -> Group:
@@ -105,7 +105,7 @@ class Group:
 
 
 class Frame(NamedTuple):
-    """What is around a text that stands once: packed ids (uint32), how many each side has, and how it is trimmed.
+    """The frame of a single text: packed ids (uint32), their number on each side, and how offsets are trimmed.
 
     `ranges` are those of the layout: the text's number, then for each end how many tokens are before it and
     whether the text does.
@@ -119,7 +119,7 @@ class Frame(NamedTuple):
     ranges: tuple[tuple[int, int, bool, int, bool], ...]
 
     def ranges_of(self, n: int) -> dict[int, tuple[int, int]]:
-        """Return the ranges in tokens, where the text has n."""
+        """Return the ranges in tokens, for a text of n tokens."""
         made = {}
         for number, start, text_before_start, end, text_before_end in self.ranges:
             made[number] = start + n * text_before_start, end + n * text_before_end
@@ -127,7 +127,7 @@ class Frame(NamedTuple):
 
 
 class Layout:
-    """Groups in order: the parts of an encoding, and which of them are the texts'; of two ranges the later holds."""
+    """Groups in order: the parts of an encoding, and which are the texts'; a later range replaces an earlier one."""
 
     __slots__ = ("_added", "_is_text", "frame", "groups", "parts", "ranges")
 
@@ -167,7 +167,7 @@ class Layout:
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
         """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet.
 
-        What overflows comes as from tokenizers, which joins the encodings of the groups one by one.
+        The order of the overflow is that of tokenizers, which joins the encodings of the groups one by one.
         """
         if self._is_text and not encodings[0].overflows:
             only = encodings[0]
@@ -204,9 +204,9 @@ class Layout:
 def _joined(
     parts: Sequence[Encoding], places: Sequence[Part], spaces: Spaces | None, ranges: Ranges, overflow: Overflow
 ) -> Encoding:
-    """Return encodings as one, each with the type ids and offsets that its place gives it.
+    """Return encodings concatenated, each with the type ids and offsets of its place.
 
-    An object for each part would cost a short text as much as its tokens.
+    Columns are joined directly, because an object for each part would cost as much as a short text's tokens.
     """
 
     def columns(name: str) -> list[Any]:
@@ -229,9 +229,9 @@ def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -
 
 @dataclass(frozen=True, slots=True)
 class Postprocessor(ABC):
-    """What adds special tokens to the encodings of one text or a pair, and joins them.
+    """Adds special tokens to the encodings of one text or a pair, and joins them.
 
-    Fields are those of tokenizer.json; `arrange` says what they do, `layout` keeps what comes of it.
+    Fields are those of tokenizer.json; `arrange` applies them, and `layout` caches the result.
     """
 
     _layouts: dict[tuple[bool, bool], Layout] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -242,11 +242,11 @@ class Postprocessor(ABC):
 
     @abstractmethod
     def n_added(self, *, pair: bool = False) -> int:
-        """Return how many tokens this adds to one text, or to a pair: what truncation leaves room for."""
+        """Return the number of tokens added to one text, or to a pair, for which truncation leaves room."""
 
     @abstractmethod
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Return what becomes of the groups that an earlier processor left, or of the texts alone."""
+        """Return the groups after this processor, from those of an earlier processor or of the texts alone."""
 
     @staticmethod
     def texts(pair: bool) -> list[Group]:
@@ -254,7 +254,7 @@ class Postprocessor(ABC):
         return [Group((Text(i, i, i),), {i: (0, 1)}, {i: (0, 1)}) for i in range(1 + pair)]
 
     def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
-        """Return where tokens are around one text or a pair; without `add_special`, in which order the texts."""
+        """Return the layout of one text or a pair; without `add_special`, only the order of the texts."""
         key = pair, add_special
         if key not in self._layouts:
             made = Layout(self.arrange(self.texts(pair), add_special=add_special))
@@ -274,10 +274,10 @@ class Postprocessor(ABC):
         truncation: Truncation | None = None,
         spaces: Spaces | None = None,
     ) -> Encoding:
-        """Return the encoding of a text, or of a pair, with special tokens, and cut to fit if asked.
+        """Return the encoding of a text, or of a pair, with special tokens, truncated if requested.
 
-        `spaces` are those of the tokenizer's vocabulary, for trimming offsets; without them each token is looked at
-        anew, and taken for one of byte symbols.
+        `spaces` are those of the tokenizer's vocabulary, for trimming offsets; without them each token is examined as
+        byte symbols.
         """
         pair = second is not None
         layout = self.layout(pair=pair, add_special=add_special)
@@ -301,7 +301,7 @@ def checked_token(owner: str, name: str, token: object) -> tuple[str, int]:
 
 
 def checked_type_id(owner: str, type_id: object) -> None:
-    """Raise OptionError for what is not a type id."""
+    """Raise OptionError for an invalid type id."""
     if isinstance(type_id, bool) or not isinstance(type_id, int) or not 0 <= type_id <= MAX_TYPE_ID:
         raise OptionError(f"{owner}: a type id is {type_id!r}; it must be an int from 0 to {MAX_TYPE_ID}")
 

@@ -15,7 +15,7 @@ Lengths = NDArray[np.int64]
 
 
 def truncate(encodings: Sequence[Encoding], truncation: Truncation, n_added: int = 0) -> list[Encoding]:
-    """Return the encodings of one text or a pair, cut so that they and `n_added` special tokens fit."""
+    """Return the encodings of one text or a pair, truncated so that they and `n_added` special tokens fit."""
     room = room_for_text(truncation, n_added)
     if sum(map(len, encodings)) <= room:
         return list(encodings)
@@ -27,21 +27,21 @@ def truncate(encodings: Sequence[Encoding], truncation: Truncation, n_added: int
 
 
 def room_for_text(truncation: Truncation, n_added: int) -> int:
-    """Return how many tokens of text fit beside the special tokens; OptionError if not even these do."""
+    """Return the number of text tokens that fit with the special tokens; OptionError if not even these fit."""
     if truncation.max_length < n_added:
         raise OptionError(
-            f"max_length is {truncation.max_length}, but there are {n_added} special tokens alone; "
+            f"max_length is {truncation.max_length}, but there are {n_added} special tokens; "
             f"it must be at least {n_added}"
         )
     return truncation.max_length - n_added
 
 
 def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: int = 0) -> list[Lengths]:
-    """Return how many tokens of each text stay, for one text or pair after another.
+    """Return the number of tokens to keep of each text, for texts or pairs.
 
-    `lengths` is one array (n,) for texts, or two for pairs. Of pairs that are too long, "longest_first" keeps the
-    shorter text whole if that leaves as many to the longer; else each has half, and the longer, or the second of
-    two alike, the odd token.
+    `lengths` is one array (n,) for texts, or two for pairs. Of a pair that is too long, "longest_first" keeps the
+    shorter text whole if the longer one keeps at least as many tokens; else each gets half, and the odd token goes to
+    the longer text, or to the second of two equally long ones.
     """
     room = room_for_text(truncation, n_added)
     total = sum(lengths[1:], lengths[0])
@@ -62,7 +62,7 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
         kept = [np.where(swap, longer, shorter), np.where(swap, shorter, longer)]
     elif truncation.strategy == "only_second" and not pair:
         raise OptionError(
-            f"truncation of the second text only, but there is one text, of {int(total.max())} tokens, "
+            f"truncation is of the second text only, but there is one text, of {int(total.max())} tokens, "
             f"and room for {room}: pass a pair, or another strategy"
         )
     else:
@@ -80,7 +80,7 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
 
 
 def pad(encodings: Sequence[Encoding], padding: Padding) -> list[Encoding]:
-    """Return encodings of one batch padded to the length that `padding` says; longer ones stay as they are."""
+    """Return encodings of one batch padded by `padding`; longer ones stay unchanged."""
     length = padded_length(padding, max(map(len, encodings), default=0))
     check_padded(len(encodings), length)
     return [
@@ -96,7 +96,7 @@ def pad(encodings: Sequence[Encoding], padding: Padding) -> list[Encoding]:
 
 
 def padded_length(padding: Padding, longest: int) -> int:
-    """Return the length to pad to, where the longest encoding has `longest` tokens."""
+    """Return the length to pad to, if the longest encoding has `longest` tokens."""
     length = longest if padding.length is None else padding.length
     multiple = padding.pad_to_multiple_of or 1
     return -(-length // multiple) * multiple

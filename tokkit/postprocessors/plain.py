@@ -9,10 +9,10 @@ from tokkit.postprocessors.layout import Group, Postprocessor
 
 @dataclass(frozen=True, slots=True)
 class Plain(Postprocessor):
-    """Add nothing; the texts of a pair follow one another with the type ids 0 and 1.
+    """Adds no tokens; the texts of a pair follow one another with the type ids 0 and 1.
 
-    As in tokenizers, nothing says then which text the tokens of a single one are of (they count as 0, padding too),
-    nor the parts that overflow; an empty `Sequence` does say.
+    As in tokenizers, the encoding of a single text then has no sequence ranges (its tokens, and padding, count as text
+    0), and neither has its overflow; with an empty `Sequence` they have them.
     """
 
     def n_added(self, *, pair: bool = False) -> int:
@@ -20,5 +20,5 @@ class Plain(Postprocessor):
         return 0
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Leave everything as it is, except what is said of whose the tokens are."""
+        """Change nothing except the sequence ranges."""
         return [replace(group, ranges=group.ranges if len(groups) > 1 else {}, overflow_ranges={}) for group in groups]

@@ -9,10 +9,10 @@ from tokkit.postprocessors.layout import Added, Group, Postprocessor, checked_bo
 
 @dataclass(frozen=True, slots=True)
 class Roberta(Postprocessor):
-    """Put `cls` before the first text and `sep` around the second and after each; all type ids are 0.
+    """Adds `cls` before the first text, `sep` before the second, and `sep` after each; all type ids are 0.
 
     With `trim_offsets`, offsets do not cover the spaces of byte-level tokens; `add_prefix_space` is that of the
-    pretokenizer. Without special tokens, what overflows keeps the type ids of its texts, as it does in tokenizers.
+    pretokenizer. Without special tokens, the overflow keeps the type ids of its texts, as in tokenizers.
     """
 
     sep: tuple[str, int]

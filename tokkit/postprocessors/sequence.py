@@ -10,7 +10,7 @@ from tokkit.postprocessors.layout import Group, Postprocessor
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Postprocessor):
-    """Run `processors` in order. Without any, texts follow one another with the type ids 0 and 1: the default."""
+    """Runs `processors` in order. Without any, texts follow one another with the type ids 0 and 1."""
 
     processors: tuple[Postprocessor, ...] = ()
 
@@ -21,11 +21,11 @@ class Sequence(Postprocessor):
         object.__setattr__(self, "processors", tuple(given))
 
     def n_added(self, *, pair: bool = False) -> int:
-        """Return the sum of what each adds to texts alone."""
+        """Return the sum of the tokens that each processor adds."""
         return sum(one.n_added(pair=pair) for one in self.processors)
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Hand the groups from one processor to the next."""
+        """Pass the groups from one processor to the next."""
         for one in self.processors:
             groups = one.arrange(groups, add_special=add_special)
         return groups

@@ -12,7 +12,7 @@ from tokkit.postprocessors.layout import MAX_TYPE_ID, Added, Group, Postprocesso
 
 @dataclass(frozen=True, slots=True)
 class SpecialToken:
-    """What a name in a template stands for: one token, or several."""
+    """The token, or tokens, of a name in a template."""
 
     id: str
     ids: tuple[int, ...]
@@ -71,7 +71,7 @@ def _is_type_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Template(Postprocessor):
-    """Put texts and special tokens in the order of `single`, or of `pair` if there are two texts.
+    """Puts texts and special tokens in the order of `single`, or of `pair` for two texts.
 
     >>> bert = Template.parse("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", {"[CLS]": 101, "[SEP]": 102})
     >>> bert.single[0], bert.n_added(pair=True)
@@ -108,7 +108,7 @@ class Template(Postprocessor):
         return cls(_pieces(single), _pieces(pair), tuple(special_tokens))
 
     def n_added(self, *, pair: bool = False) -> int:
-        """Return how many tokens the special tokens of the template are."""
+        """Return the number of special tokens in the template."""
         sizes = {token.id: len(token.ids) for token in self.special_tokens}
         return sum(sizes[piece.what] for piece in (self.pair if pair else self.single) if isinstance(piece.what, str))
 

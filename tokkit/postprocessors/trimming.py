@@ -16,7 +16,7 @@ from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 SPACE = "Ġ"
-"""What stands for the byte of a space in byte-level vocabularies."""
+"""The symbol of the space byte in byte-level vocabularies."""
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 Integers = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Trim(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spaces:
-    """How many spaces each token of a vocabulary begins and ends with, by id: made once, used for every text."""
+    """The number of spaces that each token of a vocabulary begins and ends with, by id; computed once."""
 
     leading: Integers
     trailing: Integers
@@ -59,7 +59,7 @@ class Spaces:
         return Spaces(self.leading, self.trailing, varying)
 
     def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
-        """Return how many spaces each token of an encoding begins and ends with."""
+        """Return the number of spaces that each token of an encoding begins and ends with."""
         ids = encoding.column("ids")
         leading, trailing = self.leading[ids], self.trailing[ids]
         if self.varying is not None:
@@ -117,7 +117,7 @@ def _runs(blank: NDArray[np.bool_], offsets: Integers) -> tuple[Integers, Intege
 def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) -> Integers:
     """Return the offsets of an encoding without the spaces that its tokens begin and end with.
 
-    A single space at the beginning of a text is left where the tokenizer itself may have put it.
+    A single space at the beginning of a text is kept if the tokenizer may have added it.
     """
     if spaces is None:
         spaces = Spaces.of(Vocab.from_list(encoding.token_bytes))
