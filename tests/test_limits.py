@@ -348,7 +348,7 @@ def test_limits_are_set_for_a_block_a_process_and_by_the_environment() -> None:
 
 @pytest.mark.parametrize("wrong", [{"none": 1}, {"held_bytes": 0}, {"held_bytes": -1}, {"held_bytes": "1"}])
 def test_a_wrong_limit_is_an_error_that_says_what_is_right(wrong: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match=r"there are file_bytes|a number above 0"), limits.using(**wrong):
+    with pytest.raises(OptionError, match=r"the limits are file_bytes|a number above 0"), limits.using(**wrong):
         pass
 
 

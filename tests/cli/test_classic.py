@@ -101,7 +101,7 @@ def test_explain_works_over_bytes_and_not_over_words(run: Run, tokenizer: str) -
     tokkit.train(iter(["low"]), model="word", vocab_size=5).save("word.json")
     out = run("encode", "word.json", "--explain", input="low")
     assert out.exit_code == 1
-    assert "this one is WordLevel" in out.stderr
+    assert "the model is WordLevel" in out.stderr
 
 
 def test_subwords_are_written_with_a_separator(run: Run) -> None:
@@ -130,12 +130,12 @@ def test_dropout_gives_other_ids_for_other_seeds(run: Run, tokenizer: str) -> No
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--seed", "1"], "--seed is for --dropout"),
+        (["--seed", "1"], "--seed needs --dropout"),
         (["--dropout", "2"], "2.0 is not in the range"),
         (["--explain", "--output", "npy", "-o", "x.npy"], "--output npy has none"),
-        (["--dropout", "0.1", "--explain"], "--dropout gives ids"),
-        (["--explain", "--add-special"], "are for texts alone"),
-        (["--output", "subwords", "--pad", "longest"], "are for texts alone"),
+        (["--dropout", "0.1", "--explain"], "--dropout needs --output ids"),
+        (["--explain", "--add-special"], "do not go with"),
+        (["--output", "subwords", "--pad", "longest"], "do not go with"),
         (["--output", "subwords", "--separator", ""], "separator is empty"),
     ],
 )

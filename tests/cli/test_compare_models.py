@@ -119,9 +119,9 @@ def test_records_and_the_bundled_corpus_are_read(run) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["--train", "words", "corpus.txt"], 2, "'words' is no model"),
-        (["--train", "", "corpus.txt"], 2, "'' is no model"),
-        (["--train", "word", "--vocab-sizes", "many", "corpus.txt"], 2, "no number of tokens"),
+        (["--train", "words", "corpus.txt"], 2, "unknown model 'words'"),
+        (["--train", "", "corpus.txt"], 2, "unknown model ''"),
+        (["--train", "word", "--vocab-sizes", "many", "corpus.txt"], 2, "write numbers of tokens"),
         (["--train", "word", "--held-out", "1", "corpus.txt"], 2, "--held-out"),
         (["--train", "word", "-"], 2, "standard input"),
         (["--train", "word", "--sample", "x", "corpus.txt"], 2, "--sample goes with files"),

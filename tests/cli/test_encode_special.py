@@ -142,7 +142,7 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
     [
         (["--add-special", "--max-length", "1"], 1, "max_length is 1, but there are 2 special tokens"),
         (["--add-special", "--max-length", "2", "--pair", "b.txt"], 1, "max_length is 2, but there are 3"),
-        (["--max-length", "5", "--stride", "5"], 1, "the stride is 5, and must be less than max_length, 5"),
+        (["--max-length", "5", "--stride", "5"], 1, "stride is 5; it must be less than max_length, 5"),
         (["--max-length", "-1"], 2, "--max-length"),
         (["--stride", "1"], 2, "--max-length"),
         (["--truncation", "only-first"], 2, "--max-length"),
@@ -154,11 +154,11 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
         (["--max-length", "3", "--truncation", "only-second"], 1, "there is one text"),
         (["--pair", "b.txt", "--max-length", "3", "--truncation", "only-second"], 1, "has to take"),
         (["--pair", "short.txt"], 1, "--pair has 1 text, fewer"),
-        (["--pair", "long.txt"], 1, "more texts than the 4"),
+        (["--pair", "long.txt"], 1, "more texts than the input"),
         (["--pair", "absent.txt"], 1, "absent.txt"),
         (["--pair", "-", "-"], 2, "standard input"),
-        (["--add-special", "--output", "npy"], 2, "not for npy"),
-        (["--pad", "longest", "--output", "bin", "-o", "x.bin"], 2, "not for bin"),
+        (["--add-special", "--output", "npy"], 2, "not npy"),
+        (["--pad", "longest", "--output", "bin", "-o", "x.bin"], 2, "not bin"),
     ],
 )
 def test_what_cannot_be_done_is_an_error_with_the_numbers(run, bert, files, args, code, said) -> None:

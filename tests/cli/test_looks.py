@@ -104,7 +104,8 @@ def test_compare_prints_tables_and_takes_files_by_option(run, tokenizer, other) 
 def test_compare_says_where_there_is_no_difference(run, tokenizer) -> None:
     Path("same.json").write_bytes(Path(tokenizer).read_bytes())
     Path("a.txt").write_text("lower\n")
-    assert "same.json cuts all of it as the first does" in run("compare", tokenizer, "same.json", "--", "a.txt").stdout
+    said = run("compare", tokenizer, "same.json", "--", "a.txt").stdout
+    assert "same.json splits everything as the first does" in said
 
 
 def test_compare_finds_the_next_common_end_however_far_it_is() -> None:
@@ -123,7 +124,7 @@ def test_compare_says_how_files_are_given(run, tokenizer) -> None:
     Path("a.txt").write_text("no tokenizer\n")
     out = run("compare", tokenizer, "a.txt")
     assert out.exit_code == 1
-    assert "files to compare over stand behind --" in out.stderr
+    assert "files to compare on are named after --" in out.stderr
     Path("broken.json").write_text("{")
     assert "stand behind" not in run("compare", tokenizer, "broken.json").stderr
 
@@ -158,7 +159,7 @@ def test_bench_checks_ids_and_names_who_is_absent(run, tokenizer, monkeypatch, t
     assert [encoder["name"] for encoder in found["encoders"]] == ["tokkit", "tiktoken"]
     assert all(encoder["cold_mb_s"] > 0 for encoder in found["encoders"])
     assert found["encoders"][1]["tokkit_warm_ratio"] > 0
-    assert "absent" in found["skipped"]["gigatoken"]
+    assert "not installed" in found["skipped"]["gigatoken"]
     assert "quicktok" in found["skipped"]
     assert (found["conditions"]["threads"], found["conditions"]["bytes"]) == (threads, 23 * 200)
     out = run(*args).stdout

@@ -124,7 +124,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
     made = run("model", "embed", "notes", "-o", "index", "--model", "model-0")
     assert made.exit_code == 1
     assert f"tokkit: skipped {os.path.join('notes', 'a.png')}: binary: it holds the byte 0\n" in made.stderr
-    assert "latin.txt: byte 3 (0xe9) is not UTF-8; --input-errors replace or ignore would read on" in made.stderr
+    assert "latin.txt: byte 3 (0xe9) is not UTF-8; use --input-errors replace or ignore would read on" in made.stderr
     assert "of 3 files, 2 files skipped" in made.stderr
     assert run("model", "search", "index", "heron river").exit_code == 0
     replaced = run("model", "embed", "notes", "-o", "index", "--append", "--input-errors", "replace")
@@ -149,7 +149,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
         (("search", "absent", "query"), 1, "absent: there is no such index"),
         (("search", "notes", "query"), 1, "notes: no index"),
         (("search", "index"), 2, "Missing argument"),
-        (("similarity", "a", "--model", "model-0"), 2, "1 text given; two are the least"),
+        (("similarity", "a", "--model", "model-0"), 2, "1 text given; give at least two"),
         (("similarity", "a", "b"), 2, "Missing option '--model'"),
         (("similarity", *"ab" * 21, "--model", "model-0"), 2, "42 texts; a table has at most 40"),
     ],

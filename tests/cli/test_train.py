@@ -163,7 +163,7 @@ def test_every_format_is_written(run, corpus, format_, name) -> None:
         (["-o", "t.json", "--vocab-size", "many"], 2, "many"),
         (["-o", "t.json", "--vocab-size", "100"], 1, "vocab_size is 100; it must be at least 256"),
         (["-o", "t.json", "--vocab-size", "100,300"], 1, "vocab_size is [100, 300]"),
-        (["-o", "t.json", "--pattern", ""], 2, "none is the pattern"),
+        (["-o", "t.json", "--pattern", ""], 2, "write none for no split"),
         (["-o", "t.json", "--vocab-size", "256", "--special-token", "<s>"], 1, "257"),
         (["-o", "t.json", "--pattern", "(("], 1, "(("),
         (["-o", "no/folder/t.json"], 1, "no/folder"),

@@ -115,5 +115,5 @@ def test_the_help_says_which_option_is_for_which_model(run) -> None:
     for name, models in module.BELONGS.items():
         said = (params[name].help or "").split(":")[0]
         assert set(said.split(", ")) <= set(models), name
-    assert "wordpiece: what pairs are merged by" in text
+    assert "wordpiece: score of pairs" in text
     assert inspect.getdoc(module)

@@ -101,7 +101,7 @@ def test_rules_of_a_tsv_are_read_and_wrong_ones_are_an_error(run, corpus) -> Non
         (["--vocab-size", "50", "--character-coverage", "2"], 1, "character_coverage is 2.0"),
         (["--vocab-size", "50", "--character-coverage", "nan"], 1, "character_coverage is nan"),
         (["--vocab-size", "50", "--pattern", "gpt2"], 2, "--pattern is for --model bbpe or bpe or word"),
-        (["--vocab-size", "50", "--min-frequency", "2"], 1, "min_frequency is no option"),
+        (["--vocab-size", "50", "--min-frequency", "2"], 1, "min_frequency is not an option"),
         (["--vocab-size", "50", "--byte_fallback=perhaps"], 2, "byte_fallback"),
         (["--vocab-size", "50", "-o", "x.tiktoken"], 1, "x.tiktoken"),
     ],

@@ -48,7 +48,7 @@ def test_stdin_is_read_and_a_file_written(run: Run, tokenizer: str) -> None:
         (["a.txt", "--limit", "many"], 2, "--limit"),
         (["absent.txt", "--limit", "5"], 1, "absent.txt"),
         (["a.jsonl", "--limit", "5"], 2, "a.jsonl holds many texts"),
-        (["bad.txt", "--limit", "5"], 1, "byte 3 (0xff) is not UTF-8; --input-errors"),
+        (["bad.txt", "--limit", "5"], 1, "byte 3 (0xff) is not UTF-8; use --input-errors"),
         (["a.txt", "--limit", "5", "--special", "raise"], 1, "<|end|>"),
     ],
 )

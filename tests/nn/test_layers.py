@@ -199,7 +199,7 @@ def test_weights_and_input_that_do_not_fit_are_named() -> None:
         with pytest.raises(ShapeError, match="heads"):
             config_of(**bad)
     for bad in ({"activation": "swish"}, {"norm": "group"}, {"dtype": "int4"}, {"dim": 0}):
-        with pytest.raises(OptionError, match=r"is one of|'layer' or|stored as|at least 1"):
+        with pytest.raises(OptionError, match=r"is .*must be one of|'layer' or|dtype is|at least 1"):
             config_of(**bad)
     with pytest.raises(OptionError, match="three ways"):
         config_of(alibi=True, relative_buckets=32)

@@ -113,7 +113,7 @@ def test_the_usual_number_is_a_target_once_another_is_ignored() -> None:
     with pytest.raises(IndexError, match="target -100 "):
         nn.cross_entropy(draw(2, 3), [-100, 1], ignore_index=-1)
     for bad in (True, 1.5, None):
-        with pytest.raises(OptionError, match="ignore_index is a whole number"):
+        with pytest.raises(OptionError, match=r"ignore_index is .*must be a whole number"):
             nn.cross_entropy(draw(2, 3), [0, 1], ignore_index=bad)
 
 
@@ -146,9 +146,9 @@ def test_vectors_and_sizes_that_make_no_table_are_refused() -> None:
     with pytest.raises(OptionError, match="vectors is empty"):
         nn.Embedding.from_vectors({}, {"a": 0}, vocab_size=3, seed=1)
     for bad in (True, 1.0, "1"):
-        with pytest.raises(OptionError, match="the id of 'a' is a whole number"):
+        with pytest.raises(OptionError, match=r"the id of 'a' is .*must be a whole number"):
             nn.Embedding.from_vectors({"a": draw(3)}, {"a": bad}, vocab_size=3, seed=1)
-        with pytest.raises(OptionError, match="vocab_size is a whole number of at least 0"):
+        with pytest.raises(OptionError, match=r"vocab_size is .*must be a whole number of at least 0"):
             nn.Embedding.random(bad, 3, seed=1)
     assert nn.Embedding.random(np.int64(3), np.int32(4), seed=1).weight.shape == (3, 4)
 
@@ -162,9 +162,9 @@ def test_sizes_and_seeds_that_are_no_whole_numbers_are_refused(bad: object) -> N
         lambda: nn.BatchNorm(weights, dim=bad),
         lambda: nn.BatchNormState.new(bad),
     ):
-        with pytest.raises(OptionError, match="dim is a whole number of at least 0"):
+        with pytest.raises(OptionError, match=r"dim is .*must be a whole number of at least 0"):
             call()
-    with pytest.raises(OptionError, match="seed is a whole number of at least 0"):
+    with pytest.raises(OptionError, match=r"seed is .*must be a whole number of at least 0"):
         nn.dropout(np.ones(3), 0.5, seed=bad)
 
 
@@ -185,21 +185,21 @@ def test_a_configuration_holds_numbers_of_python() -> None:
                                   "relative_distance"])  # fmt: skip
 @pytest.mark.parametrize("bad", [0, -8, np.int64(-8), True, 8.0, "8"])
 def test_sizes_of_a_configuration_are_whole_numbers_of_at_least_one(name: str, bad: object) -> None:
-    with pytest.raises(OptionError, match=f"{name} is a whole number of at least 1, not"):
+    with pytest.raises(OptionError, match=f"{name} is .*must be a whole number of at least 1"):
         nn.TransformerConfig(**{"dim": 16, "n_heads": 4} | {name: bad})
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"relative_buckets": -1}, "relative_buckets is a whole number of at least 0, not -1"),
-        ({"eps": -1.0}, "eps is a finite number of at least 0, not -1.0"),
-        ({"eps": math.nan}, "eps is a finite number of at least 0, not nan"),
-        ({"scale": math.nan}, "scale is a finite number, not nan"),
-        ({"scale": "1"}, "scale is a finite number, not '1'"),
-        ({"window": 0}, "window is a whole number of at least 1, not 0"),
-        ({"window": True}, "window is a whole number of at least 1, not True"),
-        ({"window": (1, -1)}, "each side of window is a whole number of at least 0, not -1"),
+        ({"relative_buckets": -1}, "relative_buckets is .*must be a whole number of at least 0"),
+        ({"eps": -1.0}, "eps is .*must be a finite number of at least 0"),
+        ({"eps": math.nan}, "eps is .*must be a finite number of at least 0"),
+        ({"scale": math.nan}, "scale is .*must be a finite number"),
+        ({"scale": "1"}, "scale is .*must be a finite number"),
+        ({"window": 0}, "window is .*must be a whole number of at least 1"),
+        ({"window": True}, "window is .*must be a whole number of at least 1"),
+        ({"window": (1, -1)}, "each side of window is .*must be a whole number of at least 0"),
         ({"window": (1, 2, 3)}, "window has two sides"),
     ],
 )

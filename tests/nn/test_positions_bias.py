@@ -83,17 +83,17 @@ def test_each_head_gets_its_own_column_of_a_learned_bias(both: bool) -> None:
 
 def test_biases_refuse_numbers_that_cannot_be() -> None:
     for bad in (0, -2, True, 2.0, np.int64(0)):
-        with pytest.raises(OptionError, match="n_heads is a whole number of at least 1"):
+        with pytest.raises(OptionError, match=r"n_heads is .*must be a whole number of at least 1"):
             nn.alibi_slopes(bad)
     for bad in ((-1, 3), (3, -1), (True, 3), (3, 2.0)):
-        with pytest.raises(OptionError, match="is a whole number of at least 0"):
+        with pytest.raises(OptionError, match=r"is .*must be a whole number of at least 0"):
             nn.alibi(2, *bad)
-        with pytest.raises(OptionError, match="is a whole number of at least 0"):
+        with pytest.raises(OptionError, match=r"is .*must be a whole number of at least 0"):
             nn.RelativeBias({"weight": np.zeros((32, 2))}, n_heads=2)(*bad)
     for bad in ({"n_buckets": -4}, {"n_buckets": 8.0}, {"max_distance": True}):
-        with pytest.raises(OptionError, match="is a whole number of at least 1"):
+        with pytest.raises(OptionError, match=r"is .*must be a whole number of at least 1"):
             nn.relative_buckets([1, 2], **bad)
-        with pytest.raises(OptionError, match="is a whole number of at least 1"):
+        with pytest.raises(OptionError, match=r"is .*must be a whole number of at least 1"):
             nn.RelativeBias({"weight": np.zeros((32, 2))}, n_heads=2, **bad)
     with pytest.raises(OptionError, match="do not reach"):
         nn.relative_buckets([1, 2], n_buckets=32, max_distance=8)

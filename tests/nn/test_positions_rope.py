@@ -166,20 +166,20 @@ def test_numbers_of_numpy_are_taken_as_what_they_are() -> None:
         ({"scaling": "ntk-by-parts", "beta_fast": 2.0, "beta_slow": 2.0}, "beta_fast above beta_slow"),
         ({"scaling": "ntk-by-parts", "beta_fast": 1.0, "beta_slow": 2.0}, "beta_fast above beta_slow"),
         ({"scaling": "llama3", "low_freq_factor": 4.0, "high_freq_factor": 1.0}, "at least the first"),
-        ({"beta_fast": -1.0}, "beta_fast is a finite number of at least 0, not -1.0"),
-        ({"exponent": math.nan}, "exponent is a finite number, not nan"),
-        ({"attention_factor": -1.0}, "attention_factor is a finite number above 0"),
-        ({"base": 0.0}, "base is a finite number above 0"),
-        ({"base": math.inf}, "base is a finite number above 0"),
-        ({"base": "10000"}, "base is a finite number above 0, not '10000'"),
-        ({"factor": 0.5}, "factor is a finite number of at least 1"),
-        ({"original_length": 0}, "original_length is a whole number of at least 1"),
+        ({"beta_fast": -1.0}, "beta_fast is .*must be a finite number of at least 0"),
+        ({"exponent": math.nan}, "exponent is .*must be a finite number"),
+        ({"attention_factor": -1.0}, "attention_factor is .*must be a finite number above 0"),
+        ({"base": 0.0}, "base is .*must be a finite number above 0"),
+        ({"base": math.inf}, "base is .*must be a finite number above 0"),
+        ({"base": "10000"}, "base is .*must be a finite number above 0"),
+        ({"factor": 0.5}, "factor is .*must be a finite number of at least 1"),
+        ({"original_length": 0}, "original_length is .*must be a whole number of at least 1"),
         ({"head_factors": (1.0, 0.0)}, "each of head_factors"),
-        ({"head_dim": "8"}, "head_dim is a whole number of at least 1, not '8'"),
-        ({"head_dim": True}, "head_dim is a whole number of at least 1, not True"),
-        ({"head_dim": 8.0}, "head_dim is a whole number of at least 1, not 8.0"),
-        ({"head_dim": np.int64(-8)}, "head_dim is a whole number of at least 1, not -8"),
-        ({"rotary_dim": -2}, "rotary_dim is a whole number of at least 1"),
+        ({"head_dim": "8"}, "head_dim is .*must be a whole number of at least 1"),
+        ({"head_dim": True}, "head_dim is .*must be a whole number of at least 1"),
+        ({"head_dim": 8.0}, "head_dim is .*must be a whole number of at least 1"),
+        ({"head_dim": np.int64(-8)}, "head_dim is .*must be a whole number of at least 1"),
+        ({"rotary_dim": -2}, "rotary_dim is .*must be a whole number of at least 1"),
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused_at_once(options: dict[str, object], says: str) -> None:
@@ -190,13 +190,13 @@ def test_a_configuration_that_cannot_work_is_refused_at_once(options: dict[str, 
 def test_bases_lengths_and_logarithms_that_cannot_work_are_refused() -> None:
     assert nn.converted_base(100.0, 3.0, 2) == 300.0
     for bad in ((1e4, -4.0, 64), (0.0, 4.0, 64), (1e4, 4.0, 0), (1e4, math.nan, 64)):
-        with pytest.raises(OptionError, match=r"is a finite number above 0|at least 2"):
+        with pytest.raises(OptionError, match=r"is .*must be a finite number above 0|at least 2"):
             nn.converted_base(*bad)
     for length in (-1, True, 2.0):
-        with pytest.raises(OptionError, match="length is a whole number of at least 0"):
+        with pytest.raises(OptionError, match=r"length is .*must be a whole number of at least 0"):
             nn.inverse_frequencies(nn.RopeConfig(head_dim=8), length)
     for train in (0, 1, 512.0, True):
-        with pytest.raises(OptionError, match="train_length is a whole number of at least 2"):
+        with pytest.raises(OptionError, match=r"train_length is .*must be a whole number of at least 2"):
             nn.log_n_scale([1, 2], train)
     with pytest.raises(OptionError, match="at least 0, not -1"):
         nn.log_n_scale([3, -1], 512)

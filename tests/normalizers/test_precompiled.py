@@ -106,7 +106,11 @@ def test_bytes_that_are_no_map_are_refused() -> None:
         with pytest.raises(OptionError, match=reason):
             Precompiled(data)
     assert Precompiled(root_leaf).normalize_str("abc") == "abc"  # the leaf cannot be reached
-    for given, reason in [("no base64!", "cannot be read"), ("é", "cannot be read"), (7, "is text in base64")]:
+    for given, reason in [
+        ("no base64!", "cannot be read"),
+        ("é", "cannot be read"),
+        (7, "must be text in base64"),
+    ]:
         with pytest.raises(OptionError, match=reason):
             Precompiled(given)
 

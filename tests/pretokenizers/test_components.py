@@ -210,7 +210,7 @@ def test_each_engine_splits_alike(engine: str, monkeypatch: pytest.MonkeyPatch) 
         (lambda: Metaspace(""), OptionError, "replacement is ''; it must be one character"),
         (lambda: Metaspace(prepend_scheme="last"), OptionError, "prepend_scheme is 'last'; it must be one of"),
         (lambda: FixedLength(0), OptionError, "length is 0; it must be an int of at least 1"),
-        (lambda: Sequence([1]), OptionError, "1 is no pretokenizer"),
+        (lambda: Sequence([1]), OptionError, "1 is not a pretokenizer"),
     ],
 )
 def test_options_that_cannot_work_are_refused(make: Callable[[], Any], error: type[Exception], message: str) -> None:

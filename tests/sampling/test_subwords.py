@@ -87,7 +87,7 @@ def test_a_dropout_that_is_no_probability_is_an_error(value: object) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1 << 64, 0.5, None])
 def test_a_seed_that_is_none_is_an_error(seed: object) -> None:
-    with pytest.raises(tokkit.OptionError, match="a seed is an int"):
+    with pytest.raises(tokkit.OptionError, match=r"a seed is .*must be an int"):
         Dropout(makers()["apart"]).encode("low", seed=seed)
 
 
@@ -119,5 +119,5 @@ def test_segmented_text_is_as_subword_nmt_writes_it() -> None:
         restore("a@@ b", "")
     with pytest.raises(tokkit.OptionError, match="separator is empty"):
         Segmenter(tok, "")
-    with pytest.raises(tokkit.OptionError, match="this model is BPE"):
+    with pytest.raises(tokkit.OptionError, match="the model is BPE"):
         Segmenter(makers()["bytes"])

@@ -114,7 +114,7 @@ def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bo
         except TokkitError as error:
             if chosen["file"] or path.endswith((".json", ".tiktoken", ".gguf")):
                 raise
-            raise type(error)(f"{error} (files to compare over are after --)") from None
+            raise type(error)(f"{error} (files to compare on are named after --)") from None
     if chosen["sample"] is not None:
         stretches = comparison.side_by_side(toks, chosen["sample"])
         say_json(stretches) if as_json else comparison.show_side_by_side(list(toks), stretches)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "files_of", "read", "write", "write_atomically"]
 
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
-"""What `write(format=)` accepts."""
+"""Values of `write(format=)`."""
 
 SUPPORTED = (
     "tokenizer.json, a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, a SentencePiece "
@@ -40,7 +40,7 @@ _TOGETHER = frozenset((
     *(*VOCABS, *MERGES, BERT, "config.json", "model.safetensors", "model.safetensors.index.json", "modules.json"),
 ))  # fmt: skip
 _ALONE = (".tiktoken", SENTENCEPIECE, ".gguf", ".safetensors")
-"""What the files of a tokenizer or a model are called that may lie beside one another, and how others end."""
+"""Names of the files of a tokenizer or a model that may be in one folder, and suffixes of others."""
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
 # A message of field 1 that begins with the piece, which is its own field 1; and how fields of a model may begin.
@@ -56,16 +56,16 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
 ) -> Definition:
-    """Return the definition that a file, or a directory of files, holds.
+    """Return the definition in a file, or in a directory of files.
 
-    `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) serve
-    the formats that do not state them, rank files and vocab.json + merges.txt, and override what is known of the
-    published ones or is in an added_tokens.json beside the two. A tokenizer.json and a tekken.json state their
-    pattern; a GGUF file names its, which `pattern` overrides; `special_tokens` are added to those of these three.
-    `lowercase` serves vocab.txt, in place of what a tokenizer_config.json or a tokenizer.json beside it says.
-    FormatError names the file and the line or key; OSError (FileNotFoundError, PermissionError) passes as it is.
+    `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) are for
+    formats without them, rank files and vocab.json + merges.txt; they override those of published files and of an
+    added_tokens.json in the same folder. A tokenizer.json and a tekken.json have their own pattern; a GGUF file names
+    one, which `pattern` overrides; for these three, `special_tokens` are added to the file's own. `lowercase` is for
+    vocab.txt and overrides a tokenizer_config.json or tokenizer.json in its folder. FormatError names the file and the
+    line or key; OSErrors (FileNotFoundError, PermissionError) are not caught.
     """
-    # Paths are text here: pathlib takes as long to import as a small vocabulary to load.
+    # Paths are str here, because importing pathlib takes as long as loading a small vocabulary.
     path = os.fspath(path)
     if not isinstance(path, str):
         raise TypeError(f"a path is {type(path).__name__}; it must be a str or an os.PathLike of str")
@@ -81,19 +81,19 @@ def read(
 
 
 def _at(path: str | os.PathLike[str], error: TokkitError) -> TokkitError:
-    """Return the error with the file in front of its message."""
+    """Return the error with the file's name before its message."""
     return type(error)(f"{show(path)}: {error}")
 
 
 def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None) -> Definition:
     name = os.path.basename(path)
     suffix = os.path.splitext(name)[1]
-    # A format's module is imported where it is needed: each costs more to import than a small file to read.
+    # A format's module is imported when it is needed, because importing takes longer than reading a small file.
     with files.open_regular(path) as file:
         if name == BERT or _BERT_LINE.match(file.peek(16)):
             return _read_bert(files.read_all(file), path, pattern, special, lowercase)
         if lowercase is not None:
-            raise OptionError(f"lowercase= is for a {BERT}; what else can be read states its own")
+            raise OptionError(f"lowercase= is only for a {BERT}; this file has its own normalizer")
         if suffix.lower() == ".gguf" or file.peek(4).startswith(b"GGUF"):
             from tokkit.formats import gguf
 
@@ -119,7 +119,7 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
         if tekken.is_tekken(value):
             kind, from_json = "tekken.json", tekken.from_json
         if pattern is not None:
-            raise OptionError(f"pattern= was given, but a {kind} states its own")
+            raise OptionError(f"pattern= was given, but a {kind} has its own")
         definition = from_json(value)
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
@@ -129,7 +129,7 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
     from tokkit.formats import unsupported_formats
 
     _refuse_unsupported(unsupported_formats.name_of(data))
-    raise FormatError(f"unknown format: {SUPPORTED} can be read; this is a file that starts {data[:24]!r}")
+    raise FormatError(f"unknown format: the file starts with {data[:24]!r}; it must be {SUPPORTED}")
 
 
 def _read_bert(
@@ -138,7 +138,7 @@ def _read_bert(
     from tokkit.formats import bert_vocab
 
     if pattern is not None:
-        raise OptionError(f"pattern= was given, but a {BERT} goes with BERT's pretokenizer")
+        raise OptionError(f"pattern= was given, but a {BERT} uses BERT's pretokenizer")
     definition = bert_vocab.read(data, os.path.dirname(path), lowercase=lowercase)
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
@@ -147,7 +147,7 @@ def _read_sentencepiece(data: bytes, pattern: str | None, special: Mapping[str, 
     from tokkit.formats import sentencepiece
 
     if pattern is not None:
-        raise OptionError(f"pattern= was given, but a {SENTENCEPIECE} needs none: it is not cut before")
+        raise OptionError(f"pattern= was given, but a {SENTENCEPIECE} needs none: its text is not split")
     definition = sentencepiece.read(data)
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
@@ -173,18 +173,18 @@ def _in_directory(path: str) -> str:
         if len(found) == 1:
             return os.path.join(path, found[0])
     seen = ", ".join(show(name) for name in names[:8]) + (", …" if len(names) > 8 else "")
-    raise FormatError(f"no tokenizer in this directory: {SUPPORTED} can be read; it holds {seen or 'nothing'}")
+    raise FormatError(f"no tokenizer in this directory, which has {seen or 'no files'}; it must have {SUPPORTED}")
 
 
 def _beside(path: str, names: tuple[str, ...]) -> str:
     for name in names:
         if os.path.exists(found := os.path.join(os.path.dirname(path), name)):
             return found
-    raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is not beside it")
+    raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is missing in its folder")
 
 
 def files_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the files that a tokenizer or a model may be read from: its own, or those of its folder or beside it."""
+    """Return the files that a tokenizer or a model may be read from: its own, and those of its folder."""
     path = os.fspath(path)
     is_folder = os.path.isdir(path)
     if not is_folder and os.path.basename(path) not in _TOGETHER:
@@ -219,15 +219,14 @@ def write(
     overwrite: bool = True,
     differences: list[Difference] | None = None,
 ) -> list[Path]:
-    """Write a definition and return the files written, each replaced whole or not at all.
+    """Write a definition and return the files written; each is replaced as a whole or not at all.
 
-    `format` is one of FORMATS, and by default what the path says: ".json" is tokenizer.json, ".tiktoken" a rank
-    file, ".model" SentencePiece's, a directory vocab.json + merges.txt, and added_tokens.json if there are special
-    tokens; the name vocab.txt is BERT's, with a tokenizer_config.json beside it where that has to say how text is
-    normalized. FormatError if the format cannot hold the definition with equal ids: nothing is written then.
-    Where rules of a format give other ids, that is a FormatError too, which names them and a text that shows it; with
-    a list for `differences` they are put there, and the files are written.
-    `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
+    `format` is one of FORMATS; by default it follows from the path: ".json" is tokenizer.json, ".tiktoken" a rank file,
+    ".model" SentencePiece's; a directory gets vocab.json + merges.txt, and added_tokens.json if there are special
+    tokens; the name vocab.txt is BERT's, with a tokenizer_config.json if the normalization needs one. FormatError, and
+    nothing is written, if the format cannot hold the definition with equal ids; the error names the rules that differ
+    and a text that shows it. With a list for `differences`, such differences are appended to it and the files are
+    written. `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
     """
     from pathlib import Path
 
@@ -252,13 +251,11 @@ def write(
 
             directory = path.parent if path.name in VOCABS + MERGES else path
             if not directory.is_dir() and (directory.exists() or directory.suffix in (*_SUFFIXES, ".txt")):
-                raise OptionError(
-                    "this format is files of fixed names, vocab.json and others; name a directory for them"
-                )
+                raise OptionError("this format has files with fixed names, vocab.json and others; give a directory")
             vocab, merges, added = gpt2.write(definition)
             directory.mkdir(parents=True, exist_ok=True)
             contents = {directory / VOCABS[0]: vocab, directory / MERGES[0]: merges}
-            # One left from another tokenizer would give its special tokens to this one.
+            # A file of another tokenizer would add its special tokens to this one.
             if definition.special_tokens or os.path.lexists(directory / gpt2.ADDED):
                 contents[directory / gpt2.ADDED] = added
         elif chosen == BERT:
@@ -268,7 +265,7 @@ def write(
             vocab, config = bert_vocab.write(definition, target.parent)
             contents = {target: vocab} if config is None else {target: vocab, target.parent / bert_vocab.CONFIG: config}
         else:
-            raise OptionError(f"the format {chosen!r} is unknown; one of {', '.join(FORMATS)} can be written")
+            raise OptionError(f"format is {chosen!r}; it must be one of {', '.join(FORMATS)}")
     except (FormatError, VocabError, OptionError) as error:
         raise _at(path, error) from None
     for target in contents:
@@ -280,7 +277,7 @@ def write(
 
 
 def _allowed(definition: Definition, format: str, differences: list[Difference] | None) -> Definition:
-    """Return what a format holds in place of a definition; FormatError for differences, unless they are asked for."""
+    """Return the definition as a format holds it; FormatError for differences, unless they are requested."""
     if format == "tokenizer.json":
         from tokkit.formats import tokenizer_json
 
@@ -308,6 +305,6 @@ def _format_of(path: Path) -> str:
     if path.suffix in _SUFFIXES:
         return _SUFFIXES[path.suffix]
     raise OptionError(
-        f"{show(path)}: the name does not say the format; end it in {', '.join(_SUFFIXES)}, name it vocab.txt or a "
+        f"{show(path)}: unknown suffix; use {', '.join(_SUFFIXES)}, the name vocab.txt or a "
         f"directory, or give format=, one of {', '.join(FORMATS)}"
     )

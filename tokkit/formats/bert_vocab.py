@@ -1,8 +1,8 @@
 """Reads and writes BERT's vocab.txt: one token a line, whose line number is its id.
 
-What a file like that does not say is as transformers' BertTokenizer has it: lower case, words up to 100 characters,
-[PAD] [UNK] [CLS] [SEP] [MASK] as special tokens where they stand, and [CLS] … [SEP] around a text. A
-tokenizer_config.json, or else a tokenizer.json, beside it says how text is normalized.
+Everything else is as in transformers' BertTokenizer: lowercasing, words of up to 100 characters, [PAD] [UNK] [CLS]
+[SEP] [MASK] as special tokens if they are in the file, and [CLS] … [SEP] around a text. A tokenizer_config.json, or
+else a tokenizer.json, in the same folder specifies the normalization.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _SETTINGS = (
 def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase: bool | None = None) -> Definition:
     """Return the definition of a vocab.txt; `folder` is where other files may be beside it.
 
-    Lines end in LF or CR LF. As in transformers, an empty line uses up an id that no token has then, and of two lines
-    alike the last one counts. White space at the end of a line is part of the token, as in the published
-    tokenizer.json files (that of bert-base-chinese has U+2028), where transformers 5 takes it off: no text has such a
-    token. FormatError names the line of a byte-order mark, which transformers takes for a part of the first token, of
-    a carriage return alone, and of invalid UTF-8; it also says where [UNK] is missing.
+    Lines end in LF or CR LF. As in transformers, an empty line leaves its id without a token, and of two equal lines
+    the last one counts. White space at the end of a line is part of the token, as in the published tokenizer.json files
+    (that of bert-base-chinese has U+2028); transformers 5 strips it, and no text has such a token. FormatError for a
+    byte-order mark (which transformers takes for a part of the first token), a single carriage return and invalid
+    UTF-8, with the line, and for a file without [UNK].
     """
     if data.startswith(codecs.BOM_UTF8):
         raise FormatError(
@@ -65,7 +65,7 @@ def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase
         lines = [token if last[token] == number else b"" for number, token in enumerate(lines)]
     ids = {token: last[token.encode()] for token in SPECIAL if token.encode() in last}
     if "[UNK]" not in ids:
-        raise FormatError("no line is [UNK], the token of words that no others make up")
+        raise FormatError("no line is [UNK], the unknown token, which is required")
     vocab = Vocab.from_list(lines)
     return Definition(
         vocab,
@@ -79,7 +79,7 @@ def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase
 
 
 def _template(ids: dict[str, int]) -> Template | None:
-    """Return what puts [CLS] and [SEP] around texts, where the vocabulary has both."""
+    """Return the postprocessor that adds [CLS] and [SEP], if the vocabulary has both."""
     if "[CLS]" not in ids or "[SEP]" not in ids:
         return None
     named = {token: ids[token] for token in ("[CLS]", "[SEP]")}
@@ -87,14 +87,14 @@ def _template(ids: dict[str, int]) -> Template | None:
 
 
 def _normalizer(folder: str | os.PathLike[str] | None, lowercase: bool | None) -> BertNormalizer:
-    """Return the normalizer that the files in a folder ask for; `lowercase` goes before what they say of that."""
+    """Return the normalizer that the files in a folder specify; `lowercase` overrides theirs."""
     found = _stated(Path(folder)) if folder is not None else None
     made = found or BertNormalizer()
     return made if lowercase is None else replace(made, lowercase=lowercase)
 
 
 def _stated(folder: Path) -> BertNormalizer | None:
-    """Return the normalizer of the first file in a folder that says whether text is lower-cased."""
+    """Return the normalizer of the first file in a folder that specifies lowercasing."""
     config = _beside(folder, CONFIG)
     if "do_lower_case" in config:
         try:
@@ -132,7 +132,7 @@ def _beside(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _parsed(data: bytes) -> Any:
-    """Parse JSON; the tables of a tokenizer.json, of which nothing is asked, by the quick way."""
+    """Parse JSON, and skip the large tables of a tokenizer.json."""
     try:
         value = tables.loads(data)
     except FormatError:
@@ -144,7 +144,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def write(definition: Definition, folder: Path) -> tuple[bytes, bytes | None]:
-    """Return vocab.txt, and the tokenizer_config.json without which it would be read otherwise in its folder, or None.
+    """Return vocab.txt, and the tokenizer_config.json that it needs in its folder, or None.
 
     FormatError if a vocab.txt cannot hold the definition with equal ids.
     """

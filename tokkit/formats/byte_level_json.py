@@ -1,7 +1,7 @@
 """Translates between a tokenizer.json with a BPE model over bytes and the byte-level engine's definition.
 
-Byte-level BPE is most of what there is: a split, or none, and then each byte as a symbol. The engine in C runs that
-over bytes; what differs in any way runs through its components.
+Most tokenizers are byte-level BPE: a split, or none, and then each byte as a symbol. The engine in C runs these over
+bytes; any other combination of components runs stage by stage.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
     isolated = all(part.behavior == "Isolated" and not part.invert for part in splits)
     texts = tuple(part.pattern.text for part in splits)
     if len(splits) == 1 and (isolated or (splits[0].behavior == "Removed" and splits[0].invert)):
-        # The published patterns match all text, so that nothing is left to keep.
+        # The published patterns match all text, so that there is no unmatched text.
         return Split(texts[0], keep_unmatched=isolated and texts[0] not in patterns.SCANNERS)
     escaped = tuple(text.replace("\r", r"\r").replace("\n", r"\n") for text in texts)
     return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
@@ -58,18 +58,19 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "fuse_unk": (bool,),
     "byte_fallback": (bool,),
 }
-"""What a model over bytes does without. Nothing is unknown to it, so it is all one which token would stand for it."""
+"""Options without an effect for a model over bytes, in which nothing is unknown."""
 
 
 def has_options(model: Section) -> bool:
-    """Return whether a BPE model has options that the byte-level engine does not know."""
+    """Return whether a BPE model has options that the byte-level engine does not support."""
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
 def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split) -> Definition | None:
-    """Return the definition of a model over bytes; None, with nothing taken, where the model is not one.
+    """Return the definition of a model over bytes; None, without reading any key, for another model.
 
-    It is one if its tokens are of symbols, one for each byte that texts have, and none of the added ones is among them.
+    A model is over bytes if its tokens are made of byte symbols, with one token for each byte that texts have, and no
+    added token is among them.
     """
     texts = {token.content: token.id for token in added}
     own = symbol_tables.own_bytes(vocab, texts)
@@ -92,7 +93,7 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split
 
 
 def _use(merges: Any, vocab: Table, texts: Iterable[str]) -> bool:
-    """Return whether one of the merges, as a file has them, joins or makes one of the texts that are tokens too."""
+    """Return whether one of the file's merges joins or makes one of these texts."""
     tokens = {text for text in texts if vocab.find(text) >= 0}
     return bool(tokens) and not all(tokens.isdisjoint((a, b, a + b)) for _, a, b in merges_in_turn(merges))
 
@@ -108,7 +109,7 @@ def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def write_pretokenizer(split: Split) -> dict[str, Any]:
-    """Return what stands for a split in a file."""
+    """Return the pretokenizer of a split, as JSON data."""
     family = patterns.SCANNERS.get(split.pattern)
     splits = family == patterns.SCANNERS[patterns.BYTE_LEVEL]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": splits}

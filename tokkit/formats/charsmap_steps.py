@@ -1,10 +1,10 @@
 """Writes a SentencePiece charsmap as normalizers of a tokenizer.json that change every text alike.
 
 SentencePiece replaces the longest rule at each place. The component Precompiled looks at grapheme clusters instead, and
-drops what is on a character that has a rule. So markers are put into the text first: one where a rule of several
-characters goes on, one after each character that has a rule and before each that could join others. Precompiled then
-sees each character by itself, the markers of the first kind go, NFC composes what now stands side by side, and the
-others go. A text may hold the characters of the markers: a third marker distinguishes those.
+drops marks on a character that has a rule. Therefore markers are inserted first: one where a rule of several characters
+continues, another after each character that has a rule and before each that could join others. Precompiled then sees
+each character by itself; the markers of the first kind are removed, NFC composes the characters that are now adjacent,
+and the other markers are removed. A third marker distinguishes marker characters that are in the text itself.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from tokkit.normalizers.unicode import NFC
 from tokkit.unicode_regex.code_points import category
 
 JOINED, APART, ITSELF, DOUBLED = (MARKER + end for end in "\ufdd1\ufdd2\ufdd3\ufdd4")
-"""What stands where a rule goes on, where nothing may be joined, for the character of the markers, and after a double:
-no characters in the sense of Unicode, so that nothing composes with them and no rule has them."""
+"""Markers: a rule continues, nothing may be joined, a marker character of the text, after a double. They are
+noncharacters of Unicode, so that nothing composes with them and no rule contains them."""
 _FEW, _N_SINGLE = 1000, 5
-"""Rules of several characters that are looked for one by one; and steps of a map without any."""
+"""Maximum number of rules of several characters that get one step each; and the steps of a map without any."""
 _SEPARATOR, _SAMPLES = "\0", 3000
 _SCALARS = (*range(0x80, 0xD800), *range(0xE000, 0x30000))
 _VOWELS_AND_TAILS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
 """Hangul letters that join what is before them."""
 _NEW_COMPOSITIONS = "\U00010000"
-"""From here on compositions came after Unicode 9, which tokenizers has, or might have."""
+"""Compositions from here on may be newer than Unicode 9, which tokenizers has."""
 
 
 class Known(NamedTuple):
-    """What a map is as normalizers, and what its rules do to spaces and to characters that they delete."""
+    """A map as normalizers, and what its rules do to spaces and to characters that they delete."""
 
     steps: tuple[Any, ...] | None
-    """None if no normalizers are known that do it."""
+    """The normalizers, None if none are known that do the same."""
     deletes: bool
     made_of_runs: tuple[str, ...]
-    """What becomes a text with several spaces side by side."""
+    """Characters that become a text with several adjacent spaces."""
     samples: tuple[str, ...]
     """Some of the texts that have rules."""
 
 
 @functools.lru_cache(maxsize=16)
 def known(charsmap: bytes) -> Known:
-    """Return what a map is as normalizers; a map of all compositions of Unicode takes a second."""
+    """Return a map as normalizers; a map of all compositions of Unicode takes a second."""
     pairs = decompile(charsmap)
     return Known(
         _steps(dict(pairs)),
@@ -123,7 +123,7 @@ def _escape(point: int) -> str:
 def _replaced_in_turn(single: Mapping[str, str], several: Mapping[str, str]) -> tuple[Any, ...] | None:
     """Return steps for a few rules of several characters; None if two could overlap, and the first would count.
 
-    Something of its own stands for each until all have been looked for, so that no rule finds what another has made.
+    Each match is replaced by a placeholder first, so that no rule matches the result of another.
     """
     for key, other in itertools.permutations(several, 2):
         if any(other.startswith(key[at:]) and len(other) > len(key) - at for at in range(1, len(key))):

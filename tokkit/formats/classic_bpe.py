@@ -1,7 +1,7 @@
 """Writes classic BPE, whose end of words is a symbol of its own, as components that tokenizers has.
 
-There a suffix is part of a word's last character. So one character stands for the end of words, and is put after each
-word by a normalizer; words are then cut after it.
+In tokenizers a suffix is part of a word's last character. Therefore one character stands for the end of words: a
+normalizer adds it after each word, and words are split after it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ END_OF_WORD = "</w>"
 
 
 def spelt(definition: Definition) -> Definition:
-    """Return the definition with a character in the place of the suffix; FormatError if that would say another."""
+    """Return the definition with a character instead of the suffix; FormatError if ids would differ."""
     model: Any = definition.model
     punctuation = isinstance(definition.pretokenizer, Bert)
     if not punctuation and not isinstance(definition.pretokenizer, WhitespaceSplit):
@@ -48,7 +48,7 @@ def spelt(definition: Definition) -> Definition:
         model=replace(model, end_of_word_suffix=None, suffix_apart=False),
         normalizer=Normalizers([
             *([] if given is None else getattr(given, "normalizers", [given])),
-            # In a text the character is as unknown as any that no token has.
+            # In a text the character is unknown, like any character without a token.
             Replace({"String": end}, other),
             Replace({"Regex": _ends(punctuation=punctuation)}, end),
         ]),

@@ -1,6 +1,7 @@
 """Reads and writes the components of a tokenizer.json, by one table line for each kind.
 
-What is in no table is refused with its path in the file. Nothing that could change an id is passed over.
+Keys and values that are in no table are refused with their path in the file, so that nothing that could change an id is
+ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tokkit.formats.strict_json import Section
 
 NULL = type(None)
 MAX_NESTED = 100
-"""Sequences in one another: each is some calls deep, in reading and in running, and Python allows a thousand."""
+"""Maximum depth of nested sequences: each takes several levels of Python's recursion limit, in reading and running."""
 _REQUIRED: Any = object()
 
 
@@ -50,7 +51,7 @@ def _text(default: Any = _REQUIRED) -> Field:
 
 
 def _pattern(value: Any, path: str) -> dict[str, str]:
-    """Return {"String": …} or {"Regex": …}; a regular expression that is not read alike is refused by name."""
+    """Return {"String": …} or {"Regex": …}; FormatError for a construct that tokenizers would read differently."""
     section = Section(value, path)
     kind = "String" if "String" in section else "Regex"
     text = _text().read(section.take(kind), section.at(kind))
@@ -112,7 +113,7 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
         return None
     if path.count("[") > MAX_NESTED:
         stage = path.partition(".")[0]
-        raise FormatError(f"{stage} is nested too deep: {MAX_NESTED} sequences in one another are the most")
+        raise FormatError(f"{stage} is nested too deep; at most {MAX_NESTED} sequences may be nested")
     section = Section(value, path)
     name = section.take("type", str)
     if name not in kinds:
@@ -137,7 +138,7 @@ def read(value: object, path: str, kinds: Mapping[str, Kind]) -> Any:
 
 
 def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
-    """Return what stands for a component in a file; FormatError for one that no file can hold."""
+    """Return a component as JSON data; FormatError for one that a file cannot have."""
     if component is None:
         return None
     component = _spelt(component)
@@ -179,7 +180,7 @@ def _spelt(component: Any) -> Any:
 
 
 def _read_metaspace(section: Section) -> dict[str, Any]:
-    """Old files say add_prefix_space, and say the replacement twice."""
+    """Read old files too, which have add_prefix_space, and the replacement twice."""
     given = {"replacement": _text().read(section.take("replacement"), section.at("replacement"))}
     section.take("str_rep", str, default="")
     prefix = section.take("add_prefix_space", bool, default=None)

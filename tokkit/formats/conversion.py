@@ -1,7 +1,7 @@
 """Converts a definition's model to a merge list, or to ranks.
 
-Rank BPE and merge-list BPE are not the same thing. Each function here converts only where every text keeps its
-ids, and otherwise says why not.
+Rank BPE and merge-list BPE differ. Each function here converts only if every text keeps its ids, and otherwise returns
+or raises the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
-    """Return a byte that no token of length one is, or None: without it some text would have no ids."""
+    """Return a byte without a token, or None; text with such a byte would have no ids."""
     absent = missing_bytes(blob, offsets)
     return absent[0] if absent else None
 
@@ -78,25 +78,24 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
 
 
 def only_bytes(definition: Definition, what: str) -> Split:
-    """Return the split of a definition that is byte-level BPE and nothing else; FormatError says what else it has."""
+    """Return the split of a definition with only byte-level BPE; FormatError names any other component."""
     model, split = definition.model, definition.pretokenizer
     if not isinstance(model, BPE) or not isinstance(split, Split):
-        raise FormatError(f"{what} byte-level BPE alone, and this tokenizer's model is {type(model).__name__}")
+        raise FormatError(f"{what} only byte-level BPE; this tokenizer's model is {type(model).__name__}")
     if definition.normalizer is not None:
-        raise FormatError(f"{what} no normalizer, and this tokenizer has {type(definition.normalizer).__name__}")
+        raise FormatError(f"{what} no normalizer; this tokenizer has {type(definition.normalizer).__name__}")
     for token in definition.added_tokens:
         if not token.special or token.single_word or token.lstrip or token.rstrip:
             raise FormatError(
-                f"{what} no added tokens but special ones that are found as they stand; "
-                f"{token.content!r} is another kind"
+                f"{what} no added tokens except special ones without options; {token.content!r} is another kind"
             )
     if adds_tokens(definition):
-        raise FormatError(f"{what} no postprocessor, and this tokenizer's adds special tokens to each text")
+        raise FormatError(f"{what} no postprocessor; this tokenizer's adds special tokens to each text")
     return split
 
 
 def adds_tokens(definition: Definition) -> bool:
-    """Return whether the postprocessor of a definition puts special tokens around texts."""
+    """Return whether the postprocessor of a definition adds special tokens to texts."""
     return definition.postprocessor is not None and definition.postprocessor.n_added() > 0
 
 
@@ -108,7 +107,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     """
     model = definition.model
     if not isinstance(model, BPE):
-        raise FormatError(f"byte-level BPE alone has merges of bytes; this model is {type(model).__name__}")
+        raise FormatError(f"the model is {type(model).__name__}; only byte-level BPE has merges of bytes")
     if model.merges is not None:
         return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
     merges, unreachable = possible_merges(definition.vocab, model, definition.added_vocab.values())

@@ -1,9 +1,9 @@
 """Reads a JSON number as the float that tokenizers reads, and writes it back.
 
 tokenizers does not round decimals to the nearest float: it takes the digits as one 64-bit integer, rounds that, and
-multiplies or divides by a power of ten. A quarter of T5's scores come out one unit in the last place apart, and where
-two ways to cut a word are equally good, that decides. `read` does the same; `write` spells a float so that it gets
-that float back, which it can for all that it has read, and so that proper readers do too if there is such a way.
+multiplies or divides by a power of ten. A quarter of T5's scores differ in the last place, which decides between
+segmentations of equal score. `read` does the same. `write` finds digits that `read` reads as the same float, which
+exist for every float that it has read, and prefers digits that correct readers read as this float too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _ten_to(power: int) -> float:
 
 
 def write(value: float) -> str:
-    """Return a spelling of a finite float that tokenizers reads as that float; if there is none, the shortest.
+    """Return digits that tokenizers reads as this finite float; if there are none, the shortest of correct readers.
 
     >>> write(-2.5), write(-2.0122928619384766), read(write(-2.0122928619384766)) == -2.0122928619384766
     ('-2.5', '-2.0122928619384764', True)

@@ -16,7 +16,7 @@ MAX_TEXTS = 20_000
 class Difference:
     """A rule by which a saved tokenizer differs, and a text that shows it: its ids here, and as the file has it.
 
-    `text` is None, and there are no ids, where no such text is known: the rules differ all the same.
+    `text` is None, without ids, if no such text is known although the rules differ.
     """
 
     rule: str
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that a format does not have as a definition has it, and texts that may show that."""
+    """A rule that differs between a definition and a format, and texts that may show it."""
 
     what: str
     texts: Iterable[str]
@@ -57,9 +57,9 @@ def find(definition: Definition, there: Definition, rules: Sequence[Rule]) -> li
 
 
 def refusal(differences: Sequence[Difference], format: str) -> FormatError:
-    """Return what to raise for differences that nobody allowed."""
+    """Return the error for differences that were not allowed."""
     said = ". ".join(map(str, differences))
-    return FormatError(f"{format} would give other ids: {said}. Give lossy=True (--lossy) to save it all the same")
+    return FormatError(f"{format} would give other ids: {said}. Use lossy=True (--lossy) to save it nevertheless")
 
 
 def found_or_refused(

@@ -41,24 +41,24 @@ def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise FormatError for a path that no file can have: with a NUL, or text that is not a name in any encoding."""
+    """Raise FormatError for a path that no file can have: with a NUL, or with invalid surrogates."""
     name = os.fspath(path)
     try:
         encoded = os.fsencode(name)
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:
-        raise FormatError(f"{name!r} is not a path: it holds a NUL character, or surrogates that stand for no byte")
+        raise FormatError(f"{name!r} is not a path: it has a NUL character, or surrogates that encode no byte")
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return what a regular file holds; FormatError for any other kind, an empty file, or one beyond file_bytes."""
+    """Return the bytes of a regular file; FormatError for any other kind, an empty file, or one above file_bytes."""
     with open_regular(path) as file:
         return read_all(file)
 
 
 def read_all(file: BufferedReader) -> bytes:
-    """Return what an open file holds; FormatError for an empty file, or one above the limit file_bytes."""
+    """Return the bytes of an open file; FormatError for an empty file, or one above the limit file_bytes."""
     limit = limits.current().file_bytes
     data = file.read(limit + 1)
     if not data:
@@ -69,7 +69,7 @@ def read_all(file: BufferedReader) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Return UTF-8 as text, without a byte-order mark, or a FormatError that says if it is not UTF-8."""
+    """Return UTF-8 as text, without a byte-order mark; a FormatError has the line and byte of invalid UTF-8."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -95,7 +95,7 @@ def refuse_inputs(
         if (key := _identity(path, "stdin")) in written:
             name = "standard output" if written[key] == "-" else show(written[key])
             read = "standard input" if path == "-" else show(path)
-            raise SameFileError(f"the output {name} and the input {read} are the same file: name another output")
+            raise SameFileError(f"the output {name} and the input {read} are the same file; choose another output")
 
 
 def _identity(path: str, stream: str) -> tuple[int, int] | str | None:
@@ -128,12 +128,11 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer], *, overwrite: bool = True) -> None:
-    """Make `data`, bytes or stretches of them in order, the content of a file, all of it or none.
+    """Replace the content of a file with `data` (bytes, or chunks of bytes), atomically.
 
-    The bytes go to a new file in the same directory, which then takes the old one's name and mode; whatever
-    fails, the old file stays as it was, and the error is the OSError. A symbolic link stays, its target is
-    replaced. Streams (see `is_stream`) are written to. `overwrite=False` raises FileExistsError if a file
-    exists that is none.
+    The bytes are written to a new file in the same directory, which then gets the old one's name and mode. After any
+    error, an OSError, the old file is unchanged. A symbolic link stays, and its target is replaced. Streams (see
+    `is_stream`) are written to. `overwrite=False` raises FileExistsError if a file exists that is not a stream.
     """
     check_name(path)
     if is_stream(path):
@@ -145,7 +144,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
     except FileNotFoundError:
         mode = None
     if mode is not None and stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"{show(path)} is a directory; name a file")
+        raise IsADirectoryError(f"{show(path)} is a directory; give a file")
     if mode is not None and not overwrite:
         raise FileExistsError(f"{show(path)} exists")
     if mode is not None and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):

@@ -17,7 +17,7 @@ from tokkit.sentencepiece_model import SentencePieceModel
 
 
 def fingerprint(definition: Definition, engine: Engine) -> str:
-    """Return the sha256 of all that decides ids: vocabulary, merges that can happen, components, special tokens."""
+    """Return the SHA-256 of all that decides ids: vocabulary, possible merges, components, special tokens."""
     digest = hashlib.sha256()
     vocab, model, split = definition.vocab, _whole(definition), definition.pretokenizer
     added = sorted(definition.special_tokens.items())
@@ -57,13 +57,13 @@ def _whole(definition: Definition) -> Any:
 
 
 def _is_plain(definition: Definition, token: Any) -> bool:
-    """Return whether a token is found as it stands; without a normalizer the text is normalized from the first."""
+    """Return whether a token is found in the original text; without a normalizer this is the normalized text."""
     stripped = token.single_word or token.lstrip or token.rstrip
     return not stripped and (not token.normalized or definition.normalizer is None)
 
 
 def _plain(part: Any) -> Any:
-    """Return a component, or what is in one, as what has one way to be written."""
+    """Return a component, or a part of one, as data with a unique representation."""
     if is_dataclass(part) and not isinstance(part, type):
         shown = [
             (field.name, _plain(getattr(part, field.name))) for field in fields(part) if field.init and field.compare

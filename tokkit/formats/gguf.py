@@ -1,8 +1,8 @@
 """Reads the tokenizer in a GGUF file, from its keys tokenizer.ggml.*.
 
-Byte-level BPE ("gpt2") is made here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
-gguf_models.py. A GGUF file of byte-level BPE names no normalizer but in the key normalizer.nfc, which few write: text
-for a model that expects NFC (Qwen's) must be in it.
+Byte-level BPE ("gpt2") is read here, SentencePiece BPE ("llama"), WordPiece ("bert") and Unigram ("t5") in
+gguf_models.py. The only normalizer of byte-level BPE in a GGUF file is the key normalizer.nfc, which is often missing;
+text for a model that expects NFC (Qwen's) must then be in NFC.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tokkit.pretokenizers.split import Split as SplitByPattern
 
 
 def read(file: BinaryIO, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
-    """Return the definition that an open GGUF file holds.
+    """Return the definition in an open GGUF file.
 
     `pattern` overrides tokenizer.ggml.pre of byte-level BPE; `special_tokens` are added to the file's own. FormatError
     names the key, and the byte or the number of the token, of what is malformed or not supported.
@@ -44,7 +44,7 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
     if vocabulary.model == BYTE_LEVEL:
         return _byte_level(vocabulary, pattern)
     if pattern is not None:
-        raise OptionError(f"pattern= was given, but text for the model {vocabulary.model!r} is not cut by a pattern")
+        raise OptionError(f"pattern= was given, but the model {vocabulary.model!r} does not split text by a pattern")
     try:
         return gguf_models.DEFINITIONS[vocabulary.model](vocabulary)
     except (OptionError, VocabError) as error:
@@ -53,7 +53,7 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
 
 def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
     for text, id_ in vocabulary.of_type(BYTE).items():
-        raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which byte-level BPE has not")
+        raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which byte-level BPE lacks")
     cut = gguf_splits.find(vocabulary.split, pattern)
     unused = set(np.flatnonzero(vocabulary.types == UNUSED).tolist())
     tokens = {id_: text for id_, text in enumerate(vocabulary.tokens) if id_ not in unused}

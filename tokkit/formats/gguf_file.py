@@ -1,8 +1,8 @@
 """Reads the metadata of a GGUF file, key → value, and checks each length before it is used.
 
-GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name,
-the number of its type, and the value. What follows, the tensors, is never read: a model of gigabytes costs what its
-first megabytes cost. Version 1 (32-bit lengths) and big-endian files are refused by name.
+GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name, the
+number of its type, and the value. The tensors that follow are never read: a model of gigabytes takes the time of its
+first megabytes. Version 1 (32-bit lengths) and big-endian files are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 CHUNK = 1 << 20
 MAX_METADATA = 1 << 27
-"""Bytes from the start within which all keys must end, 128 MiB: the greatest metadata in use take 1/5 of it."""
+"""Maximum size of all keys, 128 MiB; the largest metadata in use take 1/5 of it."""
 MAX_KEYS = 1 << 16
 MAX_NAME = 1 << 16
 """Bytes of a key's name, as the specification has it."""
@@ -39,7 +39,7 @@ Value = bool | int | float | bytes | list[bytes] | NDArray[np.generic] | None
 
 
 def read(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, Value]:
-    """Return the keys that `wanted` says yes to; all others are checked and passed over.
+    """Return the keys that `wanted` accepts; all others are checked and skipped.
 
     Numbers come as int, float or bool, strings as bytes, arrays of numbers as numpy arrays of their type, arrays of
     strings as lists of bytes, and arrays of arrays, which no tokenizer has, as None. FormatError names the key and
@@ -198,22 +198,22 @@ class _Reader:
         self._start, self._at = self._place, 0
         self._data = rest + self._file.read(max(n - len(rest), CHUNK))
         if len(self._data) < n:
-            raise self._error(self._start, f"{n} bytes are needed; the file was cut while it was read")
+            raise self._error(self._start, f"{n} bytes are needed; the file was truncated while it was read")
 
     def _check_left(self, n: int) -> None:
         left = self._size - self._place
         if n > left:
-            raise self._error(self._place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
+            raise self._error(self._place, f"{n} bytes are needed, {left} are left: the file is truncated or damaged")
         if self._place + n > MAX_METADATA:
             raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
     def _check_count(self, count: int, width: int, limit: int, what: str) -> None:
-        """Refuse a number of things that the rest of the file, or any tokenizer, has no room for."""
+        """Refuse a number of items that the rest of the file, or any tokenizer, cannot have."""
         left = self._size - self._place
         if count * width > left:
-            raise self._error(self._place - 8, f"{count} {what} are announced, and {left} bytes are left")
+            raise self._error(self._place - 8, f"{count} {what} by the header, but only {left} bytes are left")
         if count > limit:
-            raise self._error(self._place - 8, f"{count} {what} are announced; {limit} are the most that is read")
+            raise self._error(self._place - 8, f"the file has {count} {what}; at most {limit} are read")
 
     def _error(self, at: int, reason: str) -> FormatError:
         key = f"{brief(self._key) if not self._key.isprintable() else self._key[:80]}, " if self._key else ""

@@ -1,8 +1,8 @@
 """Finds the merges of a SentencePiece BPE vocabulary from its scores, in order of priority.
 
-SentencePiece joins any two neighbours whose join is a piece: the piece with the greatest score first, then leftmost. A
-merge list says the same where every symbol is a token, and where pieces with one score cannot overlap, or are runs of
-one character, as those of spaces often are, and make nothing that would go before them. FormatError for others.
+SentencePiece merges any two neighbours whose concatenation is a piece: the piece with the greatest score first, then
+the leftmost. A merge list is equivalent if every symbol is a token, and if pieces of equal score cannot overlap, or are
+runs of one character, as those of spaces often are, and make nothing of higher priority. FormatError for others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.strict_json import brief
 
 MAX_CHARACTERS = 1024
-"""Characters of a normal token, which is cut in two in all ways, in quadratic time. The longest in use have 64."""
+"""Maximum characters of a normal token, because finding all its splits takes quadratic time; those in use have up to 64."""
 
 _Merge = tuple[tuple[float, str, int, int, int], int, int, int]
 """Order among all merges, and the ids of left, right and result."""
@@ -59,7 +59,7 @@ def _check_length(text: str, id_: int) -> None:
 
 
 def _check_unused(vocabulary: Vocabulary, ids: dict[str, int]) -> None:
-    """Raise FormatError for an unused token that merges make: SentencePiece makes it and takes it apart again."""
+    """Raise FormatError for an unused token that merges make: SentencePiece makes it and splits it again."""
     for id_ in np.flatnonzero(vocabulary.types == UNUSED).tolist():
         text = vocabulary.tokens[id_]
         _check_length(text, id_)

@@ -1,12 +1,12 @@
 """Definitions of GGUF vocabularies of components: SentencePiece BPE, Unigram and WordPiece.
 
-"llama" and "t5" are run as SentencePiece runs them, except this. Text between two added tokens is a text of its own,
-with a space before it where the file wants one, as the programs that run GGUF files have it; SentencePiece puts that
-before the whole text alone. User-defined tokens are found in the text as it is given, whatever the model would make of
-it; in Unigram, SentencePiece weighs them with the other pieces. Unigram sums in double precision, so that exact ties,
-and near ties some thousand characters into a text, may fall otherwise; its charsmap goes by grapheme clusters (CR
-with LF is one), as in tokenizers; byte tokens are found by their names too. Where extra spaces are removed, a "▁"
-that is at the end of the text itself is kept.
+"llama" and "t5" run as in SentencePiece, with these differences. Text between two added tokens is a text of its own,
+with a space before it if the file specifies one, as in programs that run GGUF files; SentencePiece adds a space only
+before the whole text. User-defined tokens are found in the original text, whatever the model would make of it; in
+Unigram, SentencePiece scores them like other pieces. Unigram sums in double precision, so that exact ties, and near
+ties some thousand characters into a text, may be resolved differently; its charsmap works on grapheme clusters (CR with
+LF is one), as in tokenizers; byte tokens are also found by their names. If extra spaces are removed, a "▁" at the end
+of the text itself is kept.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def unigram(vocabulary: Vocabulary) -> Definition:
 
 
 def wordpiece(vocabulary: Vocabulary) -> Definition:
-    """Return the definition of a "bert" vocabulary, in which "▁" begins words and nothing marks what continues them.
+    """Return the definition of a "bert" vocabulary, in which "▁" marks the start of words, and their rest is unmarked.
 
-    Text is turned into lower case and loses its accents unless the file says otherwise, as in the programs that run
-    GGUF files, and is framed by [CLS] and [SEP] whatever it says.
+    Text is lowercased without accents unless the file specifies otherwise, as in programs that run GGUF files; [CLS]
+    and [SEP] are always added.
     """
     ids = vocabulary.ids
     unknown = _first(vocabulary, "unknown", (ids.get("unknown"), *vocabulary.of_type(UNKNOWN).values()), "[UNK]")
@@ -108,7 +108,7 @@ def wordpiece(vocabulary: Vocabulary) -> Definition:
         if kind == UNUSED:
             continue
         if kind == BYTE:
-            raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which WordPiece has not")
+            raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which WordPiece lacks")
         begins = text.startswith(SPACE) and len(text) > 1
         if kind == NORMAL and (begins or id_ not in special):
             text = text[1:] if begins else "##" + text
@@ -190,9 +190,9 @@ def _unknown(vocabulary: Vocabulary, *, needed: bool) -> int | None:
 
 
 def _stated(vocabulary: Vocabulary, flag: str) -> bool:
-    """Return a flag; the programs that run GGUF files, and sentencepiece, have other defaults for it."""
+    """Return a flag, which must be in the file: programs that run GGUF files, and sentencepiece, differ in defaults."""
     if flag not in vocabulary.flags:
-        raise FormatError(f"{GGML}{flag}: missing, and nothing else says how spaces are read")
+        raise FormatError(f"{GGML}{flag}: missing; it is needed to decide how spaces are read")
     return vocabulary.flags[flag]
 
 
@@ -217,18 +217,18 @@ def _normalizer(vocabulary: Vocabulary, prefix: bool, removes: bool) -> Sequence
 
 
 def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
-    """Return what makes text of tokens: "▁" is a space, of which a text begins with one."""
+    """Return the decoder: "▁" is a space, and the one at the start of a text is dropped."""
     parts: list[Any] = [replace.Replace({"String": SPACE}, " ")]
     parts += [byte_fallback.ByteFallback()] if falls_back else []
     return sequence.Sequence([*parts, fuse.Fuse(), *([strip.Strip(" ", start=1)] if prefix else [])])
 
 
 _FRAMES = {"llama": (True, False), "t5": (False, True), "gpt2": (False, False)}
-"""tokenizer.ggml.model → whether a text is put after "bos" and before "eos" where no key says."""
+"""tokenizer.ggml.model → whether "bos" and "eos" are added by default."""
 
 
 def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
-    """Return what puts a text, and a second as well, after "bos" and before "eos" where the file wants that."""
+    """Return the postprocessor that adds "bos" before each text and "eos" after it, if the file specifies that."""
     found: list[list[SpecialToken]] = []
     for name, wanted in zip(("bos", "eos"), _FRAMES[vocabulary.model], strict=True):
         id_, flag = vocabulary.ids.get(name), f"add_{name}_token"

@@ -1,11 +1,11 @@
 """The split patterns that the names in tokenizer.ggml.pre stand for.
 
-A name stands for the split of the tokenizer it comes from. Where a program that runs GGUF files cuts otherwise for
-want of a property of Unicode (by letters A to Z only for gpt-4o and tekken), the tokenizer's own pattern is meant.
-Names whose splits run in order, and that are known here, stand as one pattern: a stretch that a split before
-leaves ends where the text ends for the splits after it, which a look-ahead says. tests/formats/test_gguf_splits.py
-runs them in order. The splits of IN_TURN are run one after another, as components. A name is absent where its split is
-no regular expression: afmoe.
+A name stands for the split of the tokenizer that it was made for. Programs that run GGUF files sometimes split
+differently, because they lack a Unicode property (only letters A to Z for gpt-4o and tekken); here it is the
+tokenizer's own pattern. Some names have several splits in order, which are written as one pattern here: what an earlier
+split leaves ends like a text for the later splits, by a look-ahead; tests/formats/test_gguf_splits.py runs them in
+order. The splits of IN_TURN run one after another, as components. afmoe is absent, because its split is not a regular
+expression.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXAONE_MOE = (
 )
 BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 VIKING = r"\p{N}| ?[^(\s|.,!?…。，、।۔،)\p{N}]+| (?=\p{N})"
-"""Bloom's pattern, and then each digit alone: the space before one is left as a piece."""
+"""Bloom's pattern, and then each digit alone: the space before a digit is a pretoken."""
 
 _NAMES = {
     patterns.BYTE_LEVEL: (
@@ -58,7 +58,7 @@ _NAMES = {
     BLOOM: "bloom poro-chat gpt3-finnish",
     VIKING: "viking",
 }
-# A piece that is a token gets its id without merging (ignore_merges in tokenizer.json).
+# A pretoken that is a token gets its id without merging (ignore_merges in tokenizer.json).
 _WHOLE_PIECE = (
     "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "tekken",
     "minicpm5",
@@ -68,7 +68,7 @@ PATTERNS = {name: pattern for pattern, names in _NAMES.items() for name in names
 """tokenizer.ggml.pre → pattern."""
 
 
-_GPT2 = patterns.BYTE_LEVEL.removesuffix(r"|\s+")  # what no match covers is kept as a piece
+_GPT2 = patterns.BYTE_LEVEL.removesuffix(r"|\s+")  # text that no match covers is kept as a pretoken
 _LETTERS = (
     "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿ\u0386\u0388-\u038aΌ\u038e-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-\u1f1dἠ-\u1f45"
     "Ὀ-\u1f4dὐ-ὗὙ\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec"
@@ -109,7 +109,7 @@ IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
 
 
 class Cut(NamedTuple):
-    """How text is cut, by one split or several in order; and whether a piece that is a token gets its id unmerged."""
+    """How text is split, once or several times in order; and whether a pretoken that is a token skips merging."""
 
     split: Split | tuple[str, ...]
     whole_piece: bool
@@ -132,7 +132,7 @@ def find(name: str | None, pattern: str | None) -> Cut:
         return Cut(IN_TURN[name], whole_piece)
     what = "missing" if name is None else f"the split {brief(name)} is unknown"
     raise FormatError(
-        f"tokenizer.ggml.pre: {what}, so the file does not say how text is cut: give pattern=, one of "
+        f"tokenizer.ggml.pre: {what}, so the split of the file is unknown: give pattern=, one of "
         f"{', '.join(patterns.NAMES)}, "
         f'"none", or a regular expression. Known are {", ".join(sorted({*PATTERNS, *IN_TURN}))}'
     )

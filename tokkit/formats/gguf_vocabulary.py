@@ -16,13 +16,13 @@ from tokkit.vocab import MAX_ID
 PREFIX = "tokenizer."
 GGML = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""What tokenizer.ggml.token_type says of a token."""
+"""Values of tokenizer.ggml.token_type."""
 TYPES = {
     NORMAL: "normal", UNKNOWN: "unknown", CONTROL: "control", USER_DEFINED: "user-defined", UNUSED: "unused",
     BYTE: "byte",
 }  # fmt: skip
 NO_ID = 0xFFFFFFFF
-"""Written by some programs for a token that the model does not have."""
+"""Some programs write this for a token that the model does not have."""
 
 BYTE_LEVEL = "gpt2"
 MODELS = {BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram"}
@@ -32,7 +32,7 @@ _SCORED = ("llama", "t5")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """What a GGUF file says of its tokenizer, checked, whatever its kind.
+    """The tokenizer's keys of a GGUF file, checked, for all kinds of models.
 
     `tokens` are the texts by id, as the file writes them (byte symbols, "▁the", "<0x0A>"); `types` (uint8) has one
     of TYPES for each, `scores` (float32) is empty where the file has none; `merges` are pairs in order of priority.
@@ -55,7 +55,7 @@ class Vocabulary:
 
 
 def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
-    """Return what the keys of a GGUF file say of its tokenizer; FormatError names the key that is wrong."""
+    """Return the tokenizer's keys of a GGUF file; a FormatError names the invalid key."""
     model = _text(keys, "model")
     if model is None:
         raise FormatError(f"{GGML}model: missing; this GGUF file has no tokenizer")
@@ -170,7 +170,7 @@ def _charsmap(keys: Mapping[str, gguf_file.Value]) -> bytes:
 
 
 def _check_different(tokens: list[str], types: NDArray[np.uint8]) -> None:
-    """Raise FormatError if two tokens in use have one text, of which no text could get both ids."""
+    """Raise FormatError if two tokens in use have the same text, because no text could get both ids."""
     if len(set(tokens)) == len(tokens):
         return
     owners: dict[str, int] = {}

@@ -1,8 +1,8 @@
 """Reads and writes GPT-2's files: vocab.json, merges.txt and added_tokens.json.
 
-The first two state neither pattern nor special tokens. The pattern is GPT-2's unless another is given; special
-tokens are in the third file, text → id as transformers writes it, and that of GPT-2's own encoder.json is known
-by its sha256. Files whose tokens end words with "</w>", as openai-gpt's, are BPE over characters, and read only.
+The first two have neither a pattern nor special tokens. The pattern is GPT-2's unless another is given; special tokens
+are in the third file, text → id as in transformers, and that of GPT-2's own encoder.json is known by the file's
+SHA-256. Files whose tokens end words with "</w>", such as openai-gpt's, are BPE over characters; they can only be read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(
     symbol_tables.check_ids(table, "vocabulary")
     if any(token.endswith(END_OF_WORD) for token in table) and "\u0120" not in table:
         if pattern is not None:
-            raise OptionError(f"pattern= was given, but merges with {END_OF_WORD} go with BERT's pretokenizer")
+            raise OptionError(f"pattern= was given, but merges with {END_OF_WORD} use BERT's pretokenizer")
         return _over_characters(table, _merges(files.decode(merges)), special_tokens)
     if special_tokens is not None:
         special = checked_special_tokens(special_tokens)
@@ -65,7 +65,7 @@ def read(
 def _over_characters(
     table: dict[str, int], merges: Iterator[tuple[str, str, str]], special_tokens: Mapping[str, int] | None
 ) -> Definition:
-    """Return BPE over characters with an end of words, which the files of openai-gpt hold: lower case, BERT's words."""
+    """Return BPE over characters with an end of words, as in openai-gpt's files: lowercased, BERT's words."""
     packed = model_json.pack(Table.of(table), (), "vocabulary")
     listed = list(merges)
     try:
@@ -83,7 +83,7 @@ def _over_characters(
 
 
 def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
-    """Return the tokens of an added_tokens.json, text → id, that fit beside the `known` ones."""
+    """Return the tokens of an added_tokens.json, text → id; FormatError if they conflict with `known`."""
     try:
         added = strict_json.loads(data)
     except FormatError as error:
@@ -95,7 +95,7 @@ def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
     for text, id_ in added.items():
         where = f"{ADDED}[{strict_json.brief(text)}]"
         if not text or not conversion.is_encodable(text):
-            raise FormatError(f"{where}: no text that a token can have")
+            raise FormatError(f"{where}: a token cannot have this text")
         if known.get(text, id_) != id_:
             raise FormatError(f"{where}: its id is {id_} here, and {known[text]} in the vocabulary")
         if owners.get(id_, text) != text:
@@ -130,7 +130,7 @@ def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     vocab, merges, whole_piece = symbol_tables.write(definition)
     if whole_piece and not conversion.merges_make_all(definition):
         raise FormatError(
-            "vocab.json and merges.txt cannot say that a piece which is a token gets its id without merging, and "
+            "vocab.json and merges.txt cannot specify that a pretoken which is a token skips merging, and "
             "merging does not make every token; write tokenizer.json"
         )
     special = dict(sorted(definition.special_tokens.items(), key=lambda item: item[1]))

@@ -1,8 +1,8 @@
 r"""Rewrites a split pattern with (?i:...) as one without: engines fold case by different rules.
 
-Oniguruma, which tokenizers runs, takes "i" and "I" for each other alone, and `regex` also for İ or ı; \p{Lu} outside
-of a class is not folded there, and is here. All else that is taken folds alike: ASCII letters, K (kelvin sign) with
-k and ſ with s.
+In Oniguruma, which tokenizers runs, "i" and "I" match only each other, in `regex` also İ or ı; \p{Lu} outside of a
+class is folded in `regex` only. Everything else that is accepted folds in the same way: ASCII letters, K (kelvin sign)
+with k and ſ with s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Refusal = Callable[[int, str], Exception]
 def spelt_out(
     pattern: str, atom: re.Pattern[str], member: re.Pattern[str], thirds: Mapping[str, str], refusal: Refusal
 ) -> str:
-    """Return a pattern whose atoms have been checked (oniguruma.py), without (?i:...) if engines differ in it."""
+    """Return a pattern, whose atoms oniguruma.py has checked, without (?i:...) where engines differ."""
     if "(?i:" not in pattern:
         return pattern
     made, folds, at, before, differs = [], [False], 0, "", False

@@ -30,11 +30,11 @@ logger = logging.getLogger("tokkit")
 
 NULL = type(None)
 TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
-"""The last, BPE whose end-of-word suffix is a symbol of its own, is none of tokenizers: files of tokkit 0.x have it."""
+"""The last, BPE with a separate end-of-word symbol, is not in tokenizers: files of tokkit 0.x have it."""
 
 
 def type_of(model: Section) -> str:
-    """Return the type of a model; files of old do not state it."""
+    """Return the type of a model; old files do not have it."""
     stated = model.take("type", str, default=None)
     if stated is not None:
         if stated not in TYPES:
@@ -53,7 +53,7 @@ def read_vocab(model: Section, type_: str) -> Table:
     vocab = model.take("vocab")
     if isinstance(vocab, Table):
         if (vocab.scores is not None) != (type_ == "Unigram"):
-            raise FormatError(f"{path}: it is not that of this type of model")
+            raise FormatError(f"{path}: this is not the vocabulary of this type of model")
         return vocab
     if type_ != "Unigram":
         check_ids(strict_json.typed(vocab, path, dict), path)
@@ -175,7 +175,7 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
             raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
         if text in made:
             raise FormatError(f"{token.at('content')}: {text!r} is given twice")
-        # tokenizers goes by its own count, whatever id the file states: the vocabulary's, or the next one free.
+        # tokenizers ignores the id in the file: it takes the vocabulary's, or the next free one.
         expected = vocab.get(text, next_id)
         if id_ != expected and vocab.find(text) >= 0:
             logger.warning(
@@ -193,7 +193,7 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
 
 
 def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> list[dict[str, Any]]:
-    """Return what stands for the added tokens in a file, in order of their ids; `vocab` is the model's table there.
+    """Return the added tokens as JSON data, in order of their ids; `vocab` is the model's table in the file.
 
     FormatError if tokenizers, and so `read_added`, would give one another id.
     """
@@ -205,8 +205,8 @@ def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> li
         expected = own.get(token.content, next_id)
         if token.id != expected:
             raise FormatError(
-                f"the added token {token.content!r} has the id {token.id}, and tokenizers would give it {expected}: "
-                "a tokenizer.json can give no other to one that the model does not have"
+                f"the added token {token.content!r} has the id {token.id}, but tokenizers would give it {expected}: "
+                "a tokenizer.json cannot set the id of a token that the model does not have"
             )
         next_id = max(next_id, token.id + 1)
     return [{name: getattr(token, name) for name in names} for token in in_turn]
@@ -235,7 +235,7 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
     if isinstance(model, Unigram):
         n = len(model.scores)
         if list(own.values()) != list(range(n)):
-            raise FormatError(f"the {n} scores are not those of the ids from 0 to {n - 1}, as a file has them")
+            raise FormatError(f"the {n} scores must be those of the ids 0 to {n - 1}")
         fields = {"type": "Unigram", "unk_id": model.unk_id, "byte_fallback": model.byte_fallback}
         return fields, {"vocab": [[token, score] for token, score in zip(own, model.scores.tolist(), strict=True)]}
     if isinstance(model, CharBPE):
@@ -246,4 +246,4 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
         return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}
     if isinstance(model, WordLevel):
         return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}
-    raise FormatError(f"a tokenizer.json cannot hold a model of the type {type(model).__name__}")
+    raise FormatError(f"a tokenizer.json cannot have a model of the type {type(model).__name__}")

@@ -1,8 +1,8 @@
 r"""Translates split patterns between Oniguruma, which tokenizers runs, and the `regex` package's syntax.
 
-Definitions hold patterns in the syntax of the `regex` package. The published families are known by their text in
-either syntax. Any other pattern must keep to what both engines read alike; anything else is refused by name,
-because Oniguruma takes some of it for something else in silence. What the two have otherwise:
+Definitions have patterns in the syntax of the `regex` package. The published families are known by their text in either
+syntax. Any other pattern may only use what both engines read in the same way; other constructs are refused, because
+Oniguruma silently gives some of them another meaning. The differences:
 
 - Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
   after a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
@@ -66,7 +66,7 @@ MAX_REPEATS = 100_000
 
 
 def from_file(pattern: str) -> str:
-    """Return the pattern in our syntax; FormatError for a construct that we would not match as tokenizers does."""
+    """Return the pattern in `regex` syntax; FormatError for a construct that tokenizers would match differently."""
     ours = _FAMILIES.get(pattern)
     if ours is None:
         check(pattern)
@@ -75,7 +75,7 @@ def from_file(pattern: str) -> str:
 
 
 def to_file(pattern: str) -> str:
-    """Return text that Oniguruma matches as we match `pattern`; FormatError if there is none for sure."""
+    """Return the pattern in Oniguruma's syntax; FormatError if no equivalent is known."""
     text = _WRITTEN.get(pattern)
     if text is None:
         check(pattern)
@@ -179,7 +179,7 @@ def _refusal(pattern: str, at: int) -> FormatError:
         )
     seen = pattern[at : at + 12]
     return FormatError(
-        f"pattern, at {at}: {seen!r} is not read alike by Oniguruma (tokenizers) and the regex package; "
-        "groups, classes without set operations, general categories, repetitions and look-ahead are, and look-behind "
+        f"pattern, at {at}: Oniguruma (tokenizers) and the regex package read {seen!r} differently; supported are "
+        "groups, classes without set operations, general categories, repetitions, look-ahead, and look-behind "
         "for characters and classes"
     )

@@ -1,6 +1,6 @@
 """Reads and writes protocol buffers, as far as SentencePiece models need it.
 
-Fields that nobody asks for keep their bytes, so that a message which is read and written again stays as it was.
+Unknown fields keep their bytes, so that a message which is read and written again is unchanged.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _varint(data: bytes, at: int, where: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a field is: its number, its Python type, the value where it is absent; or a list where `repeated`."""
+    """The kind of a field: its number, its Python type, and its default; its value is a list if `repeated`."""
 
     number: int
     type: type
@@ -82,7 +82,7 @@ _FORMS = {bool: VARINT, int: VARINT, float: FOUR_BYTES, str: BYTES, bytes: BYTES
 
 
 def values(data: bytes, kinds: Mapping[str, Kind], where: str) -> dict[str, Any]:
-    """Return the values of the fields that `kinds` names; of one that comes twice the last counts."""
+    """Return the values of the fields in `kinds`; of a repeated single field the last counts."""
     by_number = {kind.number: name for name, kind in kinds.items()}
     found: dict[str, Any] = {name: [] if kind.repeated else kind.default for name, kind in kinds.items()}
     for field in fields(data, where):

@@ -13,7 +13,7 @@ from tokkit.pretokenizers import patterns
 
 
 class Published(NamedTuple):
-    """What belongs to a published vocabulary beside its file."""
+    """What is published of a vocabulary besides its file."""
 
     name: str
     pattern: str

@@ -2,7 +2,7 @@
 
 The layout: the length of the header as 8 bytes, little endian; the header, a JSON object of name → dtype, shape and
 the two ends of its bytes (github.com/huggingface/safetensors, "Format"); the bytes of all tensors, without a gap.
-Nothing of the header is believed before it is checked, and nothing of the data is read before it is asked for.
+The header is checked before it is used, and data is read only when it is accessed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokkit.formats import files
 from tokkit.formats.strict_json import Section, brief, kind, loads, typed
 
 MAX_HEADER = 100_000_000
-"""Bytes of the longest header that is read, which is the limit of the format's own library."""
+"""Maximum bytes of a header: the limit of the format's own library."""
 MAX_AXES = 64
 """Axes of an array of numpy."""
 MAX_DATA = 1 << 62
@@ -67,7 +67,7 @@ class Tensor(NamedTuple):
 
 
 class Tensors(dict[str, Tensor]):
-    """The tensors of a file, name → `Tensor`, in the order of their bytes; `metadata` is what it says of itself."""
+    """The tensors of a file, name → `Tensor`, in the order of their bytes; `metadata` is that of the header."""
 
     def __init__(self, tensors: Iterable[tuple[str, Tensor]] = (), metadata: Mapping[str, str] | None = None) -> None:
         super().__init__(tensors)
@@ -75,11 +75,11 @@ class Tensors(dict[str, Tensor]):
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
-    """Return the tensors of a file, mapped: their memory is the file's, read when it is touched.
+    """Return the tensors of a file, memory-mapped: data is read when it is accessed.
 
-    Tensors whose bytes stand where their type cannot be read in place are copied. The file must not be shortened in
-    place while they are in use; one that another takes the name of (as `write_safetensors` does) stays what it was.
-    FormatError names the file and the tensor, and what was found where; OSError passes as it is.
+    Tensors that are not aligned for their type are copied. The file must not be truncated while they are in use;
+    replacing it by another file, as `write_safetensors` does, is safe. FormatError names the file, the tensor and the
+    error; OSErrors are not caught.
 
     >>> write_safetensors("small.safetensors", {"ids": np.arange(6).reshape(2, 3)})
     >>> tensors = read_safetensors("small.safetensors")

@@ -91,15 +91,11 @@ def checked_lengths(texts: Sequence[Flat]) -> list[Lengths]:
     """Return the number of ids of each text; OptionError for arrays that are not the ids of texts or pairs."""
     if len(texts) not in (1, 2) or len({len(offsets) for _, offsets in texts}) != 1:
         sizes = [len(offsets) - 1 for _, offsets in texts]
-        raise OptionError(
-            f"texts have the sizes {sizes}; give one (ids, offsets), or two of equal length for pairs"
-        )
+        raise OptionError(f"texts have the sizes {sizes}; give one (ids, offsets), or two of equal length for pairs")
     lengths: list[Lengths] = []
     for ids, offsets in texts:
         if ids.dtype != np.uint32 or ids.ndim != 1 or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
-            raise OptionError(
-                f"ids are {ids.dtype} and offsets {offsets.dtype}; they must be uint32 and int64 (n,)"
-            )
+            raise OptionError(f"ids are {ids.dtype} and offsets {offsets.dtype}; they must be uint32 and int64 (n,)")
         each = offsets[1:].astype(np.int64) - offsets[:-1].astype(np.int64)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or (each < 0).any():
             raise OptionError(f"offsets must rise from 0 to the number of ids, {len(ids)}")
