@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -80,13 +81,21 @@ def pytest_report_header() -> str:
     return f"tokkit: {spec.origin if spec else 'not installed: run pip install .'}\nshared data: {data}"
 
 
+@cache
+def wants_extras(path: Path) -> bool:
+    """Whether a file of tests asks for packages that '.[test]' leaves out (extras.py)."""
+    return bool(re.search(r"^(?:from|import) (?:extras|minilm)\b", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tell pytest-run-parallel, where it is used, which tests its threads cannot share.
+    """Mark what asks for extras, and tell pytest-run-parallel, where it is used, which tests its threads cannot share.
 
     Those with what is made once for all threads of a test (fixtures of its own, iterators as parameters), and those of
     what there is one of in a process: streams and the folder (tests/cli), the environment, memory that is measured.
     """
+    if wants_extras(item.path):
+        item.add_marker("parity")
     if not (item.config.pluginmanager.hasplugin("run-parallel") and isinstance(item, pytest.Function)):
         return
     fixtures = [made for given in item._fixtureinfo.name2fixturedefs.values() for made in given]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat.templates import CHATML, FORMS, LLAMA3, NAMES
+from extras import extra
 from tokkit import limits
 from tokkit.errors import ChatError, OptionError
 
@@ -60,18 +61,18 @@ def add(a: int, b: int = 1) -> int:
 def test_text_and_generated_spans_are_those_of_transformers(
     form: str, contents: list[str], prompt: bool, tooled: bool
 ) -> None:
-    theirs = pytest.importorskip("transformers.utils.chat_template_utils", reason="transformers is not installed")
+    theirs = extra("transformers.utils.chat_template_utils")
     roles = ("user", "assistant")
     turns = [{"role": roles[i % 2], "content": content} for i, content in enumerate(contents)]
-    extra: dict[str, Any] = {"tools": [add, {"type": "function", "function": {"name": "<é>"}}]} if tooled else {}
-    extra["documents"] = [{"title": "a", "text": contents[0]}]
+    more: dict[str, Any] = {"tools": [add, {"type": "function", "function": {"name": "<é>"}}]} if tooled else {}
+    more["documents"] = [{"title": "a", "text": contents[0]}]
     template = ChatTemplate(FORMS[form], NAMES)
     (text,), spans = theirs.render_jinja_template(
         [turns], chat_template=FORMS[form], return_assistant_tokens_mask=True, add_generation_prompt=prompt, dated=True,
-        **extra, **NAMES,
+        **more, **NAMES,
     )  # fmt: skip
-    assert template.render(turns, add_generation_prompt=prompt, dated=True, **extra) == text
-    rendered = template.render_parts(turns, add_generation_prompt=prompt, dated=True, **extra)
+    assert template.render(turns, add_generation_prompt=prompt, dated=True, **more) == text
+    rendered = template.render_parts(turns, add_generation_prompt=prompt, dated=True, **more)
     assert rendered.text == text
     assert list(rendered.generated) == [tuple(span) for span in spans[0]]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Optional, Union
 
 import pytest
 
+from extras import extra
 from tokkit.chat import function_schema
 from tokkit.errors import OptionError
 
@@ -95,7 +96,7 @@ class Holder:
 
 @pytest.mark.parametrize("function", [plain, compound, nothing, Holder().method, Holder.method])
 def test_a_schema_is_that_of_transformers(function: Any) -> None:
-    theirs = pytest.importorskip("transformers.utils.chat_template_utils", reason="transformers is not installed")
+    theirs = extra("transformers.utils.chat_template_utils")
     assert function_schema(function) == theirs.get_json_schema(function)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
+from extras import extra
 
 LINES = [
     f"line {n} of the tale: low lower lowest newer wider, {'café' if n % 3 else 'naïve 東'} x{n}\n" for n in range(200)
@@ -154,7 +155,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(run, corpus, monkeypatch
 
 
 def test_a_plot_is_a_png_that_takes_its_name_when_it_is_whole(run, corpus) -> None:
-    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    extra("matplotlib")
     args = ("compare", "--train", "word,char", "--vocab-sizes", "50,100", corpus, "--plot", "a.png")
     assert run(*args).exit_code == 0
     assert Path("a.png").read_bytes().startswith(b"\x89PNG\r\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extras import extra
 from tokkit import pipeline
 from tokkit.cli import embedding
 from tokkit.search.index import SearchIndex
@@ -221,7 +222,7 @@ def test_similarities_are_a_table_or_json(run: Run, notes: list[str]) -> None:
 
 
 def test_similarities_are_drawn(run: Run, notes: list[str]) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
+    extra("matplotlib")
     args = ("model", "similarity", "a loan", "costs $ 5 and $ 6", "--model", "model-0", "--plot", "m.png")
     drawn = run(*args)
     assert drawn.exit_code == 0
@@ -233,7 +234,7 @@ def test_similarities_are_drawn(run: Run, notes: list[str]) -> None:
 
 
 def test_a_graph_is_made_where_it_is_asked_for(run: Run, notes: list[str]) -> None:
-    pytest.importorskip("usearch.index", reason="usearch is not installed: pip install '.[ann]'")
+    extra("usearch.index")
     embed(run)
     refused = run("model", "search", "index", "heron river", "--ann")
     assert (refused.exit_code, "has no graph; embed with --ann" in refused.stderr) == (1, True)

@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from extras import extra
 from model_folders import BERT, tensors_of, write
 from tokkit.cli.model_views import attention, fill_mask
 
@@ -35,7 +36,7 @@ def test_attention_is_written_as_a_page_and_not_over_a_file(model: Path, tmp_pat
 
 
 def test_attention_is_drawn_where_matplotlib_is_installed(model: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib (extra plot) is not installed")
+    extra("matplotlib")
     out = tmp_path / "seen.png"
     assert run(attention, model, "the cat sat", "-o", out).exit_code == 0
     assert out.read_bytes().startswith(b"\x89PNG")

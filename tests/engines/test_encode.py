@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from code_points import code_points
 from conftest import LONG, Small
+from extras import extra
 from reference.bpe_encode import merge_list_bpe, rank_bpe
 from reference.split import split
 from strategies import CONTEXTS, adversarial, code_points_in_context, documents, texts
@@ -248,7 +249,7 @@ def test_code_points_beside_everything_a_pattern_looks_at(tok: tokkit.Tokenizer,
 
 
 def test_the_core_knows_the_categories_of_unicode_16() -> None:
-    unicodedata2 = pytest.importorskip("unicodedata2")
+    unicodedata2 = extra("unicodedata2")
     if unicodedata2.unidata_version != "16.0.0":
         pytest.skip(f"unicodedata2 {unicodedata2.unidata_version} is not Unicode 16.0.0")
     from reference.stand_ins import REPRESENTATIVES

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 import tokkit
+from extras import extra
 from newer_characters import known
 from strategies import adversarial
 from tokkit.errors import FormatError
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+transformers = extra("transformers")
 LINES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able", "Un", "é", "e", "the"]
 NAMES = ("bert-base-uncased", "bert-base-chinese", "bert-base-multilingual-cased")
 TEXTS = (

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extras import extra
 from tokkit.errors import FormatError, OptionError, ShapeError, TokkitError
 from tokkit.formats.safetensors import DTYPES, MAX_HEADER, Tensor, read_safetensors, write_safetensors
 
@@ -264,7 +265,7 @@ def test_a_spoilt_file_is_refused_or_read_whole(tmp_path: Path, read: Callable[[
 
 
 def test_the_formats_own_library_reads_what_we_write_and_we_read_its(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed: pip install safetensors")
+    theirs = extra("safetensors.numpy")
     made = example(np.random.default_rng(2))
     write_safetensors(tmp_path / "ours", made)
     loaded = theirs.load_file(tmp_path / "ours")
@@ -276,7 +277,7 @@ def test_the_formats_own_library_reads_what_we_write_and_we_read_its(tmp_path: P
 
 
 def test_what_the_formats_own_library_refuses_we_refuse(tmp_path: Path, read: Callable[[bytes], Any]) -> None:
-    theirs = pytest.importorskip("safetensors", reason="safetensors is not installed: pip install safetensors")
+    theirs = extra("safetensors")
     rng = random.Random(5)
     write_safetensors(tmp_path / "whole", {"a": np.arange(2, dtype=np.int8), "b": np.ones(1)}, {"k": "v"})
     data = (tmp_path / "whole").read_bytes()

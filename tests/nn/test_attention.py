@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from extras import extra
 from nn.stacks import draw
 from reference.attention import attention as naive
 from reference.attention import band
@@ -19,7 +20,7 @@ sdpa = nn.scaled_dot_product_attention
 @pytest.mark.parametrize("t", [1, 63, 64, 65, 1000])
 @pytest.mark.parametrize(("heads", "kv_heads", "d"), [(1, 1, 16), (4, 2, 64), (32, 8, 128), (2, 1, 256), (3, 3, 20)])
 def test_attention_equals_that_of_torch(t: int, heads: int, kv_heads: int, d: int) -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    torch = extra("torch")
     if t == 1000 and heads == 32:
         heads, kv_heads = 8, 2
     theirs = torch.nn.functional.scaled_dot_product_attention

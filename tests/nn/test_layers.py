@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extras import extra
 from nn.stacks import config_of, draw, weights_of
 from reference.rows import bfloat16
 from reference.transformer import stack as naive
@@ -45,7 +46,7 @@ def test_a_decoder_is_what_its_formulas_say(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_an_encoder_layer_equals_that_of_torch(pre_norm: bool) -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    torch = extra("torch")
     config = nn.TransformerConfig(dim=48, n_heads=6, hidden_dim=100, pre_norm=pre_norm)
     weights = {name.removeprefix("layers.0."): w for name, w in weights_of(config).items()}
     theirs = torch.nn.TransformerEncoderLayer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from extras import extra
 from nn.stacks import draw
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
@@ -76,7 +77,7 @@ def test_a_linear_layer_says_what_does_not_fit() -> None:
 
 
 def test_functions_equal_those_of_torch() -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    torch = extra("torch")
     f, x, w, b = torch.nn.functional, draw(4, 7, 50) * 3, draw(50), draw(50)
     t, tw, tb = map(torch.from_numpy, (x, w, b))
     for got, expected in (
@@ -96,7 +97,7 @@ def test_functions_equal_those_of_torch() -> None:
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_cross_entropy_equals_that_of_torch(reduction: str) -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    torch = extra("torch")
     logits, targets = draw(4, 6, 30) * 5, np.random.default_rng(0).integers(0, 30, (4, 6))
     targets[1, 2:5] = -100
     theirs = torch.nn.functional.cross_entropy(
@@ -118,7 +119,7 @@ def test_cross_entropy_names_targets_that_do_not_fit() -> None:
 
 
 def test_batch_norm_keeps_running_statistics_as_torch_does() -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    torch = extra("torch")
     theirs = torch.nn.BatchNorm1d(6)
     with torch.no_grad():
         theirs.weight[:], theirs.bias[:] = torch.from_numpy(draw(6)), torch.from_numpy(draw(6, seed=1))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from extras import extra
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
 
@@ -61,8 +62,8 @@ def test_buckets_are_those_of_the_rule_at_every_distance(n_buckets: int, most: i
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize(("n_buckets", "most"), BUCKETS)
 def test_buckets_are_those_of_transformers_at_every_distance(n_buckets: int, most: int, both: bool) -> None:
-    torch = pytest.importorskip("torch", reason="torch (extra parity) is not installed")
-    t5 = pytest.importorskip("transformers.models.t5.modeling_t5", reason="transformers is not installed")
+    torch = extra("torch")
+    t5 = extra("transformers.models.t5.modeling_t5")
     theirs = t5.T5Attention._relative_position_bucket(
         torch.from_numpy(DISTANCES), bidirectional=both, num_buckets=n_buckets, max_distance=most
     )

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from extras import extra
 from nn.stacks import draw
 from reference.rows import rotate
 from tokkit import nn
@@ -101,10 +102,10 @@ def test_a_given_attention_factor_is_what_cosines_are_multiplied_by(scaling: str
 @pytest.mark.parametrize("case", [case for case in CASES if case["scaling"] in ("linear", "dynamic", "yarn", "llama3")],
                          ids=named)  # fmt: skip
 def test_frequencies_and_temperatures_are_those_of_transformers(case: dict[str, object]) -> None:
-    pytest.importorskip("torch", reason="torch (extra parity) is not installed")
+    extra("torch")
     # Before 5, the options stood in other places of the configuration.
-    transformers = pytest.importorskip("transformers", minversion="5.0", reason="transformers 5 is not installed")
-    functions = pytest.importorskip("transformers.modeling_rope_utils").ROPE_INIT_FUNCTIONS
+    transformers = extra("transformers", minversion="5.0")
+    functions = extra("transformers.modeling_rope_utils").ROPE_INIT_FUNCTIONS
     train = case.get("original_length", 2048)
     parameters = {"rope_type": case["scaling"], "rope_theta": BASE, "original_max_position_embeddings": train,
                   "low_freq_factor": 1.0, "high_freq_factor": 4.0} | case  # fmt: skip

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from code_points import code_points
 from conftest import LONG, ROOT, SHARED
+from extras import extra
 from normalizers.charsmaps import charsmap as plain_map
 from strategies import adversarial
 from tokkit._core.text import Normalizer
@@ -159,6 +160,6 @@ def test_a_map_that_goes_round_is_not_taken_apart_for_ever() -> None:
 
 @pytest.mark.skipif(not LONG, reason="makes all maps anew, in ten seconds: TOKKIT_LONG=1")
 def test_the_maps_are_those_that_the_script_makes() -> None:
-    pytest.importorskip("unicodedata2")
+    extra("unicodedata2")
     run = [sys.executable, str(ROOT / "data" / "make_charsmaps.py"), "--check"]
     subprocess.run(run, check=True)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extras import extra
 from tokkit.formats.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.masked_head import MaskedHead
 from tokkit.pipeline import families
 from tokkit.pipeline.weights import Weights
 
-WHY = "transformers or torch (extra parity) is not installed"
 SMALL = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 100}
 LARGER = {"hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 512}
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -38,8 +38,8 @@ LENGTHS = (7, 150, 1, 33)
 
 def saved(tmp_path: Path, name: str, options: dict[str, Any], **how: Any) -> tuple[Path, Any]:
     """A random model, its norms and biases random too, and its folder."""
-    transformers = pytest.importorskip("transformers", reason=WHY)
-    torch = pytest.importorskip("torch", reason=WHY)
+    transformers = extra("transformers")
+    torch = extra("torch")
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(vocab_size=120, max_position_embeddings=170, **options)
     config.initializer_range = 0.08
@@ -135,7 +135,7 @@ def test_shards_and_halves_are_read(tmp_path: Path, how: dict[str, Any]) -> None
 
 def test_a_tokenizer_of_bytes_and_masks_go_with_roberta(tmp_path: Path) -> None:
     """The whole way: a saved folder with vocab.json and merges.txt, padding ids in the text, masks filled."""
-    transformers = pytest.importorskip("transformers", reason=WHY)
+    transformers = extra("transformers")
     from tokenizers import ByteLevelBPETokenizer
 
     from tokkit import pipeline
@@ -143,7 +143,7 @@ def test_a_tokenizer_of_bytes_and_masks_go_with_roberta(tmp_path: Path) -> None:
     trained = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(["a b c d e"], vocab_size=120, special_tokens=special)
-    torch, folder = pytest.importorskip("torch", reason=WHY), tmp_path
+    torch, folder = extra("torch"), tmp_path
     config = transformers.RobertaConfig(vocab_size=trained.get_vocab_size(), max_position_embeddings=40, **SMALL)
     model = transformers.RobertaForMaskedLM(config).eval()
     model.save_pretrained(folder)

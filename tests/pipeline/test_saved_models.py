@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extras import extra
 from model_folders import BERT, write
 from tokkit import pipeline
 
@@ -22,7 +23,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("pooling", "options"), CASES, ids=[f"{mode}-{list(more)}" for mode, more in CASES])
 def test_what_it_saves_gives_its_vectors(tmp_path: Path, pooling: Any, options: dict[str, Any]) -> None:
-    theirs = pytest.importorskip("sentence_transformers", reason="sentence-transformers (extra parity) is missing")
+    theirs = extra("sentence_transformers")
     base = theirs.base.modules
     parts: list[Any] = [base.Transformer(str(write(tmp_path / "base", BERT)))]
     include = options.get("include_prompt", True)

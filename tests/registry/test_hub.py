@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
+from extras import extra
 from servers import Handler
 from tokkit.errors import DownloadError
 from tokkit.registry import hub
@@ -72,7 +73,7 @@ FAIL = "import tokkit\ntry:\n    tokkit.load('org/name'{})\nexcept tokkit.Downlo
 
 
 def test_the_cache_of_the_hub_is_enough(saved: Path, tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     snapshot = tmp_path / "hf" / "hub" / "models--org--name" / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
     (snapshot / "tokenizer.json").write_bytes((saved / "tokenizer.json").read_bytes())
@@ -83,7 +84,7 @@ def test_the_cache_of_the_hub_is_enough(saved: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_not_in_the_cache_is_an_error_that_says_how_to_get_it(tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     assert "tokkit fetch org/name, or download=True" in in_process(FAIL.format(""), tmp_path)
     said = in_process(FAIL.format(", download=True"), tmp_path, TOKKIT_OFFLINE="1")
     assert "TOKKIT_OFFLINE=1 forbids" in said
@@ -122,7 +123,7 @@ def answers_for(folder: Path) -> Handler:
 def test_a_tokenizer_is_downloaded_where_that_is_asked(
     saved: Path, tmp_path: Path, serve: Callable[[Handler], str]
 ) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     endpoint = serve(answers_for(saved))
     assert in_process(LOAD.format(", download=True"), tmp_path, HF_ENDPOINT=endpoint) == "[257]"
     assert in_process(LOAD.format(""), tmp_path, TOKKIT_OFFLINE="1") == "[257]"
@@ -131,7 +132,7 @@ def test_a_tokenizer_is_downloaded_where_that_is_asked(
 def test_a_pair_of_files_is_taken_where_there_is_no_tokenizer_json(
     tmp_path: Path, serve: Callable[[Handler], str]
 ) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     (tmp_path / "pair").mkdir()
     tokkit.train(iter(["low lower lowest"]), vocab_size=260).save(tmp_path / "pair", format="gpt2")
     endpoint = serve(answers_for(tmp_path / "pair"))
@@ -140,7 +141,7 @@ def test_a_pair_of_files_is_taken_where_there_is_no_tokenizer_json(
 
 @pytest.mark.parametrize("name", ["a--b/c", "org/" + "x" * 200])
 def test_a_name_that_no_model_can_have_is_an_error_of_ours(name: str) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     from tokkit.registry import hub_models
 
     for find in (hub.find, hub_models.find):
@@ -149,7 +150,7 @@ def test_a_name_that_no_model_can_have_is_an_error_of_ours(name: str) -> None:
 
 
 def test_a_hub_without_the_model_is_an_error(tmp_path: Path, serve: Callable[[Handler], str]) -> None:
-    pytest.importorskip("huggingface_hub")
+    extra("huggingface_hub")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "config.json").write_text(json.dumps({}))
     endpoint = serve(answers_for(tmp_path / "empty"))

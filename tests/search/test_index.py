@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import strategies
+from extras import extra
 from reference import search as twin
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.formats import files
@@ -329,7 +330,7 @@ def test_progress_is_told_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_graph_finds_what_exact_search_finds(tmp_path: Path) -> None:
-    pytest.importorskip("usearch.index", reason="usearch is not installed: pip install '.[ann]'")
+    extra("usearch.index")
     from tokkit.search import ann
 
     made = make(tmp_path / "index", {f"{i}.txt": text for i, text in enumerate(strategies.documents(4, 60))})

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokkit
+from extras import extra
 from reference.hybrid import SYMBOLS, hybrid
 from strategies import NOT_WHITE_SPACE, adversarial
 from tokkit._core.align import AlignedText
@@ -100,7 +101,7 @@ def test_a_file_loads_again_and_gives_the_same_in_tokenizers(
 def test_a_file_gives_the_same_ids_in_transformers(
     trained: tuple[tokkit.Tokenizer, str, str], bundled: str, tmp_path: Path
 ) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = extra("transformers")
     made, *_ = trained
     made.save(tmp_path / "tokenizer.json")
     rival = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from extras import extra
 from tokkit import nn
 from tokkit.errors import OptionError, ShapeError
 from tokkit.view import attention_html, attention_png, positions_png
 
-drawn = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (extra plot) is not installed")
+drawn = pytest.mark.usefixtures("matplotlib")
 TOKENS = ["Hello", " wörld", "</script><b>", "\n", "a$b$"]
+
+
+@pytest.fixture
+def matplotlib() -> None:
+    extra("matplotlib")
 
 
 def weights(layers: int = 2, heads: int = 3, n: int = 5) -> np.ndarray:
