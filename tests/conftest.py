@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -56,6 +57,11 @@ if str(ROOT) in sys.path:
 os.environ["TIKTOKEN_CACHE_DIR"] = ""
 # tokenizers must not warn about (or be hurt by) the tests that fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+# How long an example takes, or making one, is a matter of the machine.
+hypothesis.settings.register_profile("tokkit", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("tokkit")
 
 
 def pytest_configure() -> None:
@@ -253,7 +259,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
     base = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
 
     def run_(code: str, **env: str) -> str:
-        done = subprocess.run([sys.executable, "-c", code], env=base | env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], env=base | env, capture_output=True, text=True, timeout=600)
         assert not done.returncode, done.stderr
         return done.stdout
 

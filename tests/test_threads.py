@@ -16,7 +16,7 @@ def test_all_threads_work_and_none_is_left() -> None:
     seen: list[int] = []
 
     def work() -> None:
-        met.wait(timeout=60)
+        met.wait(timeout=600)
         seen.append(threading.get_ident())
 
     run_threads(work, 3, met.abort)
@@ -30,7 +30,7 @@ def test_the_error_of_a_thread_is_raised_once_all_have_ended() -> None:
     def work() -> None:
         if threading.get_ident() != here:
             raise ValueError("in a thread")
-        stopped.wait(timeout=60)
+        stopped.wait(timeout=600)
         ended.set()
 
     with pytest.raises(ValueError, match="in a thread"):
@@ -43,10 +43,10 @@ def test_an_error_here_waits_for_the_others() -> None:
 
     def work() -> None:
         if threading.get_ident() == here:
-            begun.wait(timeout=60)
+            begun.wait(timeout=600)
             raise KeyboardInterrupt
         begun.set()
-        stopped.wait(timeout=60)
+        stopped.wait(timeout=600)
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
@@ -59,10 +59,10 @@ def test_a_second_interrupt_does_not_leave_the_others_waiting() -> None:
     calls: list[str] = []
 
     def work() -> None:
-        begun.wait(timeout=60) if threading.get_ident() == here else begun.set()
+        begun.wait(timeout=600) if threading.get_ident() == here else begun.set()
         if threading.get_ident() == here:
             raise KeyboardInterrupt
-        assert stopped.wait(timeout=60)
+        assert stopped.wait(timeout=600)
 
     def stop() -> None:
         calls.append("stop")

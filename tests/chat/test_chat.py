@@ -56,7 +56,7 @@ def add(a: int, b: int = 1) -> int:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(contents=st.lists(CONTENT, min_size=1, max_size=4), prompt=st.booleans(), tooled=st.booleans())
 def test_text_and_generated_spans_are_those_of_transformers(
     form: str, contents: list[str], prompt: bool, tooled: bool

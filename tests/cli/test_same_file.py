@@ -135,7 +135,7 @@ def test_an_index_is_not_made_of_itself(run, tmp_path, monkeypatch) -> None:
 
 def process(start, *args: object, **streams: object) -> tuple[int, bytes]:
     started: subprocess.Popen[bytes] = start(*args, **streams)
-    _, err = started.communicate(timeout=60)
+    _, err = started.communicate(timeout=600)
     return started.returncode, err
 
 

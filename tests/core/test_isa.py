@@ -57,7 +57,7 @@ def test_where_a_block_begins_changes_no_piece(name: str, family: int) -> None:
 
 @needs_vectors
 @given(texts())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_cut_alike_by_all(text: str) -> None:
     for family in FAMILIES:
         expected = scan(text * 3, family, "scalar").tolist()

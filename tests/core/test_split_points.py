@@ -41,7 +41,7 @@ def test_both_sides_of_a_split_point_have_the_pieces_of_the_whole(pattern: str) 
 
 @pytest.mark.parametrize("pattern", sorted(patterns.CUTTABLE))
 @given(text=texts(max_size=20))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_text_may_be_cut_at_all_of_its_split_points_at_once(pattern: str, text: str) -> None:
     bounds = [0, *of_core(text).tolist(), len(text)]
     parts = [split.split(pattern, text[a:b]) for a, b in itertools.pairwise(bounds)]

@@ -83,7 +83,7 @@ def test_every_code_point_is_right_at_every_place_of_a_block(isa: str) -> None:
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())), st.integers(0, 40), st.integers(1, 4))
-@settings(max_examples=20_000 if LONG else 300, deadline=None)
+@settings(max_examples=20_000 if LONG else 300)
 def test_any_str_is_what_the_codecs_make_of_it(text: str, shift: int, times: int) -> None:
     for isa in isas():
         check("é" * shift + text * times, isa)

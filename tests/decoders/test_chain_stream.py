@@ -32,13 +32,13 @@ def stream(decoder: Decoder, tokens: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("decoder", [Spaced(), *COMPONENTS, *CHAINS], ids=lambda decoder: repr(decoder)[:60])
-@settings(max_examples=500 if LONG else 50, deadline=None)
+@settings(max_examples=500 if LONG else 50)
 @given(tokens=TOKENS)
 def test_a_stream_gives_the_text_of_decode(decoder: Decoder, tokens: list[str]) -> None:
     assert "".join(stream(decoder, tokens)) == decoder.decode(tokens)
 
 
-@settings(max_examples=1000 if LONG else 200, deadline=None)
+@settings(max_examples=1000 if LONG else 200)
 @given(
     before=st.lists(st.sampled_from(COMPONENTS), max_size=2),
     fuse=st.sampled_from([Fuse(), ByteLevel()]),

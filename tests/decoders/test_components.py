@@ -45,7 +45,7 @@ def chain_of(theirs: Any) -> Any:
 
 
 @pytest.mark.parametrize("decoder", [*COMPONENTS, *CHAINS], ids=ids)
-@settings(max_examples=500 if LONG else 50, deadline=None)
+@settings(max_examples=500 if LONG else 50)
 @given(tokens=TOKENS)
 def test_a_decoder_gives_the_text_and_the_tokens_of_tokenizers(decoder: Decoder, tokens: list[str]) -> None:
     tokens = [token for token in tokens if not panics(decoder, [token])]
@@ -55,7 +55,7 @@ def test_a_decoder_gives_the_text_and_the_tokens_of_tokenizers(decoder: Decoder,
     assert shown == chain_of(theirs).decode(tokens)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(parts=st.lists(st.sampled_from([c for c in COMPONENTS if not getattr(c, "stop", 0)]), max_size=5), tokens=TOKENS)
 def test_any_sequence_of_decoders_gives_the_text_of_tokenizers(parts: list[Decoder], tokens: list[str]) -> None:
     decoder = Sequence(parts)

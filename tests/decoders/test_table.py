@@ -32,13 +32,13 @@ TABLES = {id(d): table.build(d, VOCAB) for d in (*COMPONENTS, *CHAINS, Spaced())
 
 
 @pytest.mark.parametrize("decoder", [d for d in (*COMPONENTS, *CHAINS) if TABLES[id(d)]], ids=lambda d: repr(d)[:60])
-@settings(max_examples=500 if LONG else 50, deadline=None)
+@settings(max_examples=500 if LONG else 50)
 @given(ids=IDS)
 def test_a_table_decodes_as_its_decoder(decoder: Decoder, ids: list[int]) -> None:
     assert TABLES[id(decoder)].decode(ids) == decoder.decode([VOCAB[id_] for id_ in ids])
 
 
-@settings(max_examples=1000 if LONG else 150, deadline=None)
+@settings(max_examples=1000 if LONG else 150)
 @given(
     head=st.lists(st.sampled_from(BY_TOKEN), max_size=3),
     turn=st.sampled_from([[], [ByteFallback()], [ByteFallback(), Fuse()], [ByteLevel()], [Fuse()]]),

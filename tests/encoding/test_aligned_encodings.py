@@ -68,7 +68,7 @@ def test_tokens_of_two_levels_are_paired_where_they_share_bytes(levels: dict[str
         check(tokkit.align(text, levels))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=8), min_size=1, max_size=3))
 def test_spans_in_any_order_are_paired_too(levels_: list[list[tuple[int, int]]]) -> None:
     vocab = tokkit.Vocab.from_list([b"x"])

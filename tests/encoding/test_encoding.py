@@ -143,7 +143,7 @@ def letters(text: str) -> Encoding:
 
 
 @given(texts(max_size=20), st.integers(1, 9), st.integers(0, 8), st.sampled_from(("left", "right")))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_parts_of_a_cut_encoding_cover_it(text: str, length: int, stride: int, direction: str) -> None:
     whole = letters(text)
     if stride >= length:
@@ -167,7 +167,7 @@ def test_the_parts_of_a_cut_encoding_cover_it(text: str, length: int, stride: in
 
 
 @given(texts(max_size=12), st.integers(0, 30), st.integers(0, 30), st.sampled_from(("left", "right")))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_padding_can_be_taken_off_again(text: str, length: int, more: int, direction: str) -> None:
     whole = letters(text)
     padded = whole.pad(length, direction=direction).pad(more, direction=direction)

@@ -78,7 +78,7 @@ def panics(tokens: list[AddedToken], text: str) -> bool:
     return any(a.rstrip for a in tokens) and any(b.lstrip and b.content[0].isspace() for b in tokens)
 
 
-@settings(max_examples=10 * BATCH, deadline=None)
+@settings(max_examples=10 * BATCH)
 @given(flags=TOKENS, text=st.text(ALPHABET, max_size=14), special=st.booleans())
 def test_tokens_are_found_as_tokenizers_finds_them(
     flags: list[tuple[str, bool, bool, bool, bool, bool]], text: str, special: bool
@@ -88,7 +88,7 @@ def test_tokens_are_found_as_tokenizers_finds_them(
         assert ours(text, tokens, "all" if special else "text") == theirs(text, tokens, special=special)
 
 
-@settings(max_examples=5 * BATCH, deadline=None)
+@settings(max_examples=5 * BATCH)
 @given(flags=TOKENS, text=st.text("aAbB <É", max_size=12))
 def test_normalized_tokens_are_found_in_normalized_text(
     flags: list[tuple[str, bool, bool, bool, bool, bool]], text: str
@@ -119,7 +119,7 @@ def test_of_two_that_normalize_alike_the_first_is_found_and_an_empty_one_never()
     assert text.ids == [None]
 
 
-@settings(max_examples=10 * BATCH, deadline=None)
+@settings(max_examples=10 * BATCH)
 @given(
     contents=st.lists(st.text("ab", min_size=1, max_size=70), min_size=1, max_size=8),
     text=st.lists(st.sampled_from(["a", "b", "a" * 40, "ab" * 30, "b" * 70, "a" * 200]), max_size=12).map("".join),

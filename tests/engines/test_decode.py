@@ -34,7 +34,7 @@ def test_every_id_decodes_to_its_token(tok: tokkit.Tokenizer) -> None:
 
 
 @given(st.lists(st.integers(0, 1999), max_size=40))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_ids_that_no_text_gives_decode_as_tiktoken_decodes_them(
     tok: tokkit.Tokenizer, rival: tiktoken.Encoding, ids: list[int]
 ) -> None:

@@ -114,7 +114,7 @@ def test_a_pattern_of_the_users_own_splits_as_regex_does(
 
 
 @given(texts())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_all_ways_to_encode_agree_and_decode_returns_the_text(tok: tokkit.Tokenizer, text: str) -> None:
     ids = tok.encode(text)
     assert tok.decode(ids) == text
@@ -128,7 +128,7 @@ def test_all_ways_to_encode_agree_and_decode_returns_the_text(tok: tokkit.Tokeni
 
 
 @given(texts(max_size=25))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_ids_of_any_text_equal_tiktokens(tok: tokkit.Tokenizer, rival: tiktoken.Encoding, text: str) -> None:
     assert tok.encode(text) == rival.encode_ordinary(text)
 
@@ -184,7 +184,7 @@ def test_offsets_into_a_text_with_surrogates_count_its_own_characters(tok: tokki
 
 
 @given(texts(max_size=20), st.integers(0, 30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_truncate_keeps_the_longest_whole_prefix_that_fits(tok: tokkit.Tokenizer, text: str, n: int) -> None:
     kept, used = tok.truncate(text, n)
     assert text.startswith(kept)

@@ -110,7 +110,7 @@ def dense_texts() -> st.SearchStrategy[str]:
 
 
 @given(st.one_of(texts(), dense_texts()), st.integers(0, 66), st.sampled_from((1, 1, 2, 5)), st.sampled_from(TAILS))
-@settings(max_examples=50_000 if LONG else 150, deadline=None)
+@settings(max_examples=50_000 if LONG else 150)
 def test_any_text_gives_the_references_ids_by_every_isa_and_tier(
     ways: dict[str, Ways], text: str, shift: int, times: int, tail: str
 ) -> None:
@@ -119,7 +119,7 @@ def test_any_text_gives_the_references_ids_by_every_isa_and_tier(
 
 
 @given(st.lists(st.one_of(texts(max_size=12), dense_texts()), min_size=2, max_size=4))
-@settings(max_examples=5000 if LONG else 100, deadline=None)
+@settings(max_examples=5000 if LONG else 100)
 def test_texts_between_special_tokens_are_split_as_texts_of_their_own(ways: dict[str, Ways], parts: list[str]) -> None:
     # Without surrogates: half a pair on both sides of a token would be two lone ones here, as it is there.
     parts = [without_surrogates(part).replace(SPECIAL[0], "") for part in parts]

@@ -253,7 +253,7 @@ def test_what_is_almost_byte_level_runs_through_components(changes: Json, parsed
     assert both.everything(random.Random(6), texts)
 
 
-@settings(max_examples=1500 if LONG else 30, deadline=None)
+@settings(max_examples=1500 if LONG else 30)
 @given(rng=st.randoms(use_true_random=False))
 def test_random_pipelines_are_run_and_written_as_in_tokenizers(rng: random.Random) -> None:
     made = theirs_or_failed(lambda: pipelines.pipeline(rng))

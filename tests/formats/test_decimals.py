@@ -30,7 +30,7 @@ def decimal_texts() -> st.SearchStrategy[str]:
     return st.tuples(mantissa, exponent).map("".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(decimal_texts() | st.floats(-30, 0).map(repr).filter(lambda t: "." in t or "e" in t), min_size=1))
 def test_numbers_are_read_as_tokenizers_reads_them(texts: list[str]) -> None:
     assert [decimals.read(text) for text in texts] == read_by_tokenizers(texts)
@@ -43,7 +43,7 @@ def scores() -> st.SearchStrategy[float]:
     return (spelt | floats.map(repr)).map(decimals.read)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(scores(), min_size=1))
 def test_scores_are_spelt_so_that_tokenizers_reads_them_back(values: list[float]) -> None:
     spelt = [decimals.write(value) for value in values]

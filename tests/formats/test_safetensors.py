@@ -205,7 +205,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.text(max_size=5), st.tuples(st.sampled_from(sorted(DTYPES)), SHAPES), max_size=5), st.data())
 def test_any_tensors_survive_a_round_trip(
     tmp_path_factory: pytest.TempPathFactory, shapes: dict[str, tuple[str, tuple[int, ...]]], data: st.DataObject

@@ -64,7 +64,7 @@ def as_floats(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(models(), st.booleans(), st.sampled_from([None, 0, 2, 9, "\t"]), st.sampled_from(["", "\ufeff"]))
 def test_tables_hold_what_json_has(model: dict[str, Any], ascii: bool, indent: Any, mark: str) -> None:
     text = json.dumps({"version": "1.0", "model": model, "end": [{}]}, ensure_ascii=ascii, indent=indent)
@@ -184,7 +184,7 @@ def test_every_prefix_of_a_file_is_refused_without_reading_past_it() -> None:
         assert files.find_tables(data[:n]) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.from_regex(r"-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,22})?([eE][+-]?[0-9]{1,2})?", fullmatch=True))
 def test_scores_are_decimals_as_tokenizers_reads_them(text: str) -> None:
     made = tables.loads(f'{{"model": {{"vocab": [["a", {text}]]}}}}'.encode())
@@ -198,7 +198,7 @@ def test_scores_are_decimals_as_tokenizers_reads_them(text: str) -> None:
         assert made["model"]["vocab"].scores.tobytes() == np.float64(right).tobytes()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=3), max_size=40), st.lists(st.binary(max_size=3), max_size=10), st.randoms())
 def test_an_index_finds_the_first_of_tokens_that_are_alike(
     tokens: list[bytes], others: list[bytes], rng: random.Random
@@ -214,7 +214,7 @@ def test_an_index_finds_the_first_of_tokens_that_are_alike(
     assert [gathered[a:b] for a, b in pairwise(ends.tolist())] == [tokens[k] for k in numbers]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.text(byte_symbols.SYMBOLS, max_size=4) | st.text("aĠ\u0144\u07ff\u0800\U0001f99c\x00 ", max_size=2)))
 def test_symbols_become_the_bytes_that_they_stand_for(tokens: list[str]) -> None:
     blob = "".join(tokens).encode()

@@ -13,7 +13,7 @@ def at_once(calls: Sequence[Callable[[], Any]], *, times: int = 1) -> list[Any]:
     made: list[Any] = [None] * len(calls)
 
     def run(number: int) -> None:
-        met.wait(timeout=60)
+        met.wait(timeout=600)
         try:
             for _ in range(times):
                 made[number] = calls[number]()

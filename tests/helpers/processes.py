@@ -30,7 +30,7 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def wait_until_read(pipe: IO[bytes], seconds: float = 60) -> None:
+def wait_until_read(pipe: IO[bytes], seconds: float = 600) -> None:
     """Return when the other end of a pipe has read all that was written."""
     import fcntl
     import termios

@@ -75,7 +75,7 @@ def rival(names: list[str], merges: list[tuple[str, str]], options: dict[str, An
     return tokenizers.models.BPE(vocab={name: i for i, name in enumerate(names)}, merges=merges, **given)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.integers(0, 1 << 32), st.text(LETTERS + "zé", max_size=40))
 def test_random_vocabularies_give_what_tokenizers_and_the_twin_give(seed: int, text: str) -> None:
     names, merges, options = drawn(seed)

@@ -50,7 +50,7 @@ def made(tokens: Scored, unk_id: int | None, byte_fallback: bool = False) -> Com
     return model.encoder(Vocab.from_list([name.encode() for name, _ in tokens]))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.integers(0, 1 << 32), st.text(LETTERS + "z<", max_size=30))
 def test_random_vocabularies_give_what_tokenizers_and_the_twin_give(seed: int, text: str) -> None:
     tokens, unk_id, byte_fallback = drawn(seed)

@@ -30,7 +30,7 @@ def vocab_of(names: list[str]) -> Vocab:
     return Vocab.from_list([name.encode() for name in names])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.integers(0, 1 << 32), st.text(LETTERS + "z", max_size=20))
 def test_random_vocabularies_give_what_tokenizers_and_the_twin_give(seed: int, word: str) -> None:
     rng = random.Random(seed)
@@ -77,7 +77,7 @@ def word_models(names: list[str], unk_token: str) -> tuple[CompiledModel, Any]:
     return model, tokenizers.models.WordLevel(vocab={name: i for i, name in enumerate(names)}, unk_token=unk_token)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.text("aéz", min_size=1, max_size=2), unique=True), st.lists(st.text("aéz", max_size=2)), st.booleans()
 )

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from code_points import code_points
@@ -124,7 +124,6 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=30), st.lists(st.sampled_from("abé東"), max_size=20))
-@settings(deadline=None)
 def test_a_map_says_what_its_rules_say(rules: dict[str, str], parts: list[str]) -> None:
     map_ = compile_rules(rules)
     assert dict(decompile(map_)) == rules

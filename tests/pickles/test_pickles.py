@@ -84,7 +84,7 @@ def test_processes_hand_tokenizers_and_encodings_to_one_another(way: str) -> Non
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
         for tok in toks:
             for text in make.TEXTS[:2]:
-                ids, encoding, batch = pool.submit(elsewhere.work, tok, text).result(timeout=60)
+                ids, encoding, batch = pool.submit(elsewhere.work, tok, text).result(timeout=600)
                 assert (ids, encoding) == (tok.encode(text), tok(text))
                 assert batch == [ids, ids]
 

@@ -79,7 +79,7 @@ ROWS = st.lists(st.lists(st.integers(0, 199), max_size=6), max_size=5)
 
 
 @given(ROWS, st.integers(2, 9), st.sampled_from(("left", "right")), st.sampled_from(("left", "right")))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_cut_batch_has_what_python_slices_have(
     rows: list[list[int]], most: int, cut_from: str, pad_from: str
 ) -> None:

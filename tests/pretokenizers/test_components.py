@@ -134,13 +134,13 @@ def test_a_component_cuts_as_tokenizers_does(name: str) -> None:
         check(PAIRS[name], text)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(text=texts(max_size=30), name=st.sampled_from(sorted(PAIRS)))
 def test_components_cut_any_text_as_tokenizers_does(text: str, name: str) -> None:
     check(PAIRS[name], text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     text=st.text("ab 1.漢▁\n", max_size=25),
     names=st.lists(st.sampled_from(sorted(PAIRS)), min_size=2, max_size=3),

@@ -24,7 +24,7 @@ class Strip:
         text.cut(lambda piece: [(len(piece) - len(piece.lstrip()), len(piece.rstrip()))] if piece.strip() else [])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     text=st.lists(st.sampled_from(["<s>", "x", "y", " ", "a", "ab", "▁"]), max_size=7).map("".join),
     scheme=st.sampled_from(SCHEMES),

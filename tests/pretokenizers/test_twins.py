@@ -16,7 +16,7 @@ from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace import Whitespace
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     text=st.text("ab漢🙂", max_size=12),
     cuts=st.lists(st.integers(0, 12), max_size=8),
@@ -36,7 +36,7 @@ def test_matches_become_pieces_as_in_the_naive_twin(text: str, cuts: list[int], 
     assert aligned.pieces == naive.behave(text, matches, behavior, invert=invert)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=texts(max_size=30))
 def test_words_and_punctuation_are_cut_as_in_the_naive_twins(text: str) -> None:
     for component, twin in ((Bert(), naive.bert), (Whitespace(), naive.words)):

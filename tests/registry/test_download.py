@@ -121,7 +121,7 @@ def test_two_processes_at_once_both_end_with_the_whole_file(serve: Serve, tmp_pa
     )
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
         assert process.returncode == 0
         assert Path(out.strip()).read_bytes() == DATA
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [SOURCE.file]

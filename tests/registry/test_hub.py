@@ -63,7 +63,7 @@ def saved(tmp_path: Path) -> Path:
 def in_process(code: str, tmp_path: Path, **env: str) -> str:
     """What a fresh interpreter prints, with a hub's cache of its own: settings are read when it is imported."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HF_")} | {"HF_HOME": str(tmp_path / "hf")} | env
-    done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, timeout=600)
     assert not done.returncode, done.stderr
     return done.stdout.strip()
 

@@ -46,7 +46,7 @@ def test_a_stream_gives_the_ids_of_the_whole(make_tokenizer: Callable[..., tokki
 
 
 @given(text=texts(max_size=30), seed=st.integers(0, 1 << 30))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_stream_of_bytes_gives_the_ids_of_the_whole(tok: tokkit.Tokenizer, text: str, seed: int) -> None:
     utf8, rng = text.encode("utf-8", "replace"), random.Random(seed)
     cuts = sorted(rng.choices(range(len(utf8) + 1), k=5))

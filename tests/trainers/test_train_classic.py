@@ -52,7 +52,7 @@ def test_merges_are_those_of_the_naive_twin(word_end: str, least: int) -> None:
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=7), min_size=1, max_size=12), st.integers(4, 40))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_merges_of_any_words_are_those_of_the_naive_twin(words: list[str], n: int) -> None:
     counts = dict(Counter(words))
     assert trained(counts, n)[1] == classic_bpe_train.train(counts, n)

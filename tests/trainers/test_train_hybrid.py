@@ -128,7 +128,7 @@ def test_batches_streams_and_arrays_are_those_of_single_texts(
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=40) | st.text("#ab .,?!'n\t", max_size=40))
 def test_words_come_back_with_one_space_between_them(text: str) -> None:
     for made in _TRAINED:
@@ -148,7 +148,7 @@ _TRAINED = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=40) | st.text("#ab .,?!'n\t\r\n", max_size=40))
 def test_nothing_is_lost_with_a_published_pattern(text: str) -> None:
     by_bytes, by_characters, words = _LOSSLESS

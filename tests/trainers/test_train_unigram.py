@@ -130,7 +130,7 @@ def test_losses_are_those_of_the_naive_twin() -> None:
         assert losses.tolist() == pytest.approx(wanted, rel=1e-9), seed
 
 
-@settings(max_examples=200 if LONG else 40, deadline=None)
+@settings(max_examples=200 if LONG else 40)
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=9), st.integers(1, 50), min_size=1, max_size=8))
 def test_with_plain_counts_and_no_pruning_the_likelihood_never_falls(units: dict[str, int]) -> None:
     made = trainer_of(units)

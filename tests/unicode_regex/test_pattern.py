@@ -92,7 +92,7 @@ def test_random_patterns_cut_as_regex_does() -> None:
     assert compiled_count > RANDOM_PATTERNS // 3
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(PUBLISHED)), texts(), st.integers(1, 256))
 def test_any_text_is_cut_as_regex_does(name: str, of: str, limit: int) -> None:
     compiled = compile_pattern(PUBLISHED[name], keep_unmatched=False)

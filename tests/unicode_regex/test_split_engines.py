@@ -80,7 +80,7 @@ def test_a_compiled_family_gives_the_ids_of_its_scanner(make: Make, name: str) -
         assert compiled(text).offsets == scanner(text).offsets
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=texts(), keep=st.booleans())
 def test_dropped_text_is_in_no_token(make: Make, text: str, keep: bool) -> None:
     tok = make(r"\p{L}+|\d", keep, "compiled")

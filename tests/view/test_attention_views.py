@@ -44,7 +44,7 @@ def opened(page: str, acts: str, folder: Path, *flags: str) -> str:
     file.write_text(page.replace("</body>", acts), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", *flags]
     done = subprocess.run(
-        [*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120, check=False
+        [*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=600, check=False
     )
     if done.returncode or "<html" not in done.stdout:
         pytest.skip(f"{browser} does not run here: {done.stderr.strip()[-200:]}")
