@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tokkit
+from conftest import LONG
 from strategies import adversarial
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -79,7 +80,7 @@ def texts(shared: Path) -> list[str]:
         ),
         *("\tx\r\n\u3000y\u2028z", "don't won't it's I'LL", "1234567 3.14 ¼", "a" * 150, "ǅ İ ẞ ſ Σς", "ﷺ"),
     ]
-    return hand + [adversarial(seed, 400) for seed in range(60)]
+    return hand + [adversarial(seed, 400) for seed in range(60 if LONG else 20)]
 
 
 def test_texts_that_are_odd(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
@@ -91,7 +92,7 @@ def test_texts_that_are_odd(both: tuple[str, tokkit.Tokenizer, Any], shared: Pat
 
 def test_documents_of_every_language(both: tuple[str, tokkit.Tokenizer, Any], shared: Path) -> None:
     _, tok, theirs = both
-    for text in documents(shared, 2000, 6):
+    for text in documents(shared, 2000, 6 if LONG else 2):
         compare(tok(text, special="all"), theirs.encode(text), text)
 
 

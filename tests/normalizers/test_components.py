@@ -113,7 +113,7 @@ def test_every_code_point_becomes_what_tokenizers_makes_of_it(name: str) -> None
         assert made == theirs.normalize_str(text), f"from {points[start]:#x} on"
         if made != text:
             changed += points[start : start + 4096]
-    for c in changed if LONG else random.Random(5).sample(changed, min(len(changed), 300)):
+    for c in changed if LONG else random.Random(5).sample(changed, min(len(changed), 100)):
         same(name, f"a{chr(c)}\u0301b{chr(c)}")
 
 
