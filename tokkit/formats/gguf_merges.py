@@ -17,7 +17,7 @@ from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.strict_json import brief
 
 MAX_CHARACTERS = 1024
-"""Maximum characters of a normal token, because finding all its splits takes quadratic time; those in use have up to 64."""
+"""Maximum characters of a normal token, as finding all its splits takes quadratic time; those in use have up to 64."""
 
 _Merge = tuple[tuple[float, str, int, int, int], int, int, int]
 """Order among all merges, and the ids of left, right and result."""
