@@ -130,11 +130,11 @@ def test_a_template_cannot_reach_what_python_holds() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: ChatTemplate(None), "a chat template is text"),
+        (lambda: ChatTemplate(None), "it must be text"),
         (lambda: ChatTemplate("", {"bos_token": None}), "bos_token"),
         (lambda: ChatTemplate("").render("hello"), "a list of mappings, not str"),
         (lambda: ChatTemplate("").render([{"role": "user"}, "hello"]), r"messages\[1\]"),
-        (lambda: ChatTemplate("").render([], tools=[3]), "a tool is a function or a JSON schema"),
+        (lambda: ChatTemplate("").render([], tools=[3]), "it must be a function or a JSON schema"),
     ],
 )
 def test_what_is_no_template_and_no_message_is_refused(make: Any, says: str) -> None:

@@ -70,7 +70,7 @@ def test_one_of_several_templates_is_chosen_by_name_or_for_tools(tmp_path: Path)
         ({"chat_template": [{"name": "a"}]}, r"chat_template\[0\].template: missing"),
         ({"chat_template": ["a"]}, r"chat_template\[0\]: an object is needed"),
         ({"chat_template": [{"name": "a", "template": "x", "more": 1}]}, "unknown key"),
-        ({"chat_template": [{"name": "a", "template": "x"}] * 2}, "'a' stands earlier too"),
+        ({"chat_template": [{"name": "a", "template": "x"}] * 2}, "'a' is given twice"),
         ({"chat_template": "x", "bos_token": 1}, "bos_token: text or an added token"),
         ({"chat_template": "x", "bos_token": {"id": 1}}, "bos_token: text or an added token"),
     ],

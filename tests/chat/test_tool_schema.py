@@ -178,7 +178,7 @@ def chosen(x: str) -> None:
         (odd, "<class 'bytes'> has no schema"),
         (starred, "no \\* and"),
         (chosen, "the choices are a JSON list"),
-        (7, "a function or a JSON schema, not 7"),
+        (7, "a tool is 7; it must be a function or a JSON schema"),
     ],
 )
 def test_what_is_missing_is_named(function: Any, says: str) -> None:

@@ -218,14 +218,14 @@ def test_an_output_holds_what_its_name_says(run, tokenizer, name) -> None:
         ("x.npy", ("--output", "ids"), "the suffix is for npy, but --output is ids"),
         ("x.NPY", ("--output", "json"), "give --output npy"),
         ("x.npy", ("--output", "bin"), "give --output npy"),
-        ("x.npy", ("--explain",), "--explain gives lines"),
+        ("x.npy", ("--explain",), "--explain writes lines"),
         ("x.npy", ("--dropout", 0.1), "--output npy has none"),
         ("x.npy", ("--add-special",), "not npy"),
         ("x.bin", ("--output", "npy"), "give --output bin"),
         ("x.bin", ("--output", "pieces"), "give --output bin"),
         ("x.json", ("--output", "ids"), "give --output json"),
         ("x.jsonl", ("--output", "npy"), "give --output json"),
-        ("x.json", ("--output", "json", "--explain"), "--explain gives lines"),
+        ("x.json", ("--output", "json", "--explain"), "--explain writes lines"),
     ],
 )
 def test_a_format_that_contradicts_the_name_is_refused(run, tokenizer, name, args, said) -> None:

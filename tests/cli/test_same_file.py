@@ -40,7 +40,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 def refused(out: object, *names: str) -> None:
     assert out.exit_code == 2, out.stderr  # type: ignore[attr-defined]
-    assert "are the same file: name another output" in out.stderr  # type: ignore[attr-defined]
+    assert "are the same file; choose another output" in out.stderr  # type: ignore[attr-defined]
     for name in names:
         assert name in out.stderr  # type: ignore[attr-defined]
 

@@ -212,7 +212,7 @@ def test_five_thousand_tokens_are_found_at_once() -> None:
     ("arguments", "message"),
     [
         (("", 1), "at least one character"),
-        (("a\ud800", 1), r"text of at least one character, not 'a\\ud800'"),
+        (("a\ud800", 1), r"an added token is 'a\\ud800'; it must be a str"),
         (("a", -1), "id is -1; it must be an int from 0"),
         (("a", True), "id is True; it must be an int from 0"),
         (("a", 1 << 21), "id is 2097152; it must be an int from 0 to 2097151"),

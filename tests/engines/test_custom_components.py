@@ -90,6 +90,6 @@ def test_a_tokenizer_says_why_its_texts_are_not_cut(definition: tokkit.Definitio
 
 
 def test_it_cannot_be_saved_in_a_file(definition: tokkit.Definition, tmp_path) -> None:
-    with pytest.raises(tokkit.FormatError, match="no component that a"):
+    with pytest.raises(tokkit.FormatError, match="not a component that a"):
         tokkit.Tokenizer(definition).save(tmp_path / "tok.json")
     assert not list(tmp_path.iterdir())

@@ -203,7 +203,7 @@ def test_a_length_below_that_of_the_special_tokens_is_an_error_of_each_call() ->
         lambda: tok.encode_padded(["x"]),
         lambda: tok("x", truncation=0),
     ):
-        with pytest.raises(OptionError, match=r"max_length is \d, but there are 2 special tokens alone"):
+        with pytest.raises(OptionError, match=r"max_length is \d, but there are 2 special tokens"):
             call()
     assert tok("x", truncation=2).ids == [0, 1]
 
@@ -215,14 +215,14 @@ def test_a_stride_that_leaves_nothing_new_is_an_error() -> None:
     tok = tokkit.Tokenizer(
         tokenizer_json.read(word_level(post_processor=template(), pre_tokenizer={"type": "FixedLength", "length": 1}))
     )
-    with pytest.raises(OptionError, match="the stride is 1, and must be less than the 1 tokens that are left"):
+    with pytest.raises(OptionError, match="stride is 1; it must be less than the 1 tokens that are left"):
         tok("xyxy", truncation=Truncation(max_length=3, stride=1))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"special_tokens": {}}, "post_processor: Template: '[S]' stands in it, and is not among its special tokens"),
+        ({"special_tokens": {}}, "post_processor: Template: '[S]' is not among its special tokens"),
         (
             {"special_tokens": {"[S]": {"id": "[T]", "ids": [0], "tokens": ["x"]}}},
             "post_processor.special_tokens['[S]'].id",

@@ -240,5 +240,5 @@ def test_text_that_is_not_utf_8_is_placed() -> None:
 def test_what_can_be_no_path_is_an_error_of_ours(name: str) -> None:
     tok = tokkit.train(iter(["low lower"]), vocab_size=258)
     for call in (lambda: tokkit.load(name), lambda: tok.save(name, format="tiktoken"), lambda: files.read_bytes(name)):
-        with pytest.raises(FormatError, match="is no path"):
+        with pytest.raises(FormatError, match="is not a path"):
             call()

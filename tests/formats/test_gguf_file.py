@@ -97,7 +97,7 @@ def test_keys_that_nobody_wants_are_passed_over(read: Open) -> None:
         (header(1) + key("k", ARRAY) + struct.pack("<IQ", 77, 1) + bytes(64), r"^k, at byte 37: no value has the type"),
         (header(1) + key("k", ARRAY) + struct.pack("<IQ", ARRAY, 1) * 9, r"^k, at byte 73: arrays nested more than 4"),
         (header(1) + key("k", ARRAY) + struct.pack("<IQ", ARRAY, 2**40) + bytes(99), r"arrays are announced, and 99"),
-        (gguf([("a", "x"), ("b", Typed(U32, 1)), ("a", "y")]), r"^a, at byte 63: the key stands twice"),
+        (gguf([("a", "x"), ("b", Typed(U32, 1)), ("a", "y")]), r"^a, at byte 63: the key is given twice"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_key_and_byte(data: bytes, reason: str, read: Open) -> None:

@@ -202,7 +202,7 @@ def test_a_list_of_merges_says_what_scores_say_or_the_scores_are_refused() -> No
         (["a", "b", "c", "ab", "bc"], [0, 0, 0, -1, -1], None, r"scores: 'ab' and 'bc', the ids 3 and 4, may overlap"),
         (["a", "aa", "aaaa", "aaa"], [0, -1, -2, -2], None, r"scores: 'aa' and 'aaa+'.* may overlap"),
         (["a", "b", "aa", "bb", "aab"], [0, 0, -2, -2, -1], None, r"scores: 'aa' and 'aab'.*a greater one"),
-        (["a", "ab"], [0, -1], None, r"tokens\[1\]: 'ab' is made of 'b', which is no token"),
+        (["a", "ab"], [0, -1], None, r"tokens\[1\]: 'ab' is made of 'b', which is not a token"),
         (["a", "b", "ab"], [0, 0, -1], [1, 1, 5], r"token_type\[2\]: 'ab' is unused, but is made of tokens in use"),
         (["a", "a" * 2000], [0, -1], None, r"tokens\[1\]: 2000 characters; a token has 1024 at most"),
     ],

@@ -65,7 +65,7 @@ def test_no_merges_are_no_error(vocab: bytes) -> None:
         (MERGES + b"\nh e\n", "merges, line 9: two tokens and one space"),
         (MERGES + b"q q\n", "merges, line 9: the result 'qq' is not in vocabulary"),
         (MERGES + b"he zz\n", "merges, line 9: the part 'zz' is not in vocabulary"),
-        (MERGES + b"h e\n", "merges, line 9: the pair 'h' 'e' stands earlier too"),
+        (MERGES + b"h e\n", "merges, line 9: the pair 'h' 'e' is given twice"),
         (MERGES + b"\xff\n", "line 9: not UTF-8"),
         (MERGES + "\u2028\n".encode(), r"merges, line 9: two tokens and one space are needed, not '\\u2028'"),
     ],

@@ -224,10 +224,10 @@ def test_the_path_says_the_format_unless_it_is_given(
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("a", None, "the name does not say the format"),
-        ("a.gguf", None, "the name does not say the format"),
+        ("a", None, "unknown suffix"),
+        ("a.gguf", None, "unknown suffix"),
         ("a.json", "gguf", "the format 'gguf' is unknown; one of tokenizer.json, tiktoken, sentencepiece, gpt2"),
-        ("a.json", "gpt2", "name a directory"),
+        ("a.json", "gpt2", "give a directory"),
     ],
 )
 def test_a_format_that_cannot_be_written_is_an_option_error(
@@ -258,7 +258,7 @@ def test_an_added_token_whose_id_no_tokenizer_json_can_give_it_is_not_written(tm
         added_tokens=(AddedToken("<s>", 0, special=True, normalized=False),),
         added_ids=frozenset([0]),
     )
-    with pytest.raises(FormatError, match=r"'<s>' has the id 0, and tokenizers would give it 2"):
+    with pytest.raises(FormatError, match=r"'<s>' has the id 0, but tokenizers would give it 2"):
         formats.write(definition, tmp_path / "tokenizer.json")
     assert not list(tmp_path.iterdir())
 
@@ -353,5 +353,5 @@ def test_every_error_of_a_file_names_the_file(folder: Path) -> None:
     value = json.loads((folder / "tok.json").read_bytes())
     value["model"]["dropout"] = 1.5
     (folder / "tok.json").write_text(json.dumps(value))
-    with pytest.raises(TokkitError, match=r"tok\.json: model: dropout is a probability from 0 to 1, or None, not 1\.5"):
+    with pytest.raises(TokkitError, match=r"tok\.json: model: dropout is 1\.5; it must be a probability from 0 to 1"):
         formats.read(folder / "tok.json")

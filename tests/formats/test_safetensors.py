@@ -130,7 +130,7 @@ def test_a_file_may_hold_nothing(read: Callable[[bytes], Any], header: Header) -
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "0 bytes are no .safetensors file"),
+        (b"", "0 bytes are not a .safetensors file"),
         (bytes(7), "7 bytes are no"),
         (bytes(8), "its header starts b'', not with an object"),
         (struct.pack("<Q", MAX_HEADER + 1), "a header of 100000001 bytes is announced; 100000000 are the most"),

@@ -58,7 +58,7 @@ def test_the_name_of_a_file_or_its_content_says_what_it_is(tmp_path: Path) -> No
     tok = tokkit.load(tmp_path / "dir")
     assert tok.save(tmp_path / "y.model") == [tmp_path / "y.model"]
     assert (tmp_path / "y.model").read_bytes() == data
-    with pytest.raises(OptionError, match="it is not cut before"):
+    with pytest.raises(OptionError, match="its text is not split"):
         tokkit.load(tmp_path / "x.model", pattern="gpt2")
 
 

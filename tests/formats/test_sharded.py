@@ -56,13 +56,13 @@ def test_a_folder_without_either_is_named_with_what_it_holds(tmp_path: Path) -> 
         ({}, "weight_map: it names no tensors"),
         ([], "weight_map: an object is needed"),
         ({"a": 1}, r"weight_map\.a: a string is needed"),
-        ({"a": "../other.safetensors"}, "'a' is in '../other.safetensors', which is no file of this folder"),
-        ({"a": "/etc/passwd"}, "which is no file of this folder"),
-        ({"a": "C:model.safetensors"}, "which is no file of this folder"),
-        ({"a": "sub\\model.safetensors"}, "which is no file of this folder"),
-        ({"a": ".."}, "which is no file of this folder"),
-        ({"a": ""}, "which is no file of this folder"),
-        ({"a": "x\0"}, "which is no file of this folder"),
+        ({"a": "../other.safetensors"}, "'a' is in '../other.safetensors', which is not a file of this folder"),
+        ({"a": "/etc/passwd"}, "which is not a file of this folder"),
+        ({"a": "C:model.safetensors"}, "which is not a file of this folder"),
+        ({"a": "sub\\model.safetensors"}, "which is not a file of this folder"),
+        ({"a": ".."}, "which is not a file of this folder"),
+        ({"a": ""}, "which is not a file of this folder"),
+        ({"a": "x\0"}, "which is not a file of this folder"),
         ({"a": "absent.safetensors"}, "the shard 'absent.safetensors' is missing"),
         ({"a": ONE, "b": ONE, "c": TWO, "d": TWO}, f"{TWO}: no tensor 'd', which {INDEX} says is here"),
         ({"a": ONE, "b": TWO, "c": TWO}, f"{TWO}: no tensor 'b'"),
@@ -74,8 +74,8 @@ def test_a_folder_without_either_is_named_with_what_it_holds(tmp_path: Path) -> 
         ({"a": "\ud800"}, rf"{INDEX}: weight_map: the shard '\\ud800' is missing"),
         ({"a": "\x1b[2J\n\u202e"}, rf"{INDEX}: weight_map: the shard '\\x1b\[2J\\n\\u202e' is missing"),
         ({"\x1b[2J": 1}, rf"{INDEX}: weight_map\.\\x1b\[2J: a string is needed"),
-        ({"a": "./" + ONE}, "which is no file of this folder"),
-        ({"a": "a/../" + ONE}, "which is no file of this folder"),
+        ({"a": "./" + ONE}, "which is not a file of this folder"),
+        ({"a": "a/../" + ONE}, "which is not a file of this folder"),
     ],
 )
 def test_an_index_that_does_not_fit_is_refused(folder: Path, weight_map: object, reason: str) -> None:
@@ -100,7 +100,7 @@ def test_what_a_shard_is_called_is_shown_without_its_control_characters(folder: 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_folder_that_no_system_has_is_refused(name: str) -> None:
     for read in (read_model, read_sharded):
-        with pytest.raises(FormatError, match="is no path"):
+        with pytest.raises(FormatError, match="is not a path"):
             read(name)
 
 

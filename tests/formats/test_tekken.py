@@ -157,8 +157,8 @@ def changed(file: File, path: list[Any], value: Any) -> File:
         (["special_tokens"], {}, r"special_tokens: an array or null is needed"),
         (["special_tokens"], [3], r"special_tokens\[0\]: an object is needed"),
         (["special_tokens"], [{"rank": 0}], r"special_tokens\[0\]\.token_str: missing"),
-        (["special_tokens"], [{"rank": 0, "token_str": ""}], r"special_tokens\[0\]\.token_str: '' is no text"),
-        (["special_tokens"], [{"rank": 0, "token_str": "\ud800"}], r"special_tokens\[0\]\.token_str: .* is no text"),
+        (["special_tokens"], [{"rank": 0, "token_str": ""}], r"special_tokens\[0\]\.token_str: '' is not text"),
+        (["special_tokens"], [{"rank": 0, "token_str": "\ud800"}], r"special_tokens\[0\]\.token_str: .* is not text"),
         (["special_tokens"], [{"rank": 1, "token_str": "a"}], r"special_tokens: 1 tokens of ranks 1 to 1"),
         (["special_tokens"], [{"rank": 0, "token_str": "a"}] * 2, r"special_tokens\[1\]\.rank: 0 is the rank of"),
         (
@@ -178,7 +178,7 @@ def changed(file: File, path: list[Any], value: Any) -> File:
         (["vocab", 300, "token_bytes"], "YWI", r"vocab\[300\]\.token_bytes: not valid base64"),
         (["vocab", 300, "token_bytes"], "YW I=", r"vocab\[300\]\.token_bytes: not valid base64"),
         (["vocab", 300, "token_bytes"], "YWé=", r"vocab\[300\]\.token_bytes: not valid base64"),
-        (["vocab", 300, "token_bytes"], "YQ==", r"vocab\[97\]: the token b'a' stands at 300 too"),
+        (["vocab", 300, "token_bytes"], "YQ==", r"vocab\[97\]: the token b'a' is at 300 too"),
         (["vocab", 97, "token_bytes"], "YWFhYWFhYWFhYQ==", r"vocab: the byte 0x61 has no token"),
     ],
 )

@@ -96,7 +96,7 @@ class Both:
         """Compare two calls; False where tokenizers fails. We may refuse nothing that it does."""
         wanted = theirs_or_failed(theirs)
         got = ours_or_error(ours)
-        # Where special tokens alone are too long, tokenizers cuts nothing; that is an error of ours by intention.
+        # Where special tokens are too long, tokenizers cuts nothing; that is an error of ours by intention.
         if wanted is FAILED or (isinstance(got, str) and got.startswith(TOO_SHORT)):
             return False
         if got != wanted:

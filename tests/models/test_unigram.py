@@ -116,7 +116,7 @@ def test_tokens_that_are_not_the_models_own_never_match() -> None:
         ({"scores": [[0.0]]}, OptionError, "shape"),
         ({"scores": [0.0], "unk_id": 1}, VocabError, "unk_id is 1"),
         ({"scores": [], "unk_id": 0}, VocabError, "0 tokens"),
-        ({"scores": [0.0], "unk_id": True}, OptionError, "unk_id is an id"),
+        ({"scores": [0.0], "unk_id": True}, OptionError, "unk_id is True; it must be an id"),
         ({"scores": [0.0], "byte_fallback": None}, OptionError, "byte_fallback"),
     ],
 )

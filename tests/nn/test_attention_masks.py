@@ -110,7 +110,7 @@ def test_packed_sequences_that_do_not_fit_are_named() -> None:
         nn.attention(q, k, k, cu_seqlens=[0, 4], cu_seqlens_k=[0, 6])
     with pytest.raises(ShapeError, match="cu_seqlens has 2 numbers and cu_seqlens_k 3"):
         nn.attention(q, k, k, cu_seqlens=[0, 5], cu_seqlens_k=[0, 2, 6])
-    with pytest.raises(ShapeError, match=r"\(1, 4, 6, 8\); keys of other lengths want cu_seqlens_k"):
+    with pytest.raises(ShapeError, match=r"\(1, 4, 6, 8\); keys of other lengths need cu_seqlens_k"):
         nn.attention(q, k, k, cu_seqlens=[0, 5])
     with pytest.raises(TypeError, match=r"cu_seqlens_k .*float64; give one axis of whole numbers"):
         nn.attention(q, k, k, cu_seqlens=[0, 5], cu_seqlens_k=[0.0, 6.0])

@@ -58,7 +58,7 @@ def test_a_decoder_tells_the_weights_on_itself_and_on_the_memory() -> None:
 
 def test_weights_of_packed_sequences_are_refused() -> None:
     stack = nn.Encoder(config_of(), weights_of(config_of()))
-    with pytest.raises(OptionError, match="not for cu_seqlens"):
+    with pytest.raises(OptionError, match="not cu_seqlens"):
         stack(draw(5, 32), cu_seqlens=[0, 2, 5], return_weights=True)
 
 

@@ -159,7 +159,7 @@ def test_positions_refuse_what_does_not_fit() -> None:
         rope(draw(1, 1, 4, 6), np.arange(4))
     with pytest.raises(ShapeError, match="positions have shape"):
         rope(draw(1, 1, 4, 8), np.arange(5))
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="must have integers"):
         rope(draw(1, 1, 4, 8), np.arange(4) / 2)
     with pytest.raises(ShapeError, match="head_factors"):
         nn.Rope(nn.RopeConfig(head_dim=8, head_factors=(1.0, 2.0)))(draw(1, 3, 4, 8), np.arange(4))

@@ -100,5 +100,5 @@ def test_biases_refuse_numbers_that_cannot_be() -> None:
         nn.relative_buckets([1, 2], n_buckets=32, max_distance=8)
     with pytest.raises(ShapeError, match=r"\(32, 3\).*\(32, 2\)"):
         nn.RelativeBias({"weight": np.zeros((32, 3))}, n_heads=2)
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="must have integers"):
         nn.relative_buckets([1.5])

@@ -122,7 +122,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "gpt2"}, "model_type: 'gpt2' is not supported; encoders of these types are: bert, roberta"),
     ({"model_type": None}, "model_type: None is not supported"),
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
-    ({"hidden_size": 17}, "dim 17 is no multiple of 2 heads"),
+    ({"hidden_size": 17}, "dim 17 is not a multiple of 2 heads"),
     ({"hidden_size": "16"}, "hidden_size: an integer is needed, not a string"),
     ({"num_hidden_layers": 0}, "num_hidden_layers: 0 is none; it is a whole number of at least 1"),
     (
@@ -210,7 +210,7 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest
 BROKEN = [
     (modules("Transformer", "Pooling", "LSTM"), POOLING, "the module LSTM is not supported; Transformer, Pooling"),
     (modules("Pooling", "Transformer"), POOLING, "they begin with the Transformer"),
-    (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize stands before another module"),
+    (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize is before another module"),
     (modules("Transformer", "Pooling"), {"pooling_mode_attention": True}, "the pooling pooling_mode_attention is not"),
     (modules("Transformer", "Pooling"), {"pooling_mode": "median"}, "the pooling median is not supported; cls, max"),
     (modules("Transformer", "Pooling"), {"pooling_mode": 5}, "the pooling 5 is not supported"),
@@ -313,7 +313,7 @@ def test_a_dense_layer_fits_what_comes_in_and_is_of_the_fingerprint(tmp_path: Pa
 def test_sizes_beyond_any_model_are_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="num_hidden_layers: 1000000000 is too many; 1024 are the most"):
         pipeline.load(write(tmp_path / "a", BERT | {"num_hidden_layers": 10**9}, {"x": np.zeros(1)}))
-    with pytest.raises(FormatError, match="max_position_embeddings: 20 leaves no position behind pad_token_id"):
+    with pytest.raises(FormatError, match="max_position_embeddings: 20 leaves no position after pad_token_id"):
         pipeline.load(write(tmp_path / "b", BERT | {"model_type": "roberta", "pad_token_id": 30}, {"x": np.zeros(1)}))
 
 

@@ -45,7 +45,7 @@ def test_an_index_is_not_made_of_its_own_files(notes: Path, tmp_path: Path) -> N
     (notes / "linked.json").hardlink_to(place / "index.json")
     for given in (place, place / "index.json", notes, place / "vectors-*"):
         for how in ({"append": True}, {"overwrite": True}):
-            with pytest.raises(SameFileError, match="are the same file: name another output"):
+            with pytest.raises(SameFileError, match="are the same file; choose another output"):
                 Embedding([str(given)], place, **how)
     (notes / "linked.json").unlink()
     (place / "more.txt").write_text("A file beside the index's own.")

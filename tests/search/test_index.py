@@ -230,7 +230,7 @@ def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch:
         ("largest_norm", 1e999, "cannot be|Infinity|not JSON"),
         ("dimension", 63, r"'vectors' is F32 of shape \(\d, 64\); it must be F32 of shape \(\d, 63\)"),
         ("sources", [], "refer to files or texts that are not there"),
-        ("sources", [{"path": "a", "sha256": "b"}] * 2, r"sources\[1\]: its path stands twice"),
+        ("sources", [{"path": "a", "sha256": "b"}] * 2, r"sources\[1\]: its path is given twice"),
         ("sources", [{"path": 1, "sha256": "b"}], r"sources\[0\]\.path: a string is needed"),
         ("model", None, "model: a string is needed, not null"),
     ],

@@ -138,7 +138,7 @@ def test_several_sizes_are_cuts_of_one_training() -> None:
         ({"glossaries": "USA"}, "glossaries is 'USA'"),
         ({"glossaries": ["a"], "special_tokens": ["a"]}, "both a special token and a glossary"),
         ({"unk_token": "<unk>"}, "not among the special tokens"),
-        ({"dropout": 2.0}, "dropout is a probability"),
+        ({"dropout": 2.0}, "dropout is 2.0; it must be a probability"),
         ({"vocab_size": 0}, "vocab_size is 0"),
         ({"explain": 5}, "explain is 5"),
     ],

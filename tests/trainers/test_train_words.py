@@ -139,7 +139,7 @@ def test_sizes_and_threads_change_nothing(bundled: str) -> None:
         ({"model": "word", "pattern": "none"}, '"whitespace" or a pattern'),
         ({"model": "word", "vocab_size": 1}, "at least 2"),
         ({"model": "word", "special_tokens": []}, "unknown token"),
-        ({"model": "word", "score": "likelihood"}, "no option of the model word, but of wordpiece"),
+        ({"model": "word", "score": "likelihood"}, "not an option of the model word, but of wordpiece"),
         ({"model": "char", "level": "words"}, "characters, bytes"),
         ({"model": "char", "level": "bytes", "min_frequency": 2}, "every byte is a token"),
         ({"model": "char", "level": "bytes", "vocab_size": 100}, "at least 256"),

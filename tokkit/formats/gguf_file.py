@@ -203,7 +203,7 @@ class _Reader:
     def _check_left(self, n: int) -> None:
         left = self._size - self._place
         if n > left:
-            raise self._error(self._place, f"{n} bytes are needed, {left} are left: the file is truncated or damaged")
+            raise self._error(self._place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
         if self._place + n > MAX_METADATA:
             raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
