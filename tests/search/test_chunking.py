@@ -98,9 +98,9 @@ def test_time_grows_with_the_text_and_not_faster() -> None:
 @pytest.mark.parametrize(
     ("tokens", "overlap", "reason"),
     [
-        (7, 0, "a chunk of 7 tokens; 8 are the least"),
+        (7, 0, "tokens is 7; it must be at least 8"),
         (True, 0, "a chunk of True"),
-        (16, 9, "an overlap of 9 tokens; chunks of 16 may have from 0 to 8"),
+        (16, 9, "overlap is 9; for chunks of 16 tokens it must be from 0 to 8"),
         (16, -1, "an overlap of -1"),
         (16, 1.5, r"an overlap of 1\.5"),
     ],

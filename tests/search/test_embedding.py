@@ -74,7 +74,7 @@ def test_what_is_wrong_is_said_before_anything_is_encoded(notes: Path, tmp_path:
     encoder, place = WordEncoder(), tmp_path / "index"
     with pytest.raises(CorpusError, match="does not exist"):
         Embedding([str(notes / "absent")], place)
-    with pytest.raises(TypeError, match="not one str"):
+    with pytest.raises(TypeError, match=r"is one str; it must be"):
         Embedding(str(notes), place)
     with pytest.raises(FileExistsError, match="holds other files"):
         Embedding([str(notes)], notes)
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_before_anything_is_encoded(notes: Path, tmp_path:
         adding.run(WordEncoder(seed=5))
     with pytest.raises(OptionError, match=r"words-0 .*words-5"):
         find(SearchIndex.open(place), WordEncoder(seed=5), ["q"])
-    with pytest.raises(TypeError, match="not one str"):
+    with pytest.raises(TypeError, match=r"is one str; it must be"):
         find(SearchIndex.open(place), encoder, "q")
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "a.png").write_bytes(b"\0")

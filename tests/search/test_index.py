@@ -279,7 +279,7 @@ def test_chunks_fit_what_the_model_reads() -> None:
     encoder = WordEncoder(max_length=34)
     assert (builder.about(encoder, "m").tokens, builder.about(encoder, "m").overlap) == (34, 4)
     assert builder.about(encoder, "m", tokens=16, overlap=0).overlap == 0
-    with pytest.raises(OptionError, match="chunks of 35 tokens, of which the model reads 34"):
+    with pytest.raises(OptionError, match="tokens is 35; the model reads at most 34"):
         builder.about(encoder, "m", tokens=35)
     with pytest.raises(OptionError, match="an overlap of 9 tokens"):
         builder.about(encoder, "m", tokens=16, overlap=9)

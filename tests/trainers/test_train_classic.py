@@ -133,7 +133,7 @@ def test_several_sizes_are_cuts_of_one_training() -> None:
     ("options", "said"),
     [
         ({"word_end": "behind"}, "word_end is 'behind'"),
-        ({"suffix": ""}, "the suffix is empty"),
+        ({"suffix": ""}, "suffix is empty"),
         ({"pattern": "gpt2"}, "pattern is 'gpt2'"),
         ({"glossaries": "USA"}, "glossaries is 'USA'"),
         ({"glossaries": ["a"], "special_tokens": ["a"]}, "both a special token and a glossary"),

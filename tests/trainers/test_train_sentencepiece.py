@@ -376,5 +376,5 @@ def test_a_sample_of_lines_is_the_same_for_any_number_of_threads(tmp_path: Path)
     assert first.fingerprint() == tokkit.train(iter(lines), **{**options, "input_sentence_size": 0}).fingerprint()
     all_of_them = tokkit.train(path, **{**options, "input_sentence_size": 10**9})
     assert all_of_them.fingerprint() == tokkit.train(path, **{**options, "input_sentence_size": 0}).fingerprint()
-    with pytest.raises(OptionError, match="counts of words were given"):
+    with pytest.raises(OptionError, match="the source is word counts"):
         tokkit.train({"a": 1}, **options)

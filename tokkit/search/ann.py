@@ -1,7 +1,7 @@
 """Approximate search with usearch: a graph beside an index, for a fraction of the time.
 
-Exact search (exact.py) reads every vector: 400,000 of 384 columns are 600 MB, some 30 ms. The graph is for millions.
-What it finds is scored exactly, so that only what it misses differs.
+Exact search (exact.py) reads every vector: 400,000 of 384 columns are 600 MB, some 30 ms. The graph is for millions of
+vectors. Its results are scored exactly, so that results differ only in rows that the graph misses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tokkit.search.index import SearchIndex
 
 SUFFIX = ".usearch"
 MORE = 4
-"""How many times k rows the graph is asked for, before they are scored."""
+"""The graph returns this many times k rows, which are then scored exactly."""
 
 
 def _usearch() -> Any:
@@ -33,7 +33,7 @@ def _usearch() -> Any:
 
 
 def check() -> None:
-    """Raise OptionError if usearch is not installed, before the work that would come to nothing."""
+    """Raise OptionError if usearch is not installed, before any work."""
     _usearch()
 
 
@@ -64,7 +64,7 @@ def nearest(index: SearchIndex, queries: ArrayLike, k: int) -> Nearest:
         raise OptionError(f"{files.show(index.folder)} has no graph; embed with --ann, or search without it")
     graph = _usearch().Index.restore(str(place))
     if graph is None or graph.ndim != index.about.dimension or len(graph) != len(index):
-        raise FormatError(f"{files.show(place)}: no graph of the {len(index)} vectors of this index")
+        raise FormatError(f"{files.show(place)}: this is not a graph of the {len(index)} vectors of this index")
     asked = np.ascontiguousarray(queries, dtype=np.float32)
     k = min(k, len(index))
     rows, scores = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 BATCH = 64
-"""Chunks that are encoded at once: about a second of work, so that progress shows and Ctrl-C is heard."""
+"""Chunks that are encoded at once: about a second of work, so that progress and Ctrl-C work."""
 OVERLAP = 8
-"""Of how many tokens of a chunk one is repeated, where nothing else is asked for."""
+"""By default, one of this many tokens of a chunk is repeated in the next."""
 OF_QUERIES, OF_PASSAGES = ("query",), ("document", "passage")
-"""What models call the prompts they were trained with, the first that there is of them."""
+"""Names of the prompts that models were trained with; the first that a model has is used."""
 
 
 class Encoder(Protocol):
-    """What makes vectors of texts: a `tokkit.pipeline.SentenceEncoder`, or one of yours."""
+    """Encodes texts to vectors: a `tokkit.pipeline.SentenceEncoder`, or a class of your own."""
 
     @property
     def dimension(self) -> int:
@@ -33,27 +33,27 @@ class Encoder(Protocol):
 
     @property
     def max_length(self) -> int:
-        """Tokens of a text that are read, special ones counted."""
+        """Maximum tokens of a text, special tokens included."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What makes tokens of the texts."""
+        """The tokenizer of the model."""
 
     def fingerprint(self) -> str:
-        """Return what is equal for equal models."""
+        """Return a fingerprint, equal for equal models."""
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True, threads: int | None = None) -> NDArray[Any]:
         """Return vectors (n, dimension), float32, of length 1."""
 
 
 def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: int | None = None) -> About:
-    """Return what an index says of its vectors: chunks are as long as the model reads, and repeat an eighth.
+    """Return an index's description of its vectors; by default chunks have the model's length and repeat an eighth.
 
-    OptionError for chunks of which the model would not read the end.
+    OptionError for chunks that are longer than the model reads.
     """
     limit = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
     if tokens is not None and tokens > limit:
-        raise OptionError(f"chunks of {tokens} tokens, of which the model reads {limit}: the rest would be lost")
+        raise OptionError(f"tokens is {tokens}; the model reads at most {limit}")
     size = limit if tokens is None else tokens
     repeated = size // OVERLAP if overlap is None else overlap
     chunking.check(size, repeated)
@@ -78,14 +78,14 @@ def _encode(encoder: Encoder, texts: Sequence[str], prompts: Sequence[str], thre
     made = np.asarray(encoder.encode(list(texts), normalize=True, threads=threads, **prompt))
     if made.shape != (len(texts), encoder.dimension) or made.dtype != np.float32:
         wanted = f"float32 of shape {(len(texts), encoder.dimension)}"
-        raise ShapeError(f"the encoder gave {made.dtype} of shape {made.shape}; it must give {wanted}")
+        raise ShapeError(f"the encoder returned {made.dtype} of shape {made.shape}; it must return {wanted}")
     if not np.isfinite(made).all():
-        raise ShapeError("the encoder gave a vector that is not finite, NaN or infinity")
+        raise ShapeError("the encoder returned a vector with NaN or infinity")
     return made
 
 
 class Builder:
-    """Takes texts, file by file, and makes rows of them: `add`, again and again, then `rows`.
+    """Makes rows of texts, file by file: call `add` for each, then `rows`.
 
     `progress` is called with the number of chunks that have been encoded.
     """

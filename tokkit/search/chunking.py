@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MIN_TOKENS = 8
-"""Tokens of the smallest chunk that may be asked for: characters of more are hardly met."""
+"""Minimum tokens of a chunk; hardly any character has more."""
 SEGMENT = 1 << 20
 """Characters that are tokenized at once; a longer text is cut at a pause, without overlap there."""
 WHITE = 64
@@ -22,7 +22,7 @@ WHITE = 64
 SEARCHED = 3
 """A pause is looked for in the last third of a chunk."""
 WITHIN, BETWEEN, SENTENCE, LINE, PARAGRAPH = range(5)
-"""How much of a pause there is between two tokens: inside of a word, between words, after a sentence, …"""
+"""Ranks of pauses between two tokens: inside a word, between words, after a sentence, …"""
 ENDS = frozenset(".!?…;:。！？；।؟۔")
 NO_SPACES = frozenset("。！？；")
 
@@ -53,9 +53,9 @@ def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Itera
 def check(tokens: int, overlap: int) -> None:
     """Raise OptionError for sizes that cannot work."""
     if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < MIN_TOKENS:
-        raise OptionError(f"a chunk of {tokens!r} tokens; {MIN_TOKENS} are the least")
+        raise OptionError(f"tokens is {tokens!r}; it must be at least {MIN_TOKENS}")
     if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= tokens // 2:
-        raise OptionError(f"an overlap of {overlap!r} tokens; chunks of {tokens} may have from 0 to {tokens // 2}")
+        raise OptionError(f"overlap is {overlap!r}; for chunks of {tokens} tokens it must be from 0 to {tokens // 2}")
 
 
 def _segment_end(text: str, start: int) -> int:

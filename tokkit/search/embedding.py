@@ -50,18 +50,18 @@ class Outcome:
 
 
 class Embedding:
-    """Files to embed and where to; made before a model is loaded, so that what is wrong with either is said at once.
+    """Files to embed, and the index to write; created before a model is loaded, so that errors are raised at once.
 
-    `append` adds to an index that is there (`old`): files that it has and that are as they were are left, those that
-    changed replaced. `overwrite` replaces an index. CorpusError for a path that is not there, FileExistsError and
-    FormatError for a place where no index can be, SameFileError if the index itself is among the files.
+    `append` adds to an existing index (`old`): unchanged files are skipped, changed ones replaced. `overwrite` replaces
+    an index. Raises CorpusError for a missing path, FileExistsError and FormatError for a folder that cannot be an
+    index, SameFileError if the index itself is among the files.
     """
 
     def __init__(
         self, paths: Sequence[str], folder: str | os.PathLike[str], *, append: bool = False, overwrite: bool = False
     ) -> None:
         if isinstance(paths, (str, os.PathLike)):
-            raise TypeError(f"paths are a list of paths, not one {type(paths).__name__}: [path]")
+            raise TypeError(f"paths is one {type(paths).__name__}; it must be a list of paths: [path]")
         if append and overwrite:
             raise OptionError("append adds to an index, and overwrite replaces it: give one of them")
         self._paths, self._folder, self._overwrite = [os.fspath(path) for path in paths], Path(folder), overwrite
@@ -117,7 +117,7 @@ class Embedding:
             asked = getattr(options, name)
             if asked not in (None, getattr(has, name)):
                 of = f"passages of {has.tokens} tokens with an overlap of {has.overlap}"
-                raise OptionError(f"{name} is {asked}, which does not fit the index: it has {of}")
+                raise OptionError(f"{name} is {asked}; the index has {of}")
         builder.check(encoder, model, self.old)
         return builder.about(encoder, has.model, tokens=has.tokens, overlap=has.overlap)
 
@@ -141,7 +141,7 @@ def find(
     OptionError if the index is another model's.
     """
     if isinstance(queries, str):
-        raise TypeError("queries are a list of str, not one str: [query]")
+        raise TypeError("queries is one str; it must be a list of str: [query]")
     builder.check(encoder, "the encoder given", index)
     vectors = builder.encode_queries(encoder, queries, threads=threads)
     if ann:

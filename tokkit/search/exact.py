@@ -52,7 +52,7 @@ def top_k(
     ([[1, 2]], [[0.7, 0.2]])
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise OptionError(f"k is {k!r}; it is a number of at least 1")
+        raise OptionError(f"k is {k!r}; it must be a number of at least 1")
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32:
         raise TypeError(f"vectors are {getattr(vectors, 'dtype', type(vectors).__name__)}; they must be float32")
     asked = np.ascontiguousarray(queries, dtype=np.float32)
@@ -61,7 +61,7 @@ def top_k(
             f"vectors have shape {vectors.shape} and queries {asked.shape}; they must be (n, d) and (q, d)"
         )
     if not np.isfinite(asked).all():
-        raise OptionError("a query is not finite: it holds NaN or infinity")
+        raise OptionError("a query has NaN or infinity; queries must be finite")
     if vectors.shape[1] > 1 and vectors.strides[1] != vectors.itemsize:
         vectors = np.ascontiguousarray(vectors)
     n, k = len(vectors), min(int(k), len(vectors))

@@ -70,25 +70,25 @@ def train(
     input_errors: InputErrors = "strict",
     **options: Unpack[Options],
 ) -> Tokenizer | list[Tokenizer]:
-    """Train a tokenizer; the same text gives the same tokenizer for any order of files and number of threads.
+    """Train a tokenizer. The same text gives the same tokenizer, for any order of files and number of threads.
 
-    `source` is a path, a list of paths (`tokkit.corpus.readers.Corpus` says which files), an iterator of texts, each
-    a document of its own, or a mapping word → count (words as the model's normalizer and splits would leave them). In
-    files, documents are lines with their ends, or as `unit` says; `field` is what .jsonl holds them in.
+    `source` is a path, a list of paths (see `tokkit.corpus.readers.Corpus`), an iterator of texts, each of which is a
+    document, or a mapping word → count (words as after the model's normalizer and pretokenizer). In files, documents
+    are lines with their ends, or `unit`; `field` is the field of .jsonl records.
 
-    `vocab_size` counts the special tokens and the alphabet; a list of sizes trains once and returns a tokenizer of
-    each. A corpus too small for it gives fewer tokens, with a warning of the logger "tokkit" where tokens are made of
-    others. `threads=None` uses all CPUs of this process, or TOKKIT_NUM_THREADS. `progress(stage, done, total)` is
-    called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens). Raises OptionError,
-    PatternError, and CorpusError for text that cannot be used.
+    `vocab_size` includes the special tokens and the alphabet; with a list of sizes the model is trained once, and a
+    tokenizer of each size is returned. If the corpus is too small there are fewer tokens, and models that merge log a
+    warning ("tokkit"). `threads=None` uses TOKKIT_NUM_THREADS, or all CPUs of this process. `progress(stage, done,
+    total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens). Raises
+    OptionError, PatternError, and CorpusError for text that cannot be used.
 
-    The other options depend on the model, and are errors with another:
+    The other options depend on the model; they are errors with another model:
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
       split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is called with
       each merge, a `Step`).
-    - "bpe", classic BPE over characters, the one that depends on the order of the text: pattern="whitespace" (or
-      "punctuation"), word_end="apart" ("</w>" is a symbol of its own; "attached", "none"), suffix="</w>",
+    - "bpe", classic BPE over characters, the only model that depends on the order of the text: pattern="whitespace" (or
+      "punctuation"), word_end="apart" ("</w>" is a separate symbol; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
     - "wordpiece", as BERT's: score="likelihood" or "frequency", special_tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]",
       "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
@@ -99,7 +99,8 @@ def train(
       min_frequency=1, lowercase=False.
     - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
       min_frequency=1 (characters).
-    - "hybrid", whole words, and those out of vocabulary in parts: fallback="char" or "byte", special_tokens=("[UNK]",)
+    - "hybrid", whole words, and other words in characters or bytes: fallback="char" or "byte",
+    special_tokens=("[UNK]",)
       (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency and lowercase as of "word",
       prefix="##" (before parts that do not begin a word; none where words keep their spaces).
     - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
@@ -109,7 +110,7 @@ def train(
       shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
       each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
 
-    Their classes in `tokkit.trainers` say in which order ids are given.
+    The classes of the models in `tokkit.trainers` document the order of ids.
 
     >>> tok = train(iter(["low lower lowest", "low low"]), vocab_size=258)
     >>> [tok.vocab[id_] for id_ in (256, 257)]
@@ -130,7 +131,7 @@ def train(
     sampled = getattr(training, "sampled", None)
     if isinstance(source, Mapping):
         if getattr(training, "input_sentence_size", 0):
-            raise OptionError("input_sentence_size is for lines of text; counts of words were given")
+            raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
         counts = words_of(source, as_text=training.as_text)
         if model == "char":
             counts = words_of(_characters(counts), as_text=True)
@@ -151,7 +152,7 @@ def _class_of(model: str) -> Any:
 
 
 def options_of(model: object, options: Mapping[str, Any]) -> Training:
-    """Return the options of a model, checked, its defaults if there is none; OptionError for one of another model.
+    """Return the checked options of a model, with its defaults; OptionError for an option of another model.
 
     >>> options_of("word", {"score": "likelihood"})
     Traceback (most recent call last):

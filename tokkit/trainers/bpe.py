@@ -22,13 +22,13 @@ from tokkit.trainers.options import Step, checked_list, integer
 from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
-"""Pairs visited between two looks for Ctrl-C: 10 to 50 ms of work."""
+"""Pairs visited between two checks for Ctrl-C: 10 to 50 ms of work."""
 
 logger = logging.getLogger("tokkit")
 
 
 def _byte_characters() -> list[str]:
-    """Return the printable character that stands for each byte in files (GPT-2's byte-level alphabet)."""
+    """Return GPT-2's byte alphabet: the printable character of each byte."""
     kept = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = iter(range(256, 512))
     return [chr(b if b in kept else next(others)) for b in range(256)]
@@ -73,7 +73,7 @@ class ByteBPE:
             )
 
     def counter(self) -> Counter:
-        """Return what counts the pretokens of a corpus."""
+        """Return the counter of the corpus's pretokens."""
         return by_pattern(self.pattern)
 
     def definitions(
@@ -105,11 +105,11 @@ def train_bpe(
 ) -> list[Definition]:
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
 
-    Ids: special tokens, the 256 bytes in the order of `ALPHABET`, then tokens as they are merged. The pair that
-    occurs most is merged next, of pairs as frequent the one with the smaller (left id, right id). Training ends
-    at the size, or before a pair that occurs less than `min_frequency` times (or not at all). A token has at most
-    `max_token_length` bytes (tokenizers counts one more: its max_token_length=N + 1 is N here). A merge whose
-    bytes are a token already takes that token's id; of a pair merged twice the last place in the list counts.
+    Ids: special tokens, the 256 bytes in the order of `ALPHABET`, then tokens in the order of their merges. The most
+    frequent pair is merged next; ties go to the smaller (left id, right id). Training ends at the size, or before a
+    pair that occurs less than `min_frequency` times (or not at all). A token has at most `max_token_length` bytes
+    (tokenizers counts one more: its max_token_length=N + 1 is N here). A merge whose bytes are a token already gets
+    that token's id; of a pair merged twice the last place in the list counts.
     """
     report = report or Reporter(None)
     specials = check_special_tokens(special_tokens)
@@ -156,9 +156,9 @@ def train_bpe(
 
 
 def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArray[np.uint32]:
-    """Cut the merges, shape (n, 3), that a training to `size` ids would have made; each pair keeps its last place.
+    """Return the merges, shape (n, 3), of a training to `size` ids; each pair keeps its last place.
 
-    Training stops once the vocabulary has its size, so that a merge into a known token counts only before that.
+    Training stops when the vocabulary has its size, so a merge into a known token counts only before that.
     """
     if not len(merges) or size <= n_first:
         return np.empty((0, 3), dtype=np.uint32)
@@ -170,7 +170,7 @@ def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArr
 
 
 def tell_merges(trainer: BPETrainer, token: Callable[[int], Any], tell: Callable[[Step], object]) -> None:
-    """Tell of each merge in the order of training, with `token` of its ids."""
+    """Call `explain` with each merge in the order of training; `token` returns the token of an id."""
     merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
     counts = np.frombuffer(trainer.merge_counts(), dtype=np.int64)
     for pair, count in zip(merges.tolist(), counts.tolist(), strict=True):
@@ -179,7 +179,7 @@ def tell_merges(trainer: BPETrainer, token: Callable[[int], Any], tell: Callable
 
 
 def check_special_tokens(tokens: Sequence[str]) -> list[str]:
-    """Return the special tokens as a list; OptionError for any that cannot be one beside the bytes and merges."""
+    """Return the special tokens as a list; OptionError for one that conflicts with the bytes or merges."""
     found = checked_list("special_tokens", "special token", tokens)
     for token in found:
         if token in BYTE_CHARACTERS or (len(token) == 1 and token.isascii()):
@@ -190,12 +190,12 @@ def check_special_tokens(tokens: Sequence[str]) -> list[str]:
 
 
 def _is_ascii_graph(text: str) -> bool:
-    """Whether text stands for itself in the byte-level alphabet, so that a merge can make the same token."""
+    """Return whether text is the same in the byte alphabet, so that a merge can make the same token."""
     return all("!" <= c <= "~" for c in text)
 
 
 def _is_written_token(token: str) -> bool:
-    """Whether files write other bytes, which text can have, with the very characters of `token`: "Ġthe"."""
+    """Return whether `token` is how files write other bytes, which text can have: "Ġthe"."""
     if _is_ascii_graph(token) or not all(c in BYTE_CHARACTERS for c in token):
         return False
     written = bytes(map(BYTE_CHARACTERS.index, token))

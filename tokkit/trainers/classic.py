@@ -1,8 +1,8 @@
 """Trains the BPE of Sennrich, Haddow and Birch (2016), from words counted in the order of the text.
 
-Words begin as characters, and their end, "</w>", is a symbol of its own or part of the last character. The pair that
-occurs most is merged, of pairs as frequent the one that is first in the text as it is cut at that step: this is the
-one model that depends on the order of its input.
+Words begin as characters; their end, "</w>", is a separate symbol or part of the last character. The most frequent pair
+is merged; ties go to the pair that is first in the text as it is split at that step, so that this is the only model
+that depends on the order of its input.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tokkit.vocab import Vocab
 
 SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
 MAX_CHARACTERS = 1 << 16
-"""Of a word: each merge in it costs as many steps as it has symbols."""
+"""Maximum characters of a word: each merge in it takes as many steps as it has symbols."""
 
 logger = logging.getLogger("tokkit")
 
@@ -39,11 +39,11 @@ class ClassicBPE:
     """The options of classic BPE.
 
     `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
-    `word_end` says whether `suffix` is a symbol of its own ("apart", as in the paper), part of each word's last
-    character ("attached", as in its later code and openai-gpt), or not there ("none"). `glossaries` are texts that
-    become one token wherever they stand, and `dropout` the probability with which `tokkit.sampling.subwords.Dropout`
-    passes a merge over. Without `unk_token` characters that the corpus does not have get no id. Ids: special tokens,
-    glossaries, the alphabet in the order of its text, then tokens as they are merged.
+    With `word_end` "apart", `suffix` is a separate symbol, as in the paper; with "attached" it is part of each word's
+    last character, as in its later code and openai-gpt; with "none" there is none. `glossaries` are texts that always
+    become one token. `dropout` is the probability with which `tokkit.sampling.subwords.Dropout` skips a merge. Without
+    `unk_token`, characters that are not in the corpus get no id. Ids: special tokens, glossaries, the alphabet in the
+    order of its text, then tokens in the order of their merges.
     """
 
     pattern: str = "whitespace"
@@ -74,7 +74,7 @@ class ClassicBPE:
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         flag("lowercase", self.lowercase)
         if not text("suffix", self.suffix):
-            raise OptionError('the suffix is empty; word_end="none" leaves it out')
+            raise OptionError('suffix is empty; use word_end="none" for no suffix')
         if self.explain is not None and not callable(self.explain):
             raise OptionError(f"explain is {self.explain!r}; it must be a function, or None")
 
@@ -98,8 +98,8 @@ class ClassicBPE:
         words, times = _in_order(counts)
         if (longest := max(map(len, words))) > MAX_CHARACTERS:
             raise CorpusError(
-                f"a word of the corpus has {longest:,} characters, and {MAX_CHARACTERS:,} are the most that "
-                'classic BPE trains on: text without spaces wants another model, such as "bbpe"'
+                f"a word of the corpus has {longest:,} characters; {MAX_CHARACTERS:,} is the maximum that "
+                'classic BPE trains on: for text without spaces use another model, such as "bbpe"'
             )
         spelt = [self._spell(word) for word in words]
         own = set(first)

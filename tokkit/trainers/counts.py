@@ -25,9 +25,9 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True)
 class Counter:
-    """What counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
+    """Counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
 
-    `errors` says what to do with invalid UTF-8. A word of over `longest` bytes is counted in parts: 0 is not a bound.
+    `errors` is the policy for invalid UTF-8. A word of over `longest` bytes is counted in parts; 0 is no limit.
     """
 
     add: Callable[[WordCounts, Block, str], None]
@@ -36,12 +36,12 @@ class Counter:
 
 
 MAX_TOTAL = 1 << 62
-"""Greatest sum of counts times lengths: pairs are counted in int64."""
+"""Maximum sum of counts times lengths, because pairs are counted in int64."""
 
 
 MAX_WORD_BYTES = 1 << 16
-"""Bytes of a word that models which merge take as a whole: else a line without spaces would become a token of half its
-length, and training would hold each of its positions."""
+"""Maximum bytes of a word that merging models count as a whole. Without it, a line without spaces would become a token
+of half its length, and training would store each of its positions."""
 
 
 MAX_RAW_BYTES = 16 << 20
@@ -66,11 +66,11 @@ class Reporter:
 
 
 class Readable(Protocol):
-    """A corpus, or what stands for one: blocks, and how far it has been read."""
+    """A source of blocks, such as a corpus, and how far it has been read."""
 
     @property
     def errors(self) -> str:
-        """What to do with invalid UTF-8."""
+        """The policy for invalid UTF-8."""
 
     @property
     def done(self) -> int:
@@ -103,8 +103,8 @@ class _Shared:
 def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Reporter) -> WordCounts:
     """Count the words that `counter` finds in the documents.
 
-    Each thread counts into a table of its own, outside the GIL where it can; the sums are the same whatever the number
-    of threads. Raises CorpusError for text that cannot be read or a corpus without any.
+    Each thread counts into its own table, without the GIL where possible; the sums do not depend on the number of
+    threads. Raises CorpusError for text that cannot be read, or a corpus without text.
     """
     blocks = _Shared(iter(corpus))
     tables = [WordCounts(counter.longest) for _ in range(threads)]
@@ -139,12 +139,12 @@ def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Rep
     while len(tables) > 1:
         tables[0].merge(tables.pop())
     if not len(tables[0]):
-        raise CorpusError("the corpus has no text to train from")
+        raise CorpusError("the corpus has no text to train on")
     return tables[0]
 
 
 def by_pattern(pattern: str | None) -> Counter:
-    """Return what counts the pretokens that `pattern` cuts; the text between its matches is pretokens too."""
+    """Return the counter of the pretokens of `pattern`; the text between its matches is pretokens too."""
     split = choose(pattern, keep_unmatched=True).split
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
@@ -165,7 +165,7 @@ def by_pattern(pattern: str | None) -> Counter:
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
-    """Return what counts the pretokens that components make of the documents, those of a block in one call."""
+    """Return the counter of the pretokens that components make of documents, with one call for a block."""
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:
@@ -186,9 +186,9 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
 
 
 def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longest: int = 0) -> Counter:
-    """Return what counts as `by_components` does, for components that let nothing cross white space.
+    """Return the counter of `by_components` for components whose pretokens never cross white space.
 
-    What is between white space is counted first, and goes through the components once for all its occurrences.
+    Words between white space are counted first, and run through the components once for all their occurrences.
     """
     split = choose(r"[^ \t\n\r]+", keep_unmatched=False).split
     own = threading.local()
@@ -219,7 +219,7 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longe
 
 
 def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:
-    """Take counts as they were given: word → how often, the word as text (" the", not "Ġthe") or as bytes.
+    """Take given counts: word → count, the word as text (" the", not "Ġthe") or as bytes.
 
     With `as_text` bytes must be UTF-8.
     """
@@ -247,5 +247,5 @@ def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> Wor
         if number:
             table.add_word(utf8, number)
     if not len(table):
-        raise CorpusError("the counts have no word to train from")
+        raise CorpusError("the counts have no word to train on")
     return table

@@ -1,7 +1,7 @@
 """Trains word-level tokenizers that spell words out of vocabulary in characters or bytes.
 
-The model is BPE without merges, which takes a piece that is a token as it stands (`ignore_merges`) and leaves any other
-in its characters, those after the first with a prefix. A tokenizer.json holds that exactly, and tokenizers runs it.
+The model is BPE without merges: a pretoken that is a token becomes this token (`ignore_merges`), and any other stays in
+its characters, those after the first with a prefix. A tokenizer.json has exactly this, and tokenizers runs it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _is_printable_ascii(token: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridTraining(WordTraining):
-    """The options of a vocabulary of words that falls back to characters, or to bytes.
+    """The options of a vocabulary of words with a fallback to characters or bytes.
 
     A word that is not a token becomes its characters, or the bytes of its UTF-8 as byte-level BPE writes them: the
     first unchanged, the others with `prefix`. A character that is not a token becomes `unk_token`; with bytes nothing
@@ -97,15 +97,15 @@ class HybridTraining(WordTraining):
             return
         text("prefix", self.prefix)
         if self.keeps_spaces:
-            raise OptionError(f"prefix is {self.prefix!r}, but no part has one where words keep their spaces")
+            raise OptionError(f"prefix is {self.prefix!r}; with a pattern that keeps spaces there is no prefix")
         if len(self.prefix) < 2:
-            raise OptionError(f"prefix is {self.prefix!r}; it must have two characters at least, or be taken for one")
+            raise OptionError(f"prefix is {self.prefix!r}; it must have at least two characters")
         if self.in_bytes and not _is_printable_ascii(self.prefix):
             raise OptionError(f'prefix is {self.prefix!r}; it must be printable ASCII with fallback="byte"')
 
     @property
     def in_bytes(self) -> bool:
-        """Whether it is bytes that unknown words become."""
+        """Whether unknown words become bytes."""
         return self.fallback == "byte"
 
     def _tokens_beside_bytes(self) -> list[str]:
@@ -117,7 +117,7 @@ class HybridTraining(WordTraining):
         return special
 
     def pretokenizer(self) -> Any:
-        """Return what cuts text into words."""
+        """Return the pretokenizer."""
         words, prefix = super().pretokenizer(), self.prefix or ""
         if not prefix or (self.pattern == "punctuation" and all(c in string.punctuation for c in prefix)):
             return words  # each such character is a word already

@@ -15,11 +15,11 @@ from tokkit.trainers.counts import Counter, Reporter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One merge of a training of BPE or WordPiece, and why it was chosen.
+    """One merge in the training of BPE or WordPiece, and why it was chosen.
 
-    Tokens are bytes in byte-level BPE, where they may end inside a character, and str elsewhere. Counts are those of
-    that step, `total` that of all tokens; `score` is count · total / (left_count · right_count) by likelihood, and the
-    count by frequency, where the other counts are None.
+    Tokens are bytes in byte-level BPE, where they may end inside a character, and str otherwise. Counts are those at
+    that step, `total` is the count of all tokens. `score` is count · total / (left_count · right_count) by likelihood;
+    by frequency it is the count, and the other counts are None.
     """
 
     left: str | bytes
@@ -34,11 +34,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a Unigram training: what it began and ended with.
+    """One round of a Unigram training: its start and result.
 
     `log_likelihood`, in nats, is that of the text over all its segmentations, without unknown characters, by the
-    probabilities that the last step began with; `tokens` is how many are expected. `pruned` are some of the pieces
-    that were left out before the round, those that would have cost the most.
+    probabilities at the start of the last step; `tokens` is the expected number of tokens. `pruned` are some of the
+    pieces that were removed before the round, those that would have cost the most.
     """
 
     number: int
@@ -50,7 +50,7 @@ class Round:
 
 
 class Options(TypedDict, total=False):
-    """All options that depend on the model; `train` says which belong to which."""
+    """All options that depend on the model; see `train`."""
 
     pattern: str | None
     special_tokens: Sequence[str]
@@ -112,7 +112,7 @@ class Options(TypedDict, total=False):
 
 
 class Training(Protocol):
-    """The options of one model, checked, and how it is trained with them."""
+    """The checked options of one model, and its training."""
 
     as_text: bool
     """Whether words must be text, and not any bytes."""
@@ -125,16 +125,16 @@ class Training(Protocol):
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
 
     def counter(self) -> Counter | None:
-        """Return what counts the words of a corpus; None if nothing must be counted."""
+        """Return the counter of the corpus's words; None if nothing must be counted."""
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
-        """Train in so many threads, where that helps, and return a definition of each size."""
+        """Train with up to this number of threads, and return a definition of each size."""
 
 
 def integer(name: str, value: object, *, minimum: int | None = None) -> int:
-    """Return an option that must be an int (or numpy's), of at least `minimum`, as one."""
+    """Return an option as int; OptionError if it is not an int (numpy's included) of at least `minimum`."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -170,7 +170,7 @@ def choice(name: str, value: object, *choices: str) -> str:
 
 
 def text(name: str, value: object) -> str:
-    """Return an option that must be text which UTF-8 can hold."""
+    """Return an option that must be a str without lone surrogates."""
     if not isinstance(value, str):
         raise OptionError(f"{name} is {value!r}; it must be str")
     if not is_text(value):
@@ -179,7 +179,7 @@ def text(name: str, value: object) -> str:
 
 
 def checked_list(name: str, what: str, tokens: object) -> list[str]:
-    """Return a list of texts, each of at least one character and once in it; `what` each of them is called."""
+    """Return a list of distinct texts that are not empty; `what` names them in messages."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
         raise OptionError(f"{name} is {tokens!r}; it must be a list of str")
     found: list[str] = []
@@ -187,7 +187,7 @@ def checked_list(name: str, what: str, tokens: object) -> list[str]:
         if not isinstance(token, str):
             raise OptionError(f"the {what} {token!r} is {type(token).__name__}, not str")
         if not token:
-            raise OptionError(f"a {what} is empty; give it at least one character")
+            raise OptionError(f"a {what} is empty; it must have at least one character")
         if token in found:
             raise OptionError(f"the {what} {token!r} is given twice")
         if not is_text(token):

@@ -45,22 +45,22 @@ _TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", 
 class SentencePieceTraining:
     """The options that all SentencePiece models share, by sentencepiece's names and with its defaults.
 
-    `character_coverage` is the part of all characters that have to be known: the most frequent that make it up are
-    pieces, with `required_chars`; the others are unknown, or bytes with `byte_fallback`. Text is normalized by
+    `character_coverage` is the share of the text's characters that must be known: the most frequent ones that reach it
+    are pieces, with `required_chars`; the others are unknown, or bytes with `byte_fallback`. Text is normalized by
     `normalization_rule_name` ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity") or by `normalization_rules`,
-    a mapping of text to what it becomes. No piece is longer than `max_sentencepiece_length` characters, has letters of
+    a mapping of text to its replacement. No piece is longer than `max_sentencepiece_length` characters, has letters of
     two scripts (`split_by_unicode_script`), digits and letters (`split_by_number`), several digits (`split_digits`), or
     a space but at its beginning (`split_by_whitespace`; at its end with `treat_whitespace_as_suffix`); spaces alone may
     be a piece with `allow_whitespace_only_pieces`. Lines of more than `max_sentence_length` bytes are left out (None:
     none are).
 
-    With `input_sentence_size` (0: all) only so many lines count, the first ones, or with `shuffle_input_sentence` a
-    sample by `random_seed`: of the same lines in the same order, and the same seed, the same for any number of threads,
-    but not the one that sentencepiece takes. `train_extremely_large_corpus` changes nothing.
+    With `input_sentence_size` (0: all) only that many lines are used, the first ones, or with `shuffle_input_sentence`
+    a random sample by `random_seed`. The sample depends only on the lines, their order and the seed, but differs from
+    sentencepiece's. `train_extremely_large_corpus` has no effect.
 
     Ids: <unk>, <s>, </s> and <pad> have those of their options, -1 for none; then come `special_tokens` and
     `control_symbols`, which text never has, `user_defined_symbols`, which it always keeps whole, and 256 bytes; then
-    the pieces. `hard_vocab_limit=False` allows a vocabulary that is smaller than asked for. With `use_all_vocab` all
+    the pieces. `hard_vocab_limit=False` allows a smaller vocabulary than requested. With `use_all_vocab` all
     characters, and of the models of words and characters all they find, are pieces, whatever the size.
     """
 
@@ -207,7 +207,7 @@ class SentencePieceTraining:
         if self.max_sentence_length is not None:
             self.left_out.tell(self.max_sentence_length)
         if not len(counts):
-            raise CorpusError("the corpus has no text to train from")
+            raise CorpusError("the corpus has no text to train on")
         normalizer = Normalizer(
             self.charsmap,
             [symbol.encode() for symbol in self.symbols()],
@@ -240,7 +240,7 @@ class SentencePieceTraining:
         is_hard = self.hard_vocab_limit and not self.use_all_vocab and self.kind != "char"
         if len(pieces) < size - n_meta and is_hard:
             raise OptionError(
-                f"vocab_size is {size}; this corpus yields {len(pieces) + n_meta} at most: ask for as many, or allow "
+                f"vocab_size is {size}; this corpus yields at most {len(pieces) + n_meta}: use that size, or allow "
                 "fewer by hard_vocab_limit=False (--no-hard-vocab-limit)"
             )
         return definition_of(model_of(self, pieces, scores, size))
@@ -258,14 +258,14 @@ Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]
 class UnigramTraining(SentencePieceTraining):
     """The options of a Unigram model: log-probabilities of pieces, found by expectation maximisation.
 
-    It begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round takes
-    `num_sub_iterations` steps and then keeps the part `shrinking_factor` of the pieces: those without which the
-    likelihood of the text would lose most, each token that stands for a piece that is gone counted `token_cost` nats
-    besides. A step makes probabilities of expected counts by "digamma", which is sentencepiece's way and holds rare
-    pieces down, or by the "counts" themselves (`m_step`). `explain` is called with each round, a `Round`.
+    It begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round runs
+    `num_sub_iterations` steps and then keeps the share `shrinking_factor` of the pieces: those whose removal would cost
+    the most likelihood, plus `token_cost` nats for each additional token. `m_step` sets probabilities from expected
+    counts by "digamma", as in sentencepiece, which lowers rare pieces, or by the "counts" themselves. `explain` is
+    called with each round, a `Round`.
 
-    Pieces and scores are not those of sentencepiece: its last cut takes pieces by their score, ours all by their loss,
-    and our scores are multiples of 1/8, of which sums are exact: a tokenizer.json gives the ids that a .model gives.
+    Pieces and scores are not those of sentencepiece: its last pruning selects pieces by score, this one always by loss,
+    and scores here are multiples of 1/8, whose sums are exact, so that a tokenizer.json gives the ids of the .model.
     """
 
     seed_sentencepiece_size: int = 1_000_000
@@ -378,5 +378,5 @@ def _by_frequency(
 def _units(rules: PieceRules, words: WordCounts) -> WordCounts:
     units = rules.units(words)
     if not len(units):
-        raise CorpusError("the corpus has no text of known characters to train from")
+        raise CorpusError("the corpus has no text of known characters to train on")
     return units

@@ -22,9 +22,9 @@ SPACE_MARK = "\u2581"
 UNKNOWN_MARK = "\u2585"
 """Lines that hold it are left out, as sentencepiece, which writes it for unknown characters, does."""
 BOUNDARY = "\t"
-"""What symbols of the user's are replaced by."""
+"""The replacement for user-defined symbols."""
 NO_CHARACTERS = "\0 " + UNKNOWN_MARK + BOUNDARY
-"""What never is in the alphabet."""
+"""Characters that are never in the alphabet."""
 
 logger = logging.getLogger("tokkit")
 
@@ -139,5 +139,5 @@ def alphabet_of(words: WordCounts, coverage: float, required: str) -> dict[str, 
         if character not in NO_CHARACTERS:
             kept[character] = counts[character]
     if not kept:
-        raise CorpusError("the corpus has no character to train from")
+        raise CorpusError("the corpus has no character to train on")
     return dict(sorted(kept.items(), key=lambda item: (-item[1], item[0])))

@@ -28,7 +28,7 @@ EXAMPLES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
-    """How a Unigram model is trained: `SentencePieceTraining` says what the fields mean."""
+    """The options of a Unigram training; `SentencePieceTraining` documents the fields."""
 
     n_seeds: int = 1_000_000
     shrinking_factor: float = 0.75
@@ -103,7 +103,7 @@ class Run:
         return float(np.ldexp(float(sum(sums)), -trainer.log_scale))
 
     def drop_rare(self, n_pieces: int) -> None:
-        """Leave out the pieces that are expected least, but so many that `n_pieces` are left."""
+        """Remove the pieces with the lowest expectation, but keep at least `n_pieces`."""
         rare = self.expected < MIN_EXPECTED
         rare[: self.n_characters] = False
         missing = n_pieces - int(np.count_nonzero(~rare))
@@ -119,7 +119,7 @@ class Run:
         self.expected = self.expected[kept]
 
     def maximize(self) -> None:
-        """Make probabilities of what is expected: by digamma, as of a Dirichlet prior that favours none, or counts."""
+        """Set probabilities from the expectations: by digamma, as with a flat Dirichlet prior, or by counts."""
         by = self.rounds.m_step
         counts = np.maximum(self.expected, FLOOR[by])
         total = counts.sum(keepdims=True)
@@ -127,7 +127,7 @@ class Run:
         self.trainer.set(np.minimum(np.exp(self.scores), 1.0))
 
     def prune(self, size: int) -> list[str]:
-        """Leave out the pieces that cost the least, down to `size`; return some that cost the most of these."""
+        """Remove the pieces that cost the least, down to `size`; return some that cost the most of these."""
         trainer, n = self.trainer, len(self.trainer)
         counts = np.maximum(self.expected, FLOOR["counts"])
         losses = np.empty(n)
@@ -148,7 +148,7 @@ class Run:
         return [pieces[i] for i in examples]
 
     def tell(self, number: int, size: int, log_likelihood: float, pruned: list[str]) -> None:
-        """Tell of a round to who asked."""
+        """Call `explain` with a round."""
         if self.rounds.explain is not None:
             tokens = float(self.expected.sum())
             self.rounds.explain(Round(number, size, len(self.trainer), log_likelihood, tokens, tuple(pruned)))

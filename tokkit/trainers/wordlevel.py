@@ -25,7 +25,7 @@ from tokkit.trainers.options import checked_list, choice, flag, integer, text, w
 from tokkit.vocab import MAX_ID, Vocab
 
 SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
-"""What `pattern` may name: white space with each punctuation character a word of its own, or white space alone."""
+"""Names for `pattern`: splitting at white space and punctuation characters, or only at white space."""
 
 
 def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, minimum: int) -> Vocab:
@@ -51,11 +51,10 @@ def check_sizes(sizes: Sequence[int], given: object, n_special: int) -> None:
 class WordTraining:
     """The options of a vocabulary of words.
 
-    `pattern` is "punctuation" (words are between white space, and each punctuation character is one), "whitespace",
-    or a pattern whose matches are the words: decoding puts a space between two of them. The published patterns (gpt2,
-    cl100k, …) leave nothing of a text out, and then words are joined as they are. Ids: special tokens, then the words
-    that occur most, at least `min_frequency` times, of words as frequent the lesser text: as tokenizers'
-    WordLevelTrainer.
+    `pattern` is "punctuation" (splits at white space, and each punctuation character is a word), "whitespace", or a
+    pattern that matches the words; decoding joins words with spaces. The published patterns (gpt2, cl100k, …) match all
+    text, and then words are joined without spaces. Ids: special tokens, then the most frequent words, with a count of
+    at least `min_frequency`, ties to the lesser text, as in tokenizers' WordLevelTrainer.
     """
 
     pattern: str | None = "punctuation"
@@ -79,7 +78,7 @@ class WordTraining:
         self.pretokenizer()  # PatternError comes before anything is read
 
     def pretokenizer(self) -> Any:
-        """Return what cuts text into words."""
+        """Return the pretokenizer."""
         if isinstance(self.pattern, str) and self.pattern in SPLITS:
             return SPLITS[self.pattern]()
         if not isinstance(self.pattern, str) or patterns.resolve(self.pattern) is None:

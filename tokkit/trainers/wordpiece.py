@@ -36,18 +36,16 @@ logger = logging.getLogger("tokkit")
 class WordPieceTraining:
     """The options of WordPiece, and its training.
 
-    Ids: special tokens; the characters, by code point; with the prefix those that occur after another one, first those
-    that do so at most places of distinct words, of equals by code point; then tokens as they are merged. Of more
-    characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of characters as frequent the
-    smaller code points, and those of `initial_alphabet` always; the others are left out of their words, as tokenizers
-    does.
+    Ids: special tokens; the characters, by code point; with the prefix, the characters that occur inside words, first
+    those at most places of distinct words, ties by code point; then tokens in the order of their merges. If there are
+    more characters than `limit_alphabet` (None: no limit), the most frequent are kept, ties to smaller code points, and
+    those of `initial_alphabet` always; other characters are removed from their words, as in tokenizers.
 
-    By "likelihood" the pair (x, y) with the greatest count(xy) · N / (count(x) · count(y)) is merged next, N being the
-    number of all tokens: of equal scores the pair that occurs more often, then the smaller (left id, right id). By
-    "frequency" it is the pair that occurs most, of pairs as frequent that with the smaller ids: tokenizers' trainer,
-    but that its ids of characters with the prefix are those of the order in which a random walk over the words meets
-    them; ours are those of a likely walk. Pairs that occur less than `min_frequency`
-    times (None: 2 by likelihood, 0 by frequency), or not at all, are not merged.
+    By "likelihood" the pair (x, y) with the greatest count(xy) · N / (count(x) · count(y)) is merged next, where N is
+    the number of all tokens; ties go to the more frequent pair, then to the smaller (left id, right id). By "frequency"
+    it is the most frequent pair, ties to the smaller ids, as in tokenizers' trainer; but there the ids of characters
+    with the prefix depend on a random walk over the words, here they are those of a likely walk. Pairs that occur less
+    than `min_frequency` times (None: 2 by likelihood, 0 by frequency), or not at all, are not merged.
     """
 
     score: str = "likelihood"
@@ -97,7 +95,7 @@ class WordPieceTraining:
         )
 
     def normalizer(self) -> Normalizer:
-        """Return what text goes through first."""
+        """Return the normalizer."""
         return Normalizer(
             handle_chinese_chars=self.handle_chinese_chars, strip_accents=self.strip_accents, lowercase=self.lowercase
         )
@@ -155,7 +153,7 @@ class WordPieceTraining:
         ]
 
     def _symbols(self, counts: WordCounts) -> tuple[list[tuple[bytes, int]], Spelling]:
-        """Return the tokens to begin with, each with the number of its symbols, and how words are spelt in them."""
+        """Return the initial tokens, each with the number of its symbols, and the spelling of words in them."""
         found = {chr(c): (times, inside) for c, times, inside in counts.characters()}
         always = set(self.initial_alphabet)
         by_count = sorted(found.keys() - always, key=lambda c: (-found[c][0], c))
@@ -191,7 +189,7 @@ class WordPieceTraining:
         return trainer
 
     def _explain(self, trainer: BPETrainer | WordPieceTrainer, vocab: Vocab) -> None:
-        """Tell of each merge, in their order."""
+        """Call `explain` with each merge, in order."""
         tell: Any = self.explain
         if isinstance(trainer, BPETrainer):
             tell_merges(trainer, lambda id_: vocab[id_].decode(), tell)
