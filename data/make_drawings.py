@@ -62,7 +62,7 @@ def index() -> Drawing:
 
 
 def normalization() -> Drawing:
-    """Show which bytes of the text each character comes from, behind each normalizer."""
+    """Show which bytes of the text each character comes from, after each normalizer."""
     text = AlignedText("Éﬁ ǅ")
     drawing = Drawing("Each character that a normalizer makes remembers the bytes it comes from", 690, 330)
     y, before = 30.0, {}

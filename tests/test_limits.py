@@ -353,7 +353,7 @@ def test_a_wrong_limit_is_an_error_that_says_what_is_right(wrong: dict[str, Any]
 
 
 def test_every_limit_has_its_place_in_the_documentation() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "limits.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "limits.md").read_text(encoding="utf-8")
     for name in limits.Limits.__dataclass_fields__:
         assert f"`{name}`" in page, name
 

@@ -32,7 +32,10 @@ _MODULES = {
     "train": "tokkit.trainers",
     "__version__": "tokkit.version",
 }
-_PARTS = ("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "view")
+_PARTS = (
+    *("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "search"),
+    "view",
+)
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, _PARTS, {"Mixed": "AlignedEncodings"})
 __dir__ = [*__all__, *_PARTS].copy
