@@ -1,7 +1,7 @@
 """Bounds what one run of a chat template may make, and refuses too much before it is made.
 
-Every call, filter, operator and output of a template comes by here with its arguments and what it gave. Sizes are
-counted in characters and items; a value that holds another many times counts as often as it would be written.
+Every call, filter, operator and output of a template is checked here, with its arguments and result. Sizes are counted
+in characters and items; a value that contains another several times counts as often as it would be written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WIDTHS = frozenset(
 
 @dataclass(slots=True)
 class Budget:
-    """What one run may still take, from its beginning on."""
+    """The budget of one run."""
 
     limits: limits.Limits
     steps: int = 0
@@ -45,11 +45,11 @@ def _exceeded(name: str, what: str) -> ChatError:
 
 
 def step() -> None:
-    """Count one pass of a loop, or call of a macro."""
+    """Count one iteration of a loop, or one call of a macro."""
     if (budget := spent.get()) is not None:
         budget.steps += 1
         if budget.steps > (limit := budget.limits.template_steps):
-            raise _exceeded("template_steps", f"took over {limit:,} steps; one takes some for each message")
+            raise _exceeded("template_steps", f"took over {limit:,} steps (loop iterations and macro calls)")
 
 
 def check(n: int, what: str) -> None:
@@ -114,7 +114,7 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
     if name in ("expandtabs", "indent"):
         check(n * max(widest, longest), what)
     elif name in ("slice", "batch") and widest > n + _FEW:
-        raise ChatError(f"the chat template asks {what} for {widest:,} parts of {n} items")
+        raise ChatError(f"the chat template requests {widest:,} parts of {n} items from {what}")
     elif name == "replace" and len(texts) > 1 and isinstance(subject, str):
         check(n + subject.count(texts[0]) * len(texts[1]), what)
     elif name == "join":
@@ -143,7 +143,9 @@ def _check_format(form: str, given: Any) -> None:
     fields, inner = _brace_fields(form)
     stated += _NUMBER.findall(fields)
     if "[" in inner or "." in inner:
-        raise ChatError("the chat template formats with a width that it looks up in a value; give the width itself")
+        raise ChatError(
+            "the chat template formats with a width that it looks up in a value; write the width itself"
+        )
     given_widths = [abs(value) for value in values if isinstance(value, int)]
     if inner:
         given_widths += [_number(n) for value in values if isinstance(value, str) for n in _NUMBER.findall(value)]
@@ -183,7 +185,7 @@ def _brace_fields(form: str) -> tuple[str, str]:
 def _check_indent(indent: Any) -> None:
     width = indent if isinstance(indent, int) else len(indent) if isinstance(indent, str) else 0
     if width > MAX_INDENT:
-        raise ChatError(f"the chat template asks for an indent of {width:,}; up to {MAX_INDENT} is taken")
+        raise ChatError(f"the chat template requests an indent of {width:,}; it must be at most {MAX_INDENT}")
 
 
 def bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

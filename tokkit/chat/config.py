@@ -24,9 +24,9 @@ def load_chat_template(
 ) -> ChatTemplate:
     """Return the chat template of a tokenizer: a folder, a tokenizer_config.json, or a template in a .jinja file.
 
-    chat_template.jinja beside tokenizer_config.json goes before what that holds. A model may have several
-    templates: `name` chooses one; else it is "tool_use" if there is one and `with_tools` says that it is
-    wanted, and "default". FormatError says what is wrong with a file, ChatError if there is no such template.
+    chat_template.jinja takes precedence over the template in tokenizer_config.json. A model may have several templates:
+    `name` chooses one; the default is "tool_use" with `with_tools`, if there is one, else "default". FormatError for an
+    invalid file, ChatError if there is no such template.
     """
     path = Path(path)
     if path.suffix == ".jinja":

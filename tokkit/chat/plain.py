@@ -22,7 +22,7 @@ def replaced(text: str, table: Mapping[int, int]) -> str:
 
 
 def texts_of(value: Any, path: str) -> Iterator[str]:
-    """Yield every text in what a template is given; ChatError for what is not plain data."""
+    """Yield every text in plain data; ChatError for values that are not plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -33,7 +33,7 @@ def texts_of(value: Any, path: str) -> Iterator[str]:
         for i, item in enumerate(value):
             yield from texts_of(item, f"{path}[{i}]")
     elif value is not None and not isinstance(value, (bool, int, float)):
-        raise ChatError(f"{path} is of type {type(value).__name__}; mappings, lists, text, numbers and None are data")
+        raise ChatError(f"{path} is {type(value).__name__}; it must be a mapping, a list, text, a number or None")
 
 
 def translated(value: Any, table: Mapping[int, int]) -> Any:

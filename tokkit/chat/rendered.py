@@ -14,13 +14,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A chat as text. Spans are (start, end) in its characters, in their order.
+    """A chat as text. Spans are (start, end) in characters, in order.
 
-    `special` are the special tokens that the template wrote. `from_data` are texts of special tokens that came
-    out of messages, tools or other data, wholly or in part, and that are ordinary text (where part of one is the
-    template's, it may hold another that is special). `generated` are what `{% generation %}` blocks wrote.
-    `traced` is False if the template looked into the data, so that the data could not be followed through it:
-    then only what is in the template itself is special.
+    `special` are the special tokens that the template wrote. `from_data` are texts of special tokens that came, in
+    whole or in part, from messages, tools or other data; they are ordinary text (one that is partly the template's may
+    contain another that is special). `generated` are the outputs of `{% generation %}` blocks. `traced` is False if the
+    template examined the data so that it could not be traced: then only tokens in the template's source are special.
     """
 
     text: str
@@ -31,10 +30,10 @@ class Rendered:
 
     @property
     def parts(self) -> list[tuple[str, bool]]:
-        """The text in parts: (text, True) is to be read with special tokens, (text, False) without.
+        """The text in parts: encode (text, True) with special tokens, (text, False) without.
 
-        Parts end beside special tokens only, so that no merge of ordinary text is cut: where a text has no special
-        token out of data, it is one part.
+        Parts end only next to special tokens, so that no merge of ordinary text is cut; a text without special tokens
+        from data is one part.
         """
         if not self.from_data:
             return [(self.text, True)] if self.text else []
@@ -47,7 +46,7 @@ class Rendered:
 
 
 def matches(text: str, tokens: Iterable[str]) -> list[Span]:
-    """Return where special tokens stand: leftmost, then longest."""
+    """Return the spans of special tokens: leftmost, then longest."""
     pattern = _pattern(tokens)
     return [match.span() for match in pattern.finditer(text)] if pattern else []
 

@@ -1,8 +1,8 @@
 """Compiles a chat template to run in Jinja2's sandbox, with the names that chat templates expect.
 
-The sandbox keeps templates from Python's insides and from changing what they are given. Beyond it, a run has a
-budget of steps, and of what it makes (budget.py). Comparing values that hold one another many times is not bounded: a
-template of unknown origin still wants a process of its own where time matters.
+The sandbox keeps templates from Python's internals and from changing their arguments. In addition a run has a budget of
+steps and sizes (budget.py). Comparing deeply shared values is not bounded: if time matters, run a template of unknown
+origin in a separate process.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tokkit.errors import ChatError
 
 @dataclass(slots=True)
 class Run:
-    """What one run of a template is given beside its variables."""
+    """The state of one run of a template, besides its variables."""
 
     now: datetime
     marks: tuple[str, str] = ("", "")
-    """What is before and after each generation block."""
+    """The marks before and after each generation block."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """Other texts for some of the template's literals, by number."""
 
@@ -93,7 +93,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def _raise_exception(message: str) -> NoReturn:
-    raise ChatError(f"the chat template refuses these messages: {message}")
+    raise ChatError(f"the chat template rejects these messages: {message}")
 
 
 def _strftime_now(form: str) -> str:

@@ -34,7 +34,7 @@ _CHOICES = re.compile(r"\(choices:\s*(\[.*?\])\s*\)\s*$", re.DOTALL)
 
 
 def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the schema of a function that a model may call; OptionError for what is missing or has no schema.
+    """Return the schema of a function that a model may call; OptionError for missing or unsupported annotations.
 
     Every argument needs an annotation and a description. `(choices: ["a", "b"])` at a description's end is an enum.
 
@@ -83,7 +83,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _docstring(function: Callable[..., Any], name: str) -> tuple[str, dict[str, str], str | None]:
-    """What a docstring says of the function, of each argument, and of the result."""
+    """The descriptions in a docstring: of the function, of each argument, and of the result."""
     text = inspect.getdoc(function)
     if not text:
         raise OptionError(f"the tool {name} has no docstring; the model reads it")

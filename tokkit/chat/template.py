@@ -37,7 +37,7 @@ PRIVATE = range(0xF0000, 0x10FFFE)
 class ChatTemplate:
     """A chat template in Jinja2's language, as tokenizer_config.json holds it. Immutable: threads may share it.
 
-    `special_tokens` are the names that the template knows tokens by (bos_token, eos_token …).
+    `special_tokens` maps the template's names of tokens (bos_token, eos_token …) to their texts.
 
     >>> template = ChatTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}",
     ...                         {"eos_token": "</s>"})
@@ -50,7 +50,7 @@ class ChatTemplate:
             raise OptionError(f"a chat template is {type(source).__name__}; it must be text")
         for name, token in (special_tokens or {}).items():
             if not isinstance(name, str) or not isinstance(token, str):
-                raise OptionError(f"special tokens map names to text, not {name!r} to {token!r}")
+                raise OptionError(f"special_tokens maps {name!r} to {token!r}; it must map names to text")
         try:
             from tokkit.chat.sandbox import Program
         except ModuleNotFoundError as error:
@@ -63,7 +63,7 @@ class ChatTemplate:
 
     @property
     def has_generation(self) -> bool:
-        """Whether the template says which text is the assistant's, in `{% generation %}` blocks."""
+        """Whether the template marks the assistant's text with `{% generation %}` blocks."""
         return self._program.has_generation
 
     def render(
@@ -75,7 +75,7 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         **kwargs: Any,
     ) -> str:
-        """Return the text of a chat; ChatError if the template fails, or refuses the messages.
+        """Return the text of a chat; ChatError if the template fails, or rejects the messages.
 
         `tools` are functions (`function_schema` describes them) or their JSON schemas; `kwargs` are further
         variables of the template.
@@ -93,10 +93,10 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         **kwargs: Any,
     ) -> Rendered:
-        """Return the text of a chat, and which special tokens in it are the template's and which are data.
+        """Return the text of a chat, and which special tokens in it are the template's and which came from data.
 
-        `special_tokens` are the texts of all special tokens of the tokenizer; those of the template's own names
-        are always among them. Data are plain: mappings, lists, text, numbers.
+        `special_tokens` are the texts of all special tokens of the tokenizer; those that the template names are always
+        included. Data must be plain: mappings, lists, text, numbers.
 
         >>> template = ChatTemplate("<s>{{ messages[0].content }}</s>")
         >>> template.render_parts([{"content": "not </s> yet"}], special_tokens=["<s>", "</s>"]).parts
@@ -224,12 +224,14 @@ class _Tracer:
                 spans.append((start, at))
                 start = -1
             elif part in (before, behind):
-                raise ChatError("the chat template has a generation block within another")
+                raise ChatError("the chat template has nested generation blocks, which are not supported")
             else:
                 parts.append(part)
                 at += len(part)
         if "".join(parts) != self.text or start >= 0:
-            raise ChatError("the chat template changes what its generation blocks wrote, so that it cannot be found")
+            raise ChatError(
+                "the chat template changes the output of its generation blocks, so it cannot be located"
+            )
         return tuple(spans)
 
 

@@ -26,7 +26,7 @@ InputErrors = Literal["strict", "replace", "ignore"]
 UNITS = ("line", "paragraph", "file")
 INPUT_ERRORS = ("strict", "replace", "ignore")
 BLOCK_BYTES = 1 << 20
-"""About how much text a block holds: 4 MiB counts no faster, and costs 10 MiB more of memory a thread."""
+"""Approximate bytes of a block; 4 MiB is not faster, and takes 10 MiB more memory a thread."""
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\n")
@@ -38,10 +38,9 @@ _ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole documents. Each line is one where `unit` is "line"; `ends` (packed int64) are theirs for "item".
+    """Whole documents. With the unit "line" each line is one; with "item", `ends` (packed int64) has their ends.
 
-    `data` is UTF-8 as it is in the file, not yet validated; `name` and `offset` say where it stood, in
-    bytes after decompression.
+    `data` is the file's UTF-8, not yet validated; `name` and `offset`, in bytes after decompression, are its place.
     """
 
     data: bytes
@@ -65,13 +64,13 @@ class Block:
         return np.array(self.document_ends(), dtype=np.int64).tobytes()
 
     def validated(self, errors: str) -> Block:
-        """Return the block without invalid UTF-8, or raise CorpusError, as `errors` says."""
+        """Return the block without invalid UTF-8, or raise CorpusError, depending on `errors`."""
         try:
             text = self.data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
             raise CorpusError(
                 f"{self.name}: byte {self.offset + error.start} (0x{self.data[error.start]:02x}) is not UTF-8; "
-                'input_errors="replace" or "ignore" would read on'
+                'use input_errors="replace" or "ignore" to go on'
             ) from None
         return replace(self, data=text.encode())
 
@@ -85,13 +84,13 @@ class Block:
 
 
 class Corpus:
-    """An iterator's input of documents; iterate over it for blocks, once where the source can be read but once.
+    """Documents of files or of an iterable. Iterating yields blocks; stdin and iterators can be read only once.
 
-    `source` is a path, a list or tuple of paths, or any other iterable: that of texts (str or UTF-8 bytes), each
-    a document as it stands. Paths may be globs; "-" is stdin. A name that ends in .jsonl or .ndjson holds one
-    JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. Of other files a document
-    is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that
-    needs a whole file in memory). A byte-order mark at a file's start is dropped; line ends stay as they are.
+    `source` is a path, a list or tuple of paths, or another iterable of texts (str or UTF-8 bytes), each of which is a
+    document. Paths may be globs; "-" is stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a
+    document; .gz, .bz2 and .xz are decompressed. In other files, a document is a "line" with its end, a "paragraph"
+    with the blank lines after it, or the whole "file" (the only unit that needs a whole file in memory). A byte-order
+    mark at the start of a file is dropped; line ends are kept.
     """
 
     def __init__(

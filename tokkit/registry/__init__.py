@@ -1,7 +1,7 @@
 """Tokenizers by name: published encodings and models, from this machine, or downloaded on request.
 
-Nothing is downloaded unless `download=True`, `fetch` or `tokkit fetch` asks for it, and every file has to have the
-sha256 that is pinned in encodings.py, each time it is read.
+Nothing is downloaded except by `download=True`, `fetch` or `tokkit fetch`, and every file must have the SHA-256 that is
+pinned in encodings.py, each time it is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def list_encoding_names() -> list[str]:
 
 
 def source_of(name: str) -> Source:
-    """Return the file of an encoding; OptionError names the nearest names."""
+    """Return the file of an encoding; the OptionError for an unknown name lists the nearest names."""
     if not isinstance(name, str):
         raise OptionError(f"an encoding's name is {type(name).__name__}; it must be a str")
     if name not in ENCODINGS:
@@ -54,13 +54,13 @@ def source_of(name: str) -> Source:
 def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, download: bool = False) -> Tokenizer:
     """Return the published encoding of this name, with its pattern and special tokens.
 
-    gpt2, r50k_base, p50k_base, p50k_edit, cl100k_base, o200k_base and o200k_harmony are known. The file of ranks is
-    looked for at `path` (itself, or its folder); else in the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR and
-    the user's cache. With `download` one that is nowhere is downloaded into the cache from its publisher. Calls after
-    the first return the same tokenizer for as long as the file does not change.
+    The names are gpt2, r50k_base, p50k_base, p50k_edit, cl100k_base, o200k_base and o200k_harmony. The rank file is
+    searched for at `path` (the file, or its folder), or in the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR
+    and the user's cache. With `download`, a missing file is downloaded from its publisher into the cache. Later calls
+    return the same tokenizer as long as the file does not change.
 
-    OptionError for an unknown name; DownloadError if there is no file, or it cannot be had; FormatError for a file
-    whose sha256 is not the published one.
+    Raises OptionError for an unknown name, DownloadError if the file is missing or cannot be downloaded, FormatError
+    for a file whose SHA-256 is not the published one.
     """
     source = source_of(name)
     place = local_files.find(source, path)
@@ -92,7 +92,7 @@ def _read(name: str, source: Source, place: Path) -> Tokenizer:
 
 
 def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
-    """Return gpt2 from its own two files, where both are to be found."""
+    """Return gpt2 from its own two files, if both are found."""
     from tokkit.formats import gpt2
     from tokkit.tokenizer import Tokenizer
 
@@ -121,11 +121,11 @@ def fetch(
     patience: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
-    """Download the file of an encoding, or of a model's, if it is not there yet, and return its path.
+    """Download the file of an encoding, or of a model's encoding, if it is missing, and return its path.
 
-    It goes to `folder`, by default the user's cache, and comes from its publisher, or from the address `mirror`
-    (TOKKIT_MIRROR). What is there is read and checked; a file that somebody changed is replaced. `patience` is how
-    many seconds a server may be silent (30), `progress(done, total)` is called with bytes.
+    It is written to `folder`, by default the user's cache, and comes from its publisher, or from the address `mirror`
+    (TOKKIT_MIRROR). An existing file is checked, and replaced if it was changed. `patience` is the number of seconds to
+    wait for a server (30); `progress(done, total)` gets bytes.
     """
     from tokkit.errors import FormatError
     from tokkit.registry import download

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
 PATIENCE = 30.0
-"""Seconds without a byte after which a server is given up."""
+"""Seconds without a byte after which a download fails."""
 MIN_RATE = 1000
-"""Bytes a second, over the whole file, below which it is given up too; the slowest line does a hundred times that."""
+"""Bytes a second, over the whole file, below which a download fails; the slowest connection is 100 times as fast."""
 CHUNK = 1 << 16
 
 
 def offline() -> bool:
-    """Return whether TOKKIT_OFFLINE forbids to reach out."""
+    """Return whether TOKKIT_OFFLINE forbids network access."""
     return os.environ.get("TOKKIT_OFFLINE", "") not in ("", "0")
 
 
@@ -46,16 +46,16 @@ def fetch(
     patience: float = PATIENCE,
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
-    """Download a file into a folder and return its path; DownloadError says why not, and nothing is left then.
+    """Download a file into a folder and return its path; after a DownloadError nothing is left.
 
-    `mirror` is an address that has the file under its name, in place of the publisher's; the sha256 is the same.
-    `patience` is how many seconds the server may be silent; `progress(done, total)` gets bytes. Two processes may do it
-    at once: each writes its own file, which gets the name when it is complete.
+    `mirror` is an address that has the file under its name, instead of the publisher's; the SHA-256 is the same.
+    `patience` is the number of seconds to wait for the server; `progress(done, total)` gets bytes. Two processes may do
+    it at once: each writes its own file, which gets the name when it is complete.
     """
     refuse_offline(source.file)
     url = source.url if mirror is None else f"{mirror.rstrip('/')}/{source.file}"
     if not url.startswith(("https://", "http://")):
-        raise OptionError(f"the mirror is {mirror!r}; it must be an address that begins with https:// or http://")
+        raise OptionError(f"mirror is {mirror!r}; it must be an address that begins with https:// or http://")
     data = bytearray()
     for part in _parts(url, source, patience):
         data += part
@@ -63,9 +63,9 @@ def fetch(
             progress(len(data), source.n_bytes)
     found = hashlib.sha256(data).hexdigest()
     if len(data) < source.n_bytes:
-        raise DownloadError(f"{url}: it was cut short, after {len(data):,} of {source.n_bytes:,} bytes")
+        raise DownloadError(f"{url}: the download ended after {len(data):,} of {source.n_bytes:,} bytes")
     if found != source.sha256:
-        raise DownloadError(f"{url}: the sha256 of what came is {found}, and {source.sha256} is right; nothing is kept")
+        raise DownloadError(f"{url}: the file's sha256 is {found}; it must be {source.sha256}; nothing is kept")
     local_files.make_private(folder)
     target = folder / source.file
     write_atomically(target, bytes(data))

@@ -13,7 +13,7 @@ PUBLISHER = "https://openaipublic.blob.core.windows.net"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A published file, whatever folder it is in: what it is called, and what it holds exactly."""
+    """A published file: its name, size and SHA-256, in whatever folder it is."""
 
     file: str
     n_bytes: int

@@ -22,33 +22,33 @@ CHOICES = (
     ("tokenizer.model",),
     ("spiece.model",),
 )
-"""What a tokenizer may be read from, the best first: all files of one line are needed."""
+"""Files that a tokenizer may be read from, the best first; all files of one line are needed."""
 BESIDE = {"vocab.txt": "tokenizer_config.json", "vocab.json": "added_tokens.json"}
 """File → another that is read beside it, if there is one."""
 
 
 def is_name(path: object) -> bool:
-    """Return whether this is "org/name", or "org/name@revision", and no path of a file."""
+    """Return whether this is "org/name" or "org/name@revision", and not the path of a file."""
     if not isinstance(path, str) or not NAME.fullmatch(path) or path.endswith(SUFFIXES):
         return False
     return not os.path.lexists(path) and not os.path.isdir(path.split("/")[0])
 
 
 def library(name: str, kind: str) -> Any:
-    """Return huggingface_hub; DownloadError that says what it is for if it is not installed."""
+    """Return huggingface_hub; a DownloadError explains what it is for if it is not installed."""
     try:
         import huggingface_hub
     except ImportError:
         raise DownloadError(
-            f"{name} is no {kind} here; to look for it on the hub, install huggingface_hub: pip install 'pytokkit[hub]'"
+            f"there is no {kind} {name} here; to search the hub, install huggingface_hub: pip install 'pytokkit[hub]'"
         ) from None
     return huggingface_hub
 
 
 def find(name: str, *, download: bool = False) -> str:
-    """Return the path of the file of a hub's tokenizer: that in the cache; `download` asks the hub if there is none.
+    """Return the path of the file of a hub's tokenizer in the cache; with `download`, a missing one is downloaded.
 
-    DownloadError if it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
+    DownloadError if it is missing, cannot be downloaded, or TOKKIT_OFFLINE forbids it.
     """
     from tokkit.registry.download import refuse_offline
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from tokkit.errors import DownloadError
 
 PATTERNS = ["*.json", "*/config.json", "vocab.txt", "merges.txt", "*.model", "*.safetensors", "*/model.safetensors"]
-"""What of a model is wanted: no pickles, and no weights of other programs."""
+"""Files of a model to download: no pickles, and no weights for other programs."""
 
 
 def find(name: str, *, download: bool = False) -> str:
-    """Return the folder of a hub's model: that in the cache; `download` gets what is missing from the hub.
+    """Return the folder of a hub's model in the cache; with `download`, missing files are downloaded.
 
-    DownloadError if it is not there, cannot be had, or TOKKIT_OFFLINE forbids to look for it.
+    DownloadError if it is missing, cannot be downloaded, or TOKKIT_OFFLINE forbids it.
     """
     from tokkit.registry import hub
     from tokkit.registry.download import refuse_offline

@@ -1,8 +1,8 @@
 """Finds published files on this machine and checks their SHA-256.
 
-The places, in order: a path that was given, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken
-keeps files under the sha1 of their address), and the user's own cache. A file counts only with the sha256 that is
-published, so that it does not matter who put it there.
+The places, in order: a given path, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken stores
+files under the SHA-1 of their address), and the user's cache. A file must have the published SHA-256, so that its
+origin does not matter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def user_cache() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only its owner may look into; one that is there is closed to others if it is ours."""
+    """Make a folder that only its owner can read; an existing folder is closed to others if it is ours."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         status = folder.stat()
@@ -41,7 +41,7 @@ def make_private(folder: Path) -> None:
 
 
 def places(source: Source, path: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """Yield where a file may lie; a `path` that was given, of the file or its folder, is the only place then."""
+    """Yield the places of a file; a given `path`, of the file or its folder, is the only place."""
     if path is not None:
         given = Path(path)
         yield given / source.file if given.is_dir() else given
@@ -61,7 +61,7 @@ def find(source: Source, path: str | os.PathLike[str] | None = None) -> Path | N
 
 
 def read(source: Source, place: Path) -> bytes:
-    """Return what the file holds; FormatError with both hashes if that is not what was published."""
+    """Return the bytes of the file; FormatError with both hashes if it is not the published file."""
     try:
         data = read_bytes(place)
     except FormatError as error:
@@ -70,6 +70,6 @@ def read(source: Source, place: Path) -> bytes:
     if found != source.sha256:
         raise FormatError(
             f"{show(place)}: this is not the published {source.file}: its sha256 is {found}, and {source.sha256} is "
-            "right; somebody changed it, or it was cut short: remove it, and fetch it again"
+            "right; it was changed or truncated: remove it, and fetch it again"
         )
     return data

@@ -61,7 +61,7 @@ def find(model: str) -> str | None:
 
 
 def nearest(given: str, names: object) -> str:
-    """Return what a message says of the names that look like the one given, else of all.
+    """Return the end of a message with the names that are similar to the given one, else with all.
 
     >>> nearest("gpt-4O", ["gpt-4o", "gpt-4"])
     '; did you mean gpt-4o or gpt-4?'
