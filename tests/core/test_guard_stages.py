@@ -25,7 +25,7 @@ from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
-SOURCES = ("isa.c", "work.c", "text/*.c", "split/*.c")
+SOURCES = ("*.c", "text/*.c", "split/*.c", "encode/*.c", "sentencepiece/*.c")
 FILLS = ("a", "the ", " ", "東", "é", "e\u0301", "🦜", "한", "\u1100\u1161", "<s>", "aA.", "ſŉİ", "\u0344", "\u3000")
 LENGTHS = range(140) if LONG else (*range(24), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129)
 
@@ -59,7 +59,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = [str(ROOT / "tests" / "core" / "csrc" / "guard_stages.c")]
     files += [str(path) for names in SOURCES for path in CSRC.glob(names)]
     flags = ["-std=c11", "-O0", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
-    done = subprocess.run([compiler, *flags, *files, "-o", str(made)], capture_output=True, text=True)
+    done = subprocess.run([compiler, *flags, *files, "-lm", "-o", str(made)], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return made
 

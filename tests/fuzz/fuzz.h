@@ -6,7 +6,7 @@
 #define FUZZ_H
 #include <stdio.h>
 
-#include "isa.h"
+#include "byte_kernels.h"
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

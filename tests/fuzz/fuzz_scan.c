@@ -42,13 +42,13 @@ static int has(const size_t *ends, size_t n, size_t end) {
 }
 
 /* The parts on both sides of a split point, scanned apart. */
-static void split(const tk_split *by, const fz_text *text, size_t from, const size_t *wanted, size_t count) {
+static void split(int isa, const tk_split *by, const fz_text *text, size_t from, const size_t *wanted, size_t count) {
     tk_document document = {text->p, text->n, 0, NULL, NULL, 0};
     size_t point = text->n ? tk_split_point(&document, from % text->n, text->n) : 0;
     size_t *found = malloc((text->n + 1) * sizeof *found);
     fz_text first = fz_copy(text->p, point), last = fz_copy(text->p + point, text->n - point);
-    size_t n = point ? scan(tk_isa, by, first.p, first.n, LIMIT, found) : 0;
-    size_t more = last.n ? scan(tk_isa, by, last.p, last.n, LIMIT, found + n) : 0;
+    size_t n = point ? scan(isa, by, first.p, first.n, LIMIT, found) : 0;
+    size_t more = last.n ? scan(isa, by, last.p, last.n, LIMIT, found + n) : 0;
     for (size_t k = n; k < n + more; k++) found[k] += point;
     CHECK(same(found, n + more, wanted, count));
     free(first.p);
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             uint32_t right = tk_bigram_right(tk_utf8_decode(text.p + at, &length));
             CHECK(tk_may_cut(&cuts, left, text.p[at - 1], right, text.p[at]));
         }
-        if (family != TK_SCAN_WHOLE) split(&plain, &text, from, wanted, count);
+        if (family != TK_SCAN_WHOLE) split(isa, &plain, &text, from, wanted, count);
     }
     free(cuts.bigrams);
     free(cuts.byte_bigrams);

@@ -63,7 +63,7 @@ cdef extern from "encode/word_cache.h" nogil:
     ctypedef struct tk_cache:
         size_t n_words
         size_t n_long
-        size_t n_seeds
+        size_t n_preloaded
         uint64_t misses
     size_t tk_cache_memory(const tk_cache *cache)
     ctypedef struct tk_key:

@@ -46,6 +46,8 @@ cdef extern from "split/scan.h" nogil:
 
 cdef extern from "isa.h" nogil:
     int tk_isa_supported(int isa)
+
+cdef extern from "byte_kernels.h" nogil:
     void tk_isa_use(int isa)
 
 cdef extern from *:
@@ -72,7 +74,7 @@ cdef extern from "text/utf8.h" nogil:
 
 
 cdef object view_text(object text, TextView *view)
-cdef int chosen_isa() except -1  # each extension whose C goes by tk_isa passes it to tk_isa_use
+cdef int chosen_isa() except -1  # each extension that calls byte kernels passes it to tk_isa_use
 cdef int isa_number(object name) except -1
 
 

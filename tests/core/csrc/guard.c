@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "encode/plan.h"
-#include "isa.h"
+#include "byte_kernels.h"
 #include "text/utf8.h"
 
 enum { PAGES = 24, TEXT = 0, ANY_BYTES = 8, LIMIT = 256, BESIDE = 256 };

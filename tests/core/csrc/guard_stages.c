@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "split/added.h"
-#include "isa.h"
+#include "byte_kernels.h"
 #include "text/normalize.h"
 #include "split/pretokenize.h"
 #undef free

@@ -1,4 +1,4 @@
-/* Sizes and attributes in, checked memory out: what every other C file of the core builds on. */
+/* What every other C file of the core builds on: attributes, checked allocation, small helpers. */
 #ifndef TK_BASE_H
 #define TK_BASE_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* A number of steps in, a chain of instructions run: by the time it takes, the clock is known. */
+/* A chain of instructions of known length: by the time it takes, the clock is known. */
 #ifndef TK_CYCLES_H
 #define TK_CYCLES_H
 #include "base.h"

@@ -1,10 +1,6 @@
 /* Asking the CPU: see isa.h. */
 #include "isa.h"
 
-int tk_isa = TK_ISA_SCALAR;
-
-void tk_isa_use(int isa) { tk_isa = isa; }
-
 int tk_isa_supported(int isa) {
 #if TK_X86
     __builtin_cpu_init(); /* asks the CPU and the system, which must save the registers */

@@ -21,8 +21,4 @@ int tk_isa_supported(int isa);
    AVX-512; NEON gets the plain C, which compilers make NEON of. */
 int tk_isa_of_floats(int isa);
 
-/* The one in use, scalar at first. Each extension links its own and sets it at import. */
-extern int tk_isa;
-void tk_isa_use(int isa);
-
 #endif

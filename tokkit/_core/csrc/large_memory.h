@@ -1,4 +1,4 @@
-/* Numbers of bytes in, large memory out: in huge pages where the system has them, asked for before first touch.
+/* Large memory: in huge pages where the system has them, asked for before first touch.
 
    A table that is read at random costs mostly the search for its pages when these are small; an array that is written
    once, the making of them. */

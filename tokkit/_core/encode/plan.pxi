@@ -318,7 +318,7 @@ cdef class Encoder:
         for worker in list(self.idle):
             totals["workers"] += 1
             totals["words"] += worker.state.cache.n_words
-            totals["own_words"] += worker.state.cache.n_seeds
+            totals["own_words"] += worker.state.cache.n_preloaded
             totals["long_words"] += worker.state.cache.n_long
             totals["misses"] += worker.state.cache.misses
             totals["bytes"] += tk_cache_memory(&worker.state.cache)

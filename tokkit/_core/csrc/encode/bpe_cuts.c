@@ -1,4 +1,4 @@
-/* A vocabulary in, its safe cuts out: see safe_cuts.h. */
+/* Collecting the safe cuts of a vocabulary: see safe_cuts.h. */
 #include "encode/bpe_model.h"
 
 #include "text/utf8.h"

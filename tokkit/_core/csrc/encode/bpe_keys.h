@@ -1,9 +1,9 @@
-/* Ends of pieces in, the keys of their words out, whose cache lines are then on their way.
+/* Making the keys of words from the ends of pieces, and prefetching their cache lines.
 
    The keys of a chunk stand apart by their parts, so that vectors can write eight at a time. */
 #ifndef TK_BPE_KEYS_H
 #define TK_BPE_KEYS_H
-#include "isa.h"
+#include "byte_kernels.h"
 #include "split/scan.h"
 #include "encode/word_cache.h"
 #if TK_X86
@@ -12,7 +12,7 @@
 
 enum { TK_CHUNK = 2 * TK_SCAN_LIMIT }; /* pieces a chunk at most: their keys stay in the first-level cache */
 
-typedef struct {
+typedef struct tk_keys {
     uint64_t words[2 * TK_CHUNK]; /* low and high of each in turn, as entries have them */
     uint64_t hash[TK_CHUNK];
 } tk_keys;
@@ -53,19 +53,10 @@ TK_INLINE void tk_make_keys_from(size_t first, const tk_cache *cache, const uint
     }
 }
 
-#if TK_X86
-/* As many as go by eights and do not reach the end of the text; returns how many. */
-size_t tk_make_keys_avx512(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
-                           size_t count, tk_keys *keys);
-#endif
-
 /* The keys of pieces that lie from `at` on and end at ends[]. */
 TK_INLINE void tk_make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                             size_t count, tk_keys *keys) {
-    size_t done = 0;
-#if TK_X86
-    if (tk_isa == TK_ISA_AVX512) done = tk_make_keys_avx512(cache, text, n, at, ends, count, keys);
-#endif
+    size_t done = tk_kernels->bpe_keys ? tk_kernels->bpe_keys(cache, text, n, at, ends, count, keys) : 0;
     tk_make_keys_from(done, cache, text, n, done ? ends[done - 1] : at, ends, count, keys);
 }
 

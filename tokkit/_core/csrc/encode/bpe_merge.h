@@ -1,4 +1,4 @@
-/* Bytes in, token numbers out: byte-pair merging itself, least number first, then leftmost. */
+/* Byte-pair merging itself: the least number first, then the leftmost. */
 #ifndef TK_BPE_MERGE_H
 #define TK_BPE_MERGE_H
 #include "encode/bpe_model.h"

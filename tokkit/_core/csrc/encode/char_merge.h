@@ -1,4 +1,4 @@
-/* Symbols in, merged symbols out: BPE over characters, of tokenizer.json and of SentencePiece's models alike.
+/* BPE over characters, of tokenizer.json and of SentencePiece's models alike.
 
    The pair of least rank merges first, of equal ranks the leftmost. A few symbols merge in small arrays, which is
    quadratic but local; many in a list with a heap, O(n log n). A symbol is the id of its token; TK_NO_ID merges with

@@ -1,4 +1,4 @@
-/* Words in, what their keys are made of out: for files that are compiled for AVX-512, and include this behind that. */
+/* Loads and masks that keys are made by with AVX-512; included behind bytes_avx512.h. */
 #ifndef TK_KEYS_AVX512_H
 #define TK_KEYS_AVX512_H
 #include "base.h"

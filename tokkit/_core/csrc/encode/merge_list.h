@@ -1,4 +1,4 @@
-/* Merges spelt as two strings each in, the numbers of those tokens and of their results out. */
+/* Merges spelt as two strings each, as the numbers of those tokens and of their results. */
 #ifndef TK_MERGE_LIST_H
 #define TK_MERGE_LIST_H
 #include "encode/token_index.h"

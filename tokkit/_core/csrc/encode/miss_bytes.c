@@ -1,4 +1,4 @@
-/* A piece of bytes that the cache's first line does not have in, its ids out: byte-level BPE.
+/* Byte-level BPE of a piece that the cache's first line does not have.
 
    The piece is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only what is
    still unknown is merged. */
@@ -8,7 +8,7 @@
 #include "text/utf8.h"
 
 enum {
-    FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not learnt */
+    FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not cached */
     LONG_UNIT = 64,   /* units longer than this are not looked up */
 };
 

@@ -1,4 +1,4 @@
-/* A unit that the cache does not have in, its ids out: through the components, one by one, and the model. */
+/* Encoding a unit that the cache does not have: through the components, one by one, and the model. */
 #include "encode/plan.h"
 
 tk_staged *tk_staged_of(tk_worker *w) {

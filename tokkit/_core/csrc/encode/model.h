@@ -1,4 +1,4 @@
-/* The pieces of an aligned text in, tokens out: what the models of tokenizer.json share.
+/* What the models of tokenizer.json share, which make tokens of the pieces of an aligned text.
 
    A model gives the tokens of one piece; the loop around it and the output are here. A model is immutable; a worker is
    one thread's. */

@@ -1,4 +1,4 @@
-/* Bytes of a piece in, the best sequence of tokens out: Unigram by Viterbi in double precision, as tokenizers has it.
+/* Unigram by Viterbi in double precision, as tokenizers has it.
 
    Every character is a token or may be unknown, at the least score less ten. Of two ways to the same place the later
    must be better to win. Neighbouring unknown tokens are one. O(n times the longest token). */

@@ -1,4 +1,4 @@
-/* A word in, its token out: WordLevel, where a word that is no token is the unknown token. */
+/* WordLevel: a word that is no token is the unknown token. */
 #include "encode/model.h"
 
 static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, size_t n) {

@@ -1,4 +1,4 @@
-/* Bytes of a word in, its tokens out: WordPiece, the longest token that fits, then the longest that follows it.
+/* WordPiece: the longest token that fits, then the longest that follows it.
 
    Tokens inside a word stand in the vocabulary with a prefix ("##"); a word that does not come out, or that has too
    many characters, is one unknown token. */

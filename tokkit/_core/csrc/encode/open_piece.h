@@ -1,4 +1,4 @@
-/* A text that may go on in, a place out where it may be cut all the same, for byte-level BPE whose text is cut by a
+/* Where a text that may go on may be cut all the same, for byte-level BPE whose text is cut by a
    compiled pattern: the end of a piece that nothing can change, or a place inside the piece that is still open.
 
    A place b inside a piece divides it if, whatever follows, its tokens are those of the two parts. Let the piece be

@@ -1,4 +1,4 @@
-/* Text in, ids with their spans and words out: the units of a plan with a cache that knows all three.
+/* Encoding with spans and words: the units of a plan with a cache that knows ids and both.
 
    What the cache keeps for a unit is two numbers a token: its id; and its first byte, the byte behind it, and its word,
    counted from the start of the unit. */

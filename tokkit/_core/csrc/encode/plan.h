@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ids out, for every tokenizer: a plan says how a text is cut into units, one exact cache knows the ids
+/* The encoding of every tokenizer: a plan says how a text is cut into units, one exact cache knows the ids
    of those that came before, and what the plan has for a miss makes those of the others.
 
    A plan is immutable, so threads share one; a worker is one thread's at a time. */

@@ -1,4 +1,4 @@
-/* Sections of a text in, the ids of a sentencepiece model out, which normalizes, cuts and remembers by rules of its
+/* Encoding the sections of a text by a sentencepiece model, which normalizes, cuts and remembers by rules of its
    own: see sp_engine.h. Each section is a document. */
 #include "encode/plan.h"
 #include "sentencepiece/sp_engine.h"

@@ -1,4 +1,4 @@
-/* A list of components and a text in, the text as they leave it out: see stages.h. */
+/* Running a list of components on a text: see stages.h. */
 #include "encode/stages.h"
 
 static int form(const tk_stage *s, tk_aligned *a) { return tk_normalize_form(a, s->numbers[0]); }

@@ -1,4 +1,4 @@
-/* Token bytes in, ids out: the vocabulary as it grows in training. */
+/* The vocabulary as it grows in training: ids by the bytes of tokens. */
 #ifndef TK_TOKEN_TABLE_H
 #define TK_TOKEN_TABLE_H
 #include "base.h"

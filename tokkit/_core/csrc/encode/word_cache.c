@@ -1,14 +1,14 @@
-/* Seeding, finding, learning and growing: see word_cache.h. */
+/* How the cache of words is preloaded, searched, filled and grown: see word_cache.h. */
 #include "encode/word_cache.h"
 
 #include "large_memory.h"
 
 enum {
-    SEEDS_AHEAD = 32, /* words whose lines are fetched together while seeding */
+    PRELOADED_AHEAD = 32, /* words whose lines are fetched together while preloading */
     MIN_LINE_BITS = 8,
-    ROOMY_LINE_BITS = 19, /* up to 32 MiB a new table has four lines a seed: a megabyte of text does not grow it */
+    ROOMY_LINE_BITS = 19, /* up to 32 MiB a table has four lines a preloaded word: a megabyte does not grow it */
     MIN_LONG_SLOTS = 1 << 12,
-    MAX_LONG_SLOTS = 1 << 17,   /* 3 MiB; learnt long words are forgotten when half of them are taken, */
+    MAX_LONG_SLOTS = 1 << 17,   /* 3 MiB; long words are evicted when half of them are taken, */
     MAX_LONG_BYTES = 8 << 20,   /* or their bytes reach this, */
     MAX_ARENA_IDS = 4 << 20,    /* or an arena of ids this */
 };
@@ -132,18 +132,18 @@ static int grow_long(tk_cache *c) {
 }
 
 /* Is token t a word of the vocabulary's own? One that no merge makes is where whole pieces are looked up. */
-static int is_seed(const tk_bpe *m, uint32_t t) {
+static int is_preloaded(const tk_bpe *m, uint32_t t) {
     return m->length[t] && m->id[t] != TK_NONE && (t < 256 || m->left[t] != TK_NONE || m->whole_piece);
 }
 
-static int seed(tk_cache *c) {
+static int preload(tk_cache *c) {
     const tk_bpe *m = c->model;
-    tk_key keys[SEEDS_AHEAD];
-    uint32_t tokens[SEEDS_AHEAD];
+    tk_key keys[PRELOADED_AHEAD];
+    uint32_t tokens[PRELOADED_AHEAD];
     for (uint32_t t = 0; m && t < m->n;) {
         int n = 0;
-        for (; t < m->n && n < SEEDS_AHEAD; t++) {
-            if (!is_seed(m, t) || m->length[t] > TK_SHORT_WORD) continue;
+        for (; t < m->n && n < PRELOADED_AHEAD; t++) {
+            if (!is_preloaded(m, t) || m->length[t] > TK_SHORT_WORD) continue;
             keys[n] = tk_key_of(m->bytes[t], m->length[t], m->length[t]);
             TK_PREFETCH(tk_cache_line(c, keys[n].hash));
             tokens[n++] = t;
@@ -156,10 +156,10 @@ static int seed(tk_cache *c) {
     return TK_OK;
 }
 
-static int seed_long(tk_cache *c) {
+static int preload_long(tk_cache *c) {
     const tk_bpe *m = c->model;
     for (uint32_t t = 0; m && t < m->n; t++) {
-        if (!is_seed(m, t) || m->length[t] <= TK_SHORT_WORD) continue;
+        if (!is_preloaded(m, t) || m->length[t] <= TK_SHORT_WORD) continue;
         int status = put_long(c, m->bytes[t], m->length[t], m->id + t, 1);
         if (status != TK_OK) return status;
     }
@@ -169,28 +169,28 @@ static int seed_long(tk_cache *c) {
 int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words, size_t lines) {
     memset(c, 0, sizeof *c);
     c->model = model;
-    size_t seeds = 0, long_seeds = 0, long_slots = MIN_LONG_SLOTS;
+    size_t preloaded = 0, long_preloaded = 0, long_slots = MIN_LONG_SLOTS;
     uint32_t n = model ? model->n : 0;
     for (uint32_t t = 0; t < n; t++)
-        if (model->length[t] > TK_SHORT_WORD) long_seeds++;
-        else seeds += model->length[t] > 0;
-    c->longest = TK_LONGEST_LEARNT;
+        if (model->length[t] > TK_SHORT_WORD) long_preloaded++;
+        else preloaded += model->length[t] > 0;
+    c->longest = TK_LONGEST_CACHED;
     for (uint32_t t = 0; t < n; t++)
         if (model->length[t] > c->longest) c->longest = model->length[t];
-    while (long_slots < 4 * long_seeds) long_slots *= 2;
+    while (long_slots < 4 * long_preloaded) long_slots *= 2;
     c->line_bits = lines ? (unsigned)lines : MIN_LINE_BITS;
-    while (((size_t)1 << c->line_bits) < (c->line_bits < ROOMY_LINE_BITS ? 4 : 2) * seeds) c->line_bits++;
+    while (((size_t)1 << c->line_bits) < (c->line_bits < ROOMY_LINE_BITS ? 4 : 2) * preloaded) c->line_bits++;
     c->max_line_bits = c->line_bits;
-    while (max_words && ((size_t)1 << c->max_line_bits) < seeds + max_words) c->max_line_bits++;
-    c->learns = max_words > 0;
+    while (max_words && ((size_t)1 << c->max_line_bits) < preloaded + max_words) c->max_line_bits++;
+    c->inserts = max_words > 0;
     c->long_mask = long_slots - 1;
     set_words(c, tk_table_alloc(slots(c) * sizeof *c->words), c->line_bits);
     c->long_words = tk_table_alloc(long_slots * sizeof *c->long_words);
-    int status = c->words && c->long_words ? seed(c) : TK_NO_MEMORY;
-    if (status == TK_OK) status = seed_long(c);
-    c->n_seeds = c->n_words;
+    int status = c->words && c->long_words ? preload(c) : TK_NO_MEMORY;
+    if (status == TK_OK) status = preload_long(c);
+    c->n_preloaded = c->n_words;
     c->max_words = max_words;
-    c->learns_long = c->learns && c->n_bytes < MAX_LONG_BYTES / 2 && c->n_long < MAX_LONG_SLOTS / 4;
+    c->inserts_long = c->inserts && c->n_bytes < MAX_LONG_BYTES / 2 && c->n_long < MAX_LONG_SLOTS / 4;
     if (status != TK_OK) tk_cache_free(c);
     return status;
 }
@@ -209,30 +209,30 @@ size_t tk_cache_memory(const tk_cache *c) {
            (c->many.capacity + c->long_ids.capacity) * sizeof(uint32_t);
 }
 
-/* Seeding again cannot fail: the same words fitted before, and no memory has been given back. */
-static void forget(tk_cache *c) {
+/* Preloading again cannot fail: the same words fitted before, and no memory has been given back. */
+static void evict_all(tk_cache *c) {
     memset(c->words, 0, slots(c) * sizeof *c->words);
     c->n_words = c->many.n = 0;
-    (void)seed(c);
+    (void)preload(c);
 }
 
-static void forget_long(tk_cache *c) {
+static void evict_all_long(tk_cache *c) {
     memset(c->long_words, 0, (c->long_mask + 1) * sizeof *c->long_words);
     c->n_long = c->n_bytes = c->long_ids.n = 0;
-    (void)seed_long(c);
+    (void)preload_long(c);
 }
 
 void tk_cache_add(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count) {
-    if (!c->learns) return;
-    if (c->many.n + count > MAX_ARENA_IDS || c->n_words - c->n_seeds >= c->max_words) forget(c);
-    size_t full = c->model ? slots(c) / 4 : slots(c) / 8 * 3; /* without seeds a table begins small, and cold */
-    if (c->n_words >= full && !grow(c) && c->n_words >= slots(c) / 2) forget(c);
+    if (!c->inserts) return;
+    if (c->many.n + count > MAX_ARENA_IDS || c->n_words - c->n_preloaded >= c->max_words) evict_all(c);
+    size_t full = c->model ? slots(c) / 4 : slots(c) / 8 * 3; /* without a vocabulary a table begins small, and cold */
+    if (c->n_words >= full && !grow(c) && c->n_words >= slots(c) / 2) evict_all(c);
     (void)put(c, key, ids, count);
 }
 
 void tk_cache_add_long(tk_cache *c, const uint8_t *bytes, size_t n, const uint32_t *ids, size_t count) {
-    if (!c->learns_long || n > TK_LONGEST_LEARNT) return;
-    if (c->n_bytes + n > MAX_LONG_BYTES || c->long_ids.n + count > MAX_ARENA_IDS) forget_long(c);
-    if (c->n_long >= c->long_mask / 2 && !grow_long(c)) forget_long(c);
+    if (!c->inserts_long || n > TK_LONGEST_CACHED) return;
+    if (c->n_bytes + n > MAX_LONG_BYTES || c->long_ids.n + count > MAX_ARENA_IDS) evict_all_long(c);
+    if (c->n_long >= c->long_mask / 2 && !grow_long(c)) evict_all_long(c);
     (void)put_long(c, bytes, n, ids, count);
 }

@@ -1,16 +1,16 @@
-/* A word's bytes in, its ids out: an exact cache, keyed by all bytes of one piece and owned by one thread.
+/* An exact cache of the ids of words, keyed by all bytes of one piece and owned by one thread.
 
    Words of up to 15 bytes stand in 32-byte entries, two in a cache line: the 16-byte key is the bytes and,
    in its last byte, their number, so a free entry (all zero) equals no word. Up to four ids stand inline,
    their number in the top bits of the first; more stand in the arena, and TK_MANY_IDS in these bits says so.
    A full line overflows into the next. Longer pieces have a table of their own.
    After construction both hold the vocabulary's own words and nothing else. Bounded: at its greatest size a
-   table is emptied and seeded again. */
+   table is emptied and preloaded again. */
 #ifndef TK_WORD_CACHE_H
 #define TK_WORD_CACHE_H
 #include "encode/bpe_model.h"
 
-enum { TK_SHORT_WORD = 15, TK_LONGEST_LEARNT = 512, TK_INLINE_IDS = 4 };
+enum { TK_SHORT_WORD = 15, TK_LONGEST_CACHED = 512, TK_INLINE_IDS = 4 };
 #define TK_ID_BITS 28
 #define TK_ID_MASK ((UINT32_C(1) << TK_ID_BITS) - 1)
 #define TK_MANY_IDS UINT32_C(15) /* in place of a number of ids */
@@ -30,12 +30,12 @@ typedef struct {
     size_t n, capacity;
 } tk_id_arena;
 
-typedef struct {
+typedef struct tk_cache {
     const tk_bpe *model;
     tk_word *words;         /* [2 << line_bits] */
     unsigned line_bits, max_line_bits;
     unsigned line_shift; /* of a hash to a line's offset in bytes, but for its six lowest bits */
-    size_t n_words, n_seeds, max_words; /* n_seeds are the vocabulary's own, max_words what it may learn */
+    size_t n_words, n_preloaded, max_words; /* n_preloaded are the vocabulary's own, max_words what may be inserted */
     tk_id_arena many;       /* of short words with more ids than an entry holds */
     tk_long_word *long_words;
     size_t n_long, long_mask;
@@ -43,7 +43,7 @@ typedef struct {
     uint8_t *bytes;         /* of long words */
     size_t n_bytes, bytes_capacity;
     tk_id_arena long_ids;
-    int learns, learns_long; /* 0: only the vocabulary's own words */
+    int inserts, inserts_long; /* 0: only the vocabulary's own words */
     uint64_t misses;
     unsigned turn; /* which word of a line gives way next */
 } tk_cache;
@@ -52,7 +52,7 @@ typedef struct {
     uint64_t low, high, hash;
 } tk_key;
 
-/* max_words: how many short words it may learn besides the vocabulary's (0: none). Without a model, NULL, it begins
+/* max_words: how many short words may be inserted besides the vocabulary's (0: none). Without a model, NULL, it begins
    with no words, and 1 << `lines` lines. TK_OK, TK_NO_MEMORY, or TK_BAD_INPUT where two tokens have the same bytes. */
 int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words, size_t lines);
 void tk_cache_free(tk_cache *cache);
@@ -63,7 +63,7 @@ size_t tk_cache_memory(const tk_cache *cache);
 size_t tk_cache_find(tk_cache *cache, const tk_key *key, const uint32_t **ids);
 size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n, uint64_t hash, const uint32_t **ids);
 
-/* Learn a word. Forgetting it instead (no memory, or learning is off) is no error: the answer stands. */
+/* Insert a word. Not to do so (no memory, or insertion is off) is no error: the answer stands. */
 void tk_cache_add(tk_cache *cache, const tk_key *key, const uint32_t *ids, size_t count);
 void tk_cache_add_long(tk_cache *cache, const uint8_t *bytes, size_t n, const uint32_t *ids, size_t count);
 

@@ -1,4 +1,4 @@
-/* The bytes of a tokenizer.json in, its great tables out: see json_tables.h.
+/* Reading the great tables of a tokenizer.json: see json_tables.h.
 
    A zero byte stands behind the text, and no loop goes on at one, so that none looks for the end. */
 #include "files/json_tables.h"

@@ -1,4 +1,4 @@
-/* A sentencepiece model as it is stored in, the tables of its engine out: see sp_engine.h. */
+/* Building the engine's tables from a sentencepiece model as it is stored: see sp_engine.h. */
 #include "sentencepiece/sp_build.h"
 
 static const uint8_t SPACE_SYMBOL[] = {0xE2, 0x96, 0x81};

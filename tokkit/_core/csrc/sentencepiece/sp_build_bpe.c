@@ -1,4 +1,4 @@
-/* Pieces and their scores in, the tables that merge them out: see sp_engine.h. */
+/* Building the tables that merge the pieces of a BPE model: see sp_engine.h. */
 #include "sentencepiece/sp_build.h"
 
 /* Characters of pieces that are no pieces themselves get numbers behind the ids: they merge as well. */

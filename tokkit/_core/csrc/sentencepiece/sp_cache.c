@@ -1,10 +1,10 @@
-/* The bytes of a unit in, its ids out: see sp_cache.h. */
+/* How the cache of units is filled, searched and grown: see sp_cache.h. */
 #include "sentencepiece/sp_cache.h"
 
 #include "large_memory.h"
 
 enum { LINE = TK_LINE_BYTES };
-enum { MOST_SPILT = 1 << 21 }; /* ids of units that have more than an entry holds: then all is forgotten */
+enum { MOST_SPILT = 1 << 21 }; /* ids of units that have more than an entry holds: then all are evicted */
 
 /* ---- memory */
 
@@ -91,7 +91,7 @@ void tk_sp_cache_grow(tk_sp_cache *cache) {
         memset(e, 0, sizeof *e);
     }
     /* Room has come up in lines whose keys are beside them, where nobody looks for them then. Each that moves leaves
-       some itself: the few that this concerns are learnt anew. */
+       some itself: the few that this concerns are inserted anew. */
     for (e = cache->entries; e < cache->entries + 2 * n; e++) {
         own = cache->entries + 2 * own_line(cache, e);
         if (!e->high || (own->high && own[1].high)) continue;
@@ -101,7 +101,7 @@ void tk_sp_cache_grow(tk_sp_cache *cache) {
     }
 }
 
-int tk_sp_cache_learn(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit) {
+int tk_sp_cache_insert(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit) {
     uint32_t place = 0;
     if (unit->count > 3 && spill(cache, unit->ids, unit->count, &place) != TK_OK) return TK_NO_MEMORY;
     tk_sp_entry *e = place_for(cache, key->line);
@@ -153,7 +153,7 @@ const tk_sp_long_entry *tk_sp_cache_find_long(const tk_sp_cache *cache, const tk
     return NULL;
 }
 
-int tk_sp_cache_learn_long(tk_sp_cache *cache, const tk_sp_long_key *key, const tk_sp_unit *unit) {
+int tk_sp_cache_insert_long(tk_sp_cache *cache, const tk_sp_long_key *key, const tk_sp_unit *unit) {
     uint32_t place = 0;
     if (unit->count > TK_SP_LONG_IDS && spill(cache, unit->ids, unit->count, &place) != TK_OK) return TK_NO_MEMORY;
     tk_sp_long_entry *e = long_place_for(cache, key->slot);

@@ -1,4 +1,4 @@
-/* The bytes of a unit in, its ids out: an exact cache of bounded size, owned by one thread; see sp_engine.h. */
+/* An exact cache of the ids of units, of bounded size and owned by one thread; see sp_engine.h. */
 #ifndef TK_SP_CACHE_H
 #define TK_SP_CACHE_H
 #include "sentencepiece/sp_engine.h"
@@ -55,8 +55,8 @@ tk_sp_long_key tk_sp_long_key_of(const tk_sp_cache *cache, const uint8_t *p, siz
 /* The entry of a key, NULL for none; and what to put into one. TK_OK or TK_NO_MEMORY. */
 const tk_sp_entry *tk_sp_cache_find(tk_sp_cache *cache, const tk_sp_key *key);
 const tk_sp_long_entry *tk_sp_cache_find_long(const tk_sp_cache *cache, const tk_sp_long_key *key);
-int tk_sp_cache_learn(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit);
-int tk_sp_cache_learn_long(tk_sp_cache *cache, const tk_sp_long_key *key, const tk_sp_unit *unit);
+int tk_sp_cache_insert(tk_sp_cache *cache, const tk_sp_key *key, const tk_sp_unit *unit);
+int tk_sp_cache_insert_long(tk_sp_cache *cache, const tk_sp_long_key *key, const tk_sp_unit *unit);
 
 TK_INLINE uint32_t tk_sp_meta_of(const tk_sp_unit *unit) {
     return unit->limit << 16 | unit->sum << 2 | (unit->count <= 3 ? unit->count : 0);

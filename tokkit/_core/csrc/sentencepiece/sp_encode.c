@@ -1,7 +1,6 @@
-/* Text in, ids out: units of the buffer, looked up or encoded, and the score kept; see sp_engine.h. */
+/* Encoding a document: units of the buffer, looked up or encoded, and the score kept; see sp_engine.h. */
 #include <math.h>
 
-#include "isa.h"
 #include "sentencepiece/sp_keys.h"
 
 /* Of so many units that were looked up, if so many missed, so many are encoded without: where nothing comes again
@@ -110,11 +109,11 @@ static int encode_parts(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end,
 
 /* Remember the ids behind the first so many as a unit's: next time its parts are not looked for. Of Unigram the scores
    that they depend on would have to be put together as well. */
-static int learn_ids(tk_sp_scratch *w, const tk_sp_long_key *key, size_t before) {
+static int insert_ids(tk_sp_scratch *w, const tk_sp_long_key *key, size_t before) {
     tk_sp_unit unit = {.count = (uint32_t)(w->n_ids - before)};
     if (w->n_ids - before > TK_SP_LONG) return TK_OK;
     memcpy(unit.ids, w->ids + before, unit.count * sizeof *unit.ids);
-    return tk_sp_cache_learn_long(&w->cache, key, &unit);
+    return tk_sp_cache_insert_long(&w->cache, key, &unit);
 }
 
 static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp_key *key, size_t at, size_t end) {
@@ -144,13 +143,14 @@ static TK_NOINLINE int encode_unit(const tk_sp *m, tk_sp_scratch *w, const tk_sp
         }
         size_t before = w->n_ids;
         status = encode_parts(m, w, at, end, &whole);
-        if (!whole || status != TK_OK) return m->bpe && status == TK_OK ? learn_ids(w, &long_key, before) : status;
+        if (!whole || status != TK_OK) return m->bpe && status == TK_OK ? insert_ids(w, &long_key, before) : status;
     }
     cache->misses++;
     w->missed++;
     if ((status = make_unit(m, w, at, n, &unit)) != TK_OK) return status;
     if (unit.count == UINT32_MAX) return encode_plainly(m, w, at, end);
-    status = n <= TK_SP_SHORT ? tk_sp_cache_learn(cache, key, &unit) : tk_sp_cache_learn_long(cache, &long_key, &unit);
+    if (n <= TK_SP_SHORT) status = tk_sp_cache_insert(cache, key, &unit);
+    else status = tk_sp_cache_insert_long(cache, &long_key, &unit);
     if (status == TK_OK) status = put_known(m, w, unit.ids, unit.count, tk_sp_meta_of(&unit));
     return status == 1 ? encode_plainly(m, w, at, end) : status;
 }
@@ -164,7 +164,7 @@ TK_INLINE int look_up_units(const tk_sp *m, tk_sp_scratch *w, size_t first, size
     int status = room_for(w, 0);
     if (status != TK_OK) return status;
     tk_sp_make_keys(&w->cache, w->text, w->starts + first, last - first, &keys);
-    const tk_sp_entry *entries = w->cache.entries; /* the table stays where it is while units are learnt */
+    const tk_sp_entry *entries = w->cache.entries; /* the table stays where it is while units are inserted */
     uint32_t *out = w->ids + w->n_ids, amount = w->amount;
     for (size_t k = first; k < last; k++) {
         const uint64_t *words = keys.words + 2 * (k - first);
@@ -293,21 +293,13 @@ static void finish(const tk_sp *m, tk_sp_scratch *w) {
     if (w->aligned) w->from[w->n] = (uint32_t)from;
 }
 
-static tk_sp_front chosen_front(tk_sp_cutter *cut) {
-#if TK_X86
-    if (tk_isa == TK_ISA_AVX512) return *cut = tk_sp_cut_avx512, tk_sp_fill_avx512;
-    if (tk_isa == TK_ISA_AVX2) return *cut = tk_sp_cut_avx2, tk_sp_fill_avx2;
-#endif
-    return *cut = tk_sp_cut_scalar, tk_sp_fill_scalar;
-}
-
 /* Normalize the rest of a document, or what there is room for. */
-static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, tk_sp_front front) {
+static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
     int status = tk_sp_make_room(w, w->room > TK_SP_ROOM ? w->room : TK_SP_ROOM);
     if (status == TK_OK && !w->started) start(m, w, text, n);
     while (status == TK_OK && w->at < n) {
         size_t before = w->at, full = w->n;
-        front(m, w, text, n);
+        tk_kernels->sp_fill(m, w, text, n);
         w->made += w->n - full;
         if (w->most && w->made > w->most) return TK_GROWN;
         if (w->at != before) break;
@@ -317,16 +309,14 @@ static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n,
 }
 
 int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
-    tk_sp_cutter cut;
-    tk_sp_front front = chosen_front(&cut);
     tk_sp_begin_document(w);
-    int status = n < UINT32_MAX ? fill(m, w, text, n, front) : TK_TOO_LARGE;
+    int status = n < UINT32_MAX ? fill(m, w, text, n) : TK_TOO_LARGE;
     while (status == TK_OK && w->at < n) {
         status = tk_sp_make_room(w, 2 * w->room);
-        if (status == TK_OK) status = fill(m, w, text, n, front);
+        if (status == TK_OK) status = fill(m, w, text, n);
     }
     if (status != TK_OK) return status;
-    if (!m->whole) cut(m, w);
+    if (!m->whole) tk_kernels->sp_cut(m, w);
     finish(m, w);
     return TK_OK;
 }
@@ -341,12 +331,10 @@ int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, 
 }
 
 int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop) {
-    tk_sp_cutter cut;
-    tk_sp_front front = chosen_front(&cut);
     int status = TK_OK;
     while (w->at < n && w->at < stop && status == TK_OK) {
-        if ((status = fill(m, w, text, n, front)) != TK_OK) break;
-        if (!m->whole) cut(m, w);
+        if ((status = fill(m, w, text, n)) != TK_OK) break;
+        if (!m->whole) tk_kernels->sp_cut(m, w);
         if (w->at == n) {
             finish(m, w);
             if (w->n > w->starts[w->n_starts - 1]) w->starts[w->n_starts++] = (uint32_t)w->n;

@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ids of a sentencepiece model out: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
+/* Encoding by a sentencepiece model: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
    and models of words and of characters, over a whole text.
 
    A stretch of text is normalized into a buffer, in which U+2581 is the one byte 0x20 (escaped text has no space), and
@@ -50,7 +50,7 @@ typedef struct {
     uint32_t ids[TK_SP_ASCII], ranks[TK_SP_ASCII][TK_SP_ASCII], results[TK_SP_ASCII][TK_SP_ASCII];
 } tk_sp_ascii;
 
-typedef struct {
+typedef struct tk_sp {
     int model, bpe, byte_fallback, dummy_prefix, remove_extra, escape, suffix;
     uint32_t unknown, bytes[256];
     size_t n_ids;
@@ -98,7 +98,7 @@ typedef struct {
     uint32_t ids[TK_SP_LONG_IDS], count, meta, spare;
 } tk_sp_long_entry;
 
-typedef struct {
+typedef struct tk_sp_cache {
     tk_sp_entry *entries; /* two in a line of 64 bytes */
     tk_sp_long_entry *long_entries;
     size_t mask, long_mask; /* of lines; of entries */
@@ -119,7 +119,7 @@ typedef struct {
     uint32_t id, start, end; /* bytes of the buffer */
 } tk_sp_token;
 
-typedef struct {
+typedef struct tk_sp_scratch {
     tk_sp_cache cache;
     uint32_t *ids;
     size_t n_ids, ids_capacity, first; /* `first` is where the document's begin */
@@ -271,6 +271,13 @@ TK_INLINE size_t tk_sp_bigram(uint32_t left, uint32_t right) {
     return tk_sp_bigram_place(tk_sp_bigram_left(left), tk_sp_bigram_right(right));
 }
 
+/* Half of the hash of the character before p. */
+TK_INLINE uint32_t tk_sp_left_of(const tk_sp_scratch *w, const uint8_t *p) {
+    unsigned back = 1;
+    while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
+    return tk_sp_bigram_left(tk_sp_packed(p - back, back));
+}
+
 TK_INLINE int tk_sp_in(const tk_sp_set *set, uint8_t c) { return c < 0x80 && set->low[c & 15] >> (c >> 4) & 1; }
 
 /* The charsmap's trie: where the children of its root stand; and the place of those of the child by a byte, SIZE_MAX
@@ -283,25 +290,6 @@ TK_INLINE size_t tk_charsmap_child(const tk_charsmap *map, size_t at, uint8_t by
     *leaf = (map->units[at] & 1 << 8) != 0;
     return at ^ tk_sp_map_offset(map->units[at]);
 }
-
-/* Normalize the text from w->at on as far as there is room, and cut what is not yet cut; by each instruction set. */
-typedef void (*tk_sp_front)(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
-void tk_sp_fill_scalar(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
-void tk_sp_fill_avx2(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
-void tk_sp_fill_avx512(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
-typedef void (*tk_sp_cutter)(const tk_sp *m, tk_sp_scratch *w);
-void tk_sp_cut_scalar(const tk_sp *m, tk_sp_scratch *w);
-void tk_sp_cut_avx2(const tk_sp *m, tk_sp_scratch *w);
-void tk_sp_cut_avx512(const tk_sp *m, tk_sp_scratch *w);
-
-/* Of 64 bytes: ASCII that is kept as it is, or one space; ASCII in no longer piece; spaces; bytes of other characters,
-   those of them that begin none, and those that may begin U+2581. */
-typedef struct {
-    uint64_t keep, white, high, symbol;
-} tk_sp_text_masks;
-typedef struct {
-    uint64_t space, apart, high, rest;
-} tk_sp_cut_masks;
 
 /* One step puts less than this into the buffer, unless the charsmap says otherwise; and what may be read and written
    behind the end of it. */

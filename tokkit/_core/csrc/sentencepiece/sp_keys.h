@@ -1,29 +1,20 @@
-/* Where units begin in, their keys out, whose cache lines are then on their way. */
+/* Making the keys of units, and prefetching their cache lines. */
 #ifndef TK_SP_KEYS_H
 #define TK_SP_KEYS_H
-#include "isa.h"
+#include "byte_kernels.h"
 #include "sentencepiece/sp_cache.h"
 
 enum { TK_SP_BATCH = 64 }; /* units whose keys are made at once: they stay in the first-level cache */
 
-typedef struct {
+typedef struct tk_sp_keys {
     uint64_t words[2 * TK_SP_BATCH]; /* low and high of each in turn, as entries have them */
     uint64_t lines[TK_SP_BATCH];
 } tk_sp_keys;
 
-#if TK_X86
-/* As many as go by eights; returns how many. */
-size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
-                              tk_sp_keys *keys);
-#endif
-
 /* The keys of n units of the buffer, which begin at starts[]; starts[n] is the end of the last one. */
 TK_INLINE void tk_sp_make_keys(const tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
                                tk_sp_keys *keys) {
-    size_t k = 0;
-#if TK_X86
-    if (tk_isa == TK_ISA_AVX512) k = tk_sp_make_keys_avx512(cache, text, starts, n, keys);
-#endif
+    size_t k = tk_kernels->sp_keys ? tk_kernels->sp_keys(cache, text, starts, n, keys) : 0;
     for (; k < n; k++) {
         tk_sp_key key = tk_sp_key_of(cache, text + starts[k], starts[k + 1] - starts[k]);
         TK_PREFETCH(cache->entries + 2 * key.line);

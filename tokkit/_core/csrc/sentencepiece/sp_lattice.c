@@ -1,4 +1,4 @@
-/* Bytes of the buffer in, every way through them out: see sp_lattice.h. */
+/* Building and searching the lattice of all segmentations: see sp_lattice.h. */
 #include "sentencepiece/sp_lattice.h"
 
 #include <math.h>

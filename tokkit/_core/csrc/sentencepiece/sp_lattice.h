@@ -1,4 +1,4 @@
-/* Bytes of the buffer in, every way through them out: n-best, sampling and entropy of Unigram; see sp_engine.h.
+/* The lattice of all segmentations of the buffer: n-best, sampling and entropy of Unigram; see sp_engine.h.
 
    An arc is a piece, or an unknown character, at a place. Scores are float32 as in tk_sp_best; the sums over all ways
    are of doubles, in logarithms. */

@@ -1,4 +1,4 @@
-/* Bytes of the buffer in, tokens out, by BPE as sentencepiece has it: see sp_engine.h.
+/* BPE of the buffer, as sentencepiece has it: see sp_engine.h.
 
    The pair whose piece has the greatest score merges first, of equal ones the leftmost (encode/char_merge.h). User-
    defined pieces stand as they are, the longest where several begin; nothing merges with them. */

@@ -1,4 +1,4 @@
-/* A text and the rules of a SentencePiece model in, the normalized text out, each byte with the place it comes from.
+/* Normalizing a text by the rules of a SentencePiece model, each byte with the place it comes from.
 
    At each place stands, in this order: the longest user-defined symbol that begins there, as it is; what the charsmap
    has for the longest stretch; or the character itself. Behind a space, spaces go where extra ones are removed. */

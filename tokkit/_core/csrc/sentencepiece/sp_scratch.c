@@ -1,4 +1,4 @@
-/* What one thread encodes with in, its memory made, given back and freed: see sp_engine.h. */
+/* The memory that one thread encodes with: see sp_engine.h. */
 #include "sentencepiece/sp_cache.h"
 
 int tk_sp_make_room(tk_sp_scratch *w, size_t need) {

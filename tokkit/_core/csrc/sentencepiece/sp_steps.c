@@ -1,4 +1,4 @@
-/* The beginning of a text in, what sentencepiece's normalizer puts for it out: see sp_engine.h. */
+/* One step of sentencepiece's normalizer: see sp_engine.h. */
 #include "sentencepiece/sp_engine.h"
 
 /* The longest token of a trie that p[0:n] begins with: its length, or 0. */

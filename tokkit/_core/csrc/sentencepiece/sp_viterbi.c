@@ -1,4 +1,4 @@
-/* Bytes of the buffer in, the best way through them out, by Unigram's Viterbi: see sp_engine.h for the rules.
+/* Unigram's Viterbi over the buffer: see sp_engine.h for the rules.
 
    tk_sp_best runs as sentencepiece does, in float32 from a given score. tk_sp_best_unit runs from 0 in double, and says
    for which scores before the unit the float32 run takes the same way. Let S be that score, b(j) the best sum to place

@@ -1,4 +1,4 @@
-/* A whole text in the buffer in, its tokens out: models of words, and of characters; see sp_engine.h. */
+/* Models of words, and of characters, over a whole text; see sp_engine.h. */
 #include "sentencepiece/sp_engine.h"
 
 /* Where U+2581 stands, which is the one byte 0x20 where spaces are escaped. */

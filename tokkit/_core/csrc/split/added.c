@@ -1,4 +1,4 @@
-/* A text in, the added tokens in it out: see added.h. */
+/* Searching a text for added tokens: see added.h. */
 #include "split/added.h"
 
 #include "split/added_trie.h"
@@ -13,7 +13,7 @@ TK_INLINE int may_begin(const tk_added_filter *f, const uint8_t *p) {
     return bits != 0;
 }
 
-uint64_t tk_added_skip_scalar(const tk_added_filter *f, const uint8_t *text, size_t *at, size_t n) {
+uint64_t tk_added_skip(const tk_added_filter *f, const uint8_t *text, size_t *at, size_t n) {
     for (; n - *at >= BLOCK + BEYOND; *at += BLOCK) {
         uint64_t found = 0;
         for (unsigned k = 0; k < BLOCK; k++) found |= (uint64_t)may_begin(f, text + *at + k) << k;
@@ -46,13 +46,13 @@ static size_t next_candidate(const tk_added *s, const uint8_t *text, size_t n, t
             i = (size_t)(p - text);
         }
         c->block = i;
-        c->candidates = s->skip(&s->filter, text, &c->block, n);
+        c->candidates = s->by->added_skip(&s->filter, text, &c->block, n);
         c->block_end = c->block + BLOCK;
         if (!c->candidates) { /* too little is left to read beyond it */
             uint8_t rest[BLOCK + BEYOND] = {0};
             size_t length = n - c->block < BLOCK + BEYOND ? n - c->block : BLOCK + BEYOND, at = 0;
             memcpy(rest, text + c->block, length);
-            c->candidates = s->skip(&s->filter, rest, &at, BLOCK + BEYOND);
+            c->candidates = s->by->added_skip(&s->filter, rest, &at, BLOCK + BEYOND);
             if (length < BLOCK) c->candidates &= ((uint64_t)1 << length) - 1;
         }
         i = c->block > i ? c->block : i;

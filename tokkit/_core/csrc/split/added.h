@@ -1,4 +1,4 @@
-/* The contents of added tokens in, where they stand in a text out: leftmost, then longest, none across another, as
+/* Finding added tokens in a text: leftmost, then longest, none across another, as
    tokenizers finds them.
 
    A filter looks at the first three bytes of 64 places at once, a trie at what it lets through. Where the trie would
@@ -6,6 +6,7 @@
    longest token at each of the next places instead, so that a text of n bytes is searched in O(n) whatever it is. */
 #ifndef TK_ADDED_H
 #define TK_ADDED_H
+#include "byte_kernels.h"
 #include "text/aligned.h"
 
 enum {
@@ -18,16 +19,12 @@ enum { TK_ADDED_LOOK = 3, TK_ADDED_BUCKETS = 8, TK_ADDED_WINDOW = 2048 };
 
 /* A token may begin at p if a bit stands in nibbles of all of its first bytes: low[k][p[k] & 15] & high[k][p[k] >> 4].
    Each bit is that of some tokens that begin alike. */
-typedef struct {
+typedef struct tk_added_filter {
     uint8_t low[TK_ADDED_LOOK][16], high[TK_ADDED_LOOK][16];
 } tk_added_filter;
 
-/* The candidates of a block of 64 places, from the first that has any: *at is its start. A block is looked at while
-   66 bytes are left; 0 once fewer are, and *at is then the first place not looked at. */
-typedef uint64_t (*tk_added_skip)(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
-uint64_t tk_added_skip_scalar(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
-uint64_t tk_added_skip_avx2(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
-uint64_t tk_added_skip_avx512(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
+/* The added_skip of byte_kernels.h, one place after another. */
+uint64_t tk_added_skip(const tk_added_filter *filter, const uint8_t *text, size_t *at, size_t n);
 
 typedef struct {
     uint64_t *slots; /* open addressing: (node << 8 | byte) << 28 | child; 0 is free */
@@ -49,7 +46,7 @@ typedef struct {
     uint8_t *begins;                 /* bits: hashes of the first four, six or eight bytes of the others; */
     unsigned begins_shift;           /* 64 - log2 of how many bits */
     tk_added_filter filter;
-    tk_added_skip skip;
+    const tk_byte_kernels *by;
 } tk_added;
 
 /* Where a search has come to; all zero at the start of a text. The window need not be set. */

@@ -1,8 +1,6 @@
-/* The contents of added tokens in, what searches for them out: see added.h. */
+/* Building what searches for added tokens: see added.h. */
 #include "split/added.h"
 #include "split/added_trie.h"
-
-#include "isa.h"
 
 enum { BACKWARD_FROM = 32 }; /* bytes of the longest token: for shorter ones the trie reads little in vain */
 enum { BITS_A_TOKEN = 64 };  /* of the hashes of beginnings: so few of them are met by chance */
@@ -148,12 +146,7 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
         if (status == TK_OK) status = link_suffixes(s);
         if (status != TK_OK) return status;
     }
-    s->skip = tk_added_skip_scalar;
-#if TK_X86
-    if (isa == TK_ISA_AVX2) s->skip = tk_added_skip_avx2;
-    if (isa == TK_ISA_AVX512) s->skip = tk_added_skip_avx512;
-#endif
-    (void)isa;
+    s->by = tk_byte_kernels_of(isa);
     return make_filter(s, bytes, ends);
 }
 

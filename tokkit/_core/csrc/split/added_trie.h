@@ -1,4 +1,4 @@
-/* A node and a byte in, the node behind it out: the tries of added tokens, for what builds and what reads them. */
+/* The tries of added tokens, for what builds and what reads them. */
 #ifndef TK_ADDED_TRIE_H
 #define TK_ADDED_TRIE_H
 #include "split/added.h"

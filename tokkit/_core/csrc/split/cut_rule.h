@@ -1,4 +1,4 @@
-/* A cut rule in, the ends of units out: parts of a text that a tokenizer may encode by themselves.
+/* Cut rules, which tell the units of a text: parts that a tokenizer may encode by themselves.
 
    A text may be cut between two characters a and b where left[atom of a] & right[atom of b] is not 0. Each ASCII
    character is an atom of its own; the others share five. engines/cut_rules.py makes the tables of the rules that
@@ -23,7 +23,7 @@ typedef struct {
 
 enum { TK_RULE_SETS = 8 };
 
-typedef struct {
+typedef struct tk_cut_rule {
     uint8_t left[TK_ATOMS], right[TK_ATOMS];
     /* for vectors, by the bits of left and right: ASCII in `left`, with it all bytes beyond where TK_ATOM_OTHER has
        the bit; ASCII in `right` */

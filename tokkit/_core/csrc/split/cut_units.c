@@ -1,11 +1,6 @@
 /* Atoms of characters, the tables of a rule, and units cut one character at a time: see cut_rule.h. */
-#include "isa.h"
+#include "byte_kernels.h"
 #include "split/cut_rule.h"
-
-size_t tk_cut_blocks_avx2(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *at, size_t *ends,
-                          size_t limit);
-size_t tk_cut_blocks_avx512(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *at, size_t *ends,
-                            size_t limit);
 
 /* The characters of the atoms beyond ASCII. Those that lead are Grapheme_Cluster_Break=Prepend of Unicode 17, from
    U+11000 on whole blocks with them: what is taken for one costs cuts alone. */
@@ -65,37 +60,38 @@ void tk_cut_rule_finish(tk_cut_rule *rule) {
     }
 }
 
-size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
-                       size_t limit) {
+static size_t cut_units(const tk_byte_kernels *by, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos,
+                        size_t *ends, size_t limit) {
     size_t count = 0, at = *pos;
     unsigned length, atom;
     if (at >= n) return 0;
     atom = tk_atom_at(text + at, &length);
     at += length;
     while (count < limit && at < n) {
-#if TK_X86
         size_t before = at;
-        if (isa == TK_ISA_AVX512) count += tk_cut_blocks_avx512(rule, text, n, &at, ends + count, limit - count);
-        else if (isa == TK_ISA_AVX2) count += tk_cut_blocks_avx2(rule, text, n, &at, ends + count, limit - count);
+        if (by->cut_blocks) count += by->cut_blocks(rule, text, n, &at, ends + count, limit - count);
         if (at != before) {
             if (n - at > 64 + 4) break; /* no room for the cuts of one more block */
             while (at < n && tk_is_continuation(text[at])) at++;
             if (at == n) break;
             atom = tk_atom_before(text + at);
         }
-#endif
         for (; at < n && count < limit; at += length) {
             unsigned next = tk_atom_at(text + at, &length);
             if (rule->left[atom] & rule->right[next]) ends[count++] = at;
             atom = next;
         }
     }
-    (void)isa;
     if (count < limit && at >= n) ends[count++] = n;
     *pos = ends[count - 1];
     return count;
 }
 
 size_t tk_cut_units(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    return tk_cut_units_by(tk_isa, rule, text, n, pos, ends, limit);
+    return cut_units(tk_kernels, rule, text, n, pos, ends, limit);
+}
+
+size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
+                       size_t limit) {
+    return cut_units(tk_byte_kernels_of(isa), rule, text, n, pos, ends, limit);
 }

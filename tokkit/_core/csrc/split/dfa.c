@@ -17,7 +17,7 @@ void tk_dfa_memo_free(tk_dfa_memo *memo) {
     memset(memo, 0, sizeof *memo);
 }
 
-static void forget(tk_dfa_memo *memo) {
+static void evict_all(tk_dfa_memo *memo) {
     for (size_t i = 0; i < memo->n_slots; i++) memo->slots[i].at = SIZE_MAX;
     memo->used = 0;
 }
@@ -102,7 +102,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
     size_t p = first, last = first, count = 0, begin, from;
     uint32_t row = dfa->start;
     unsigned length;
-    if (first == 0 && memo && memo->used) forget(memo);
+    if (first == 0 && memo && memo->used) evict_all(memo);
     if (first >= n) return 0;
     while (count < limit) {
         unsigned action = 0;

@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ends of pieces out: a compiled split pattern, run as a deterministic automaton over classes of
+/* A compiled split pattern, run as a deterministic automaton over classes of
    characters. unicode_regex/tables.py makes the tables and says what a row means. */
 #ifndef TK_DFA_H
 #define TK_DFA_H

@@ -1,4 +1,4 @@
-/* A list of parts in, each to one thread, and the place of each one's ids in the common result out.
+/* A list of parts that threads share, and the place of each one's ids in the common result.
 
    Threads claim parts in order and finish them in any; a part's place is known once all before it are finished.
    Whoever finishes one gives out the places that are known by then, and each thread moves its own ids there while

@@ -1,4 +1,4 @@
-/* Pieces in, the pieces that each is cut into out: see pretokenize.h. */
+/* Cutting pieces into smaller ones: see pretokenize.h. */
 #include "split/pretokenize.h"
 
 #include "text/char_kinds.h"

@@ -1,4 +1,4 @@
-/* A text in pieces in, smaller pieces out: the pretokenizers, each one pass over the text. All return 0, or
+/* The pretokenizers, each one pass over the text. All return 0, or
    TK_NO_MEMORY or TK_TOO_LARGE with the text as it was. */
 #ifndef TK_PRETOKENIZE_H
 #define TK_PRETOKENIZE_H

@@ -1,4 +1,4 @@
-/* Two neighbouring characters in, whether text may be cut between them out: boundaries that no token spans.
+/* Safe cuts: boundaries between two characters that no token spans.
 
    No symbol that merging forms is other than a token. So where no token can span a boundary, no merge crosses
    it, and the two sides merge as if alone: BPE(xy) = BPE(x)·BPE(y). The test is a superset of "spans": a
@@ -12,7 +12,7 @@
 
 enum { TK_BIGRAM_BITS = 19 };
 
-typedef struct {
+typedef struct tk_cuts {
     uint8_t *bigrams;      /* 2^19 bits */
     uint8_t *byte_bigrams; /* 2^16 bits */
     int unconditional;     /* every token is in the sets, so that a piece that is a token is never cut */

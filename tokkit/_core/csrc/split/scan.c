@@ -2,7 +2,6 @@
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
    the branch of the pattern that a piece of code answers. */
 #define TK_UNICODE_TABLES_HERE
-#include "isa.h"
 #include "split/scan_family.h"
 
 #include "split/dfa.h"
@@ -185,25 +184,18 @@ const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k, 
                                                          scan_qwen3_5, scan_tekken, scan_kimi_k2,
                                                          scan_deepseek_v3};
 
-static const tk_scanner *scanners_of(int isa) {
-#if TK_X86
-    if (isa == TK_ISA_AVX512) return tk_scanners_avx512;
-    if (isa == TK_ISA_AVX2) return tk_scanners_avx2;
-#endif
-#if TK_NEON
-    if (isa == TK_ISA_NEON) return tk_scanners_neon;
-#endif
-    (void)isa;
-    return tk_scanners_scalar;
+static size_t scan(const tk_byte_kernels *by, const tk_split *split, const uint8_t *text, size_t n, size_t *pos,
+                   size_t *ends, size_t limit) {
+    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
+    const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : by->scanners;
+    return scanners[split->family](split->cuts, text, n, pos, ends, limit);
 }
 
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
-    return tk_scan_by(tk_isa, split, text, n, pos, ends, limit);
+    return scan(tk_kernels, split, text, n, pos, ends, limit);
 }
 
 size_t tk_scan_by(int isa, const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                   size_t limit) {
-    if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
-    const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : scanners_of(isa);
-    return scanners[split->family](split->cuts, text, n, pos, ends, limit);
+    return scan(tk_byte_kernels_of(isa), split, text, n, pos, ends, limit);
 }

@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ends of pieces out: the split patterns of the field as hand-written scanners. */
+/* The split patterns of the field as hand-written scanners. */
 #ifndef TK_SCAN_H
 #define TK_SCAN_H
 #include "split/safe_cuts.h"

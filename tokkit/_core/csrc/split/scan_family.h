@@ -1,6 +1,7 @@
 /* What tells the split patterns of the field apart: constants that the scanners are compiled with. */
 #ifndef TK_SCAN_FAMILY_H
 #define TK_SCAN_FAMILY_H
+#include "byte_kernels.h"
 #include "split/scan.h"
 #include "text/unicode_tables.h"
 #include "text/utf8.h"
@@ -93,11 +94,7 @@ TK_INLINE size_t contraction_end(const uint8_t *text, size_t i, size_t n, int an
     return any_case && text[i] == 0xC5 && text[i + 1] == 0xBF ? i + 2 : i;
 }
 
-/* A scanner: see tk_scan. One stands for each family and ISA. `cuts` may be NULL. */
-typedef size_t (*tk_scanner)(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
-                             size_t limit);
-
-extern const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES], tk_scanners_avx2[TK_SCAN_FAMILIES],
-    tk_scanners_avx512[TK_SCAN_FAMILIES], tk_scanners_neon[TK_SCAN_FAMILIES];
+/* Those that read one character after another. */
+extern const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES];
 
 #endif

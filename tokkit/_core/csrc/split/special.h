@@ -1,4 +1,4 @@
-/* The texts of special tokens in, their occurrences in a text out: leftmost, then longest. */
+/* Finding special tokens in a text: leftmost, then longest. */
 #ifndef TK_SPECIAL_H
 #define TK_SPECIAL_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Changes and cuts in, the text that they make out, aligned with the original. */
+/* Changing and cutting a text that stays aligned with the original: see aligned.h. */
 #include "text/aligned.h"
 
 int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n) {

@@ -1,4 +1,4 @@
-/* A text on its way through the stages of a tokenizer in, the same changed or cut further out, every byte of it
+/* A text on its way through the stages of a tokenizer, changed and cut further by each, every byte of it
    still aligned with the original.
 
    The text is cut into pieces. A stage changes what stands in them (tk_rewrite_*) or cuts them into smaller ones

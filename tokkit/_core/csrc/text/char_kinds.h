@@ -1,4 +1,4 @@
-/* Code point in, what tokenizers takes it for out: word character, white space, punctuation, number. */
+/* What tokenizers takes a code point for: word character, white space, punctuation, number. */
 #ifndef TK_CHAR_KINDS_H
 #define TK_CHAR_KINDS_H
 #include "text/unicode_tables.h"

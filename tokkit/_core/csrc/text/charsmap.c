@@ -1,4 +1,4 @@
-/* A precompiled_charsmap in, its strings for stretches of text out: see charsmap.h. */
+/* Reading and searching a precompiled_charsmap: see charsmap.h. */
 #include "text/charsmap.h"
 
 enum { LEAF_BELOW = 1 << 8, FAR = 1 << 9 };

@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ends of grapheme clusters out: see graphemes.h. The rules have the numbers of the annex. */
+/* Finding the ends of grapheme clusters: see graphemes.h. The rules have the numbers of the annex. */
 #define TK_GRAPHEME_TABLES_HERE
 #include "text/graphemes.h"
 

@@ -1,4 +1,4 @@
-/* Valid UTF-8 in, ends of extended grapheme clusters out (Unicode Standard Annex 29, of Unicode 17.0.0). */
+/* The ends of extended grapheme clusters (Unicode Standard Annex 29, of Unicode 17.0.0). */
 #ifndef TK_GRAPHEMES_H
 #define TK_GRAPHEMES_H
 #include "text/utf8.h"

@@ -1,4 +1,4 @@
-/* A text in pieces in, the same text with each piece normalized out: what the components of normalizers/ run.
+/* Normalizing each piece of a text: what the components of normalizers/ run.
 
    All of these leave alone what is an added token, act on each other piece by itself, and change nothing, spans
    neither, where no piece needs a change. They return TK_OK or what tk_rewrite_end returns. */
@@ -36,21 +36,6 @@ TK_INLINE int tk_is_hangul(uint32_t c) { return c - TK_HANGUL < TK_HANGULS; }
 int tk_normalize_form(tk_aligned *a, int form);
 
 /* ---- changes of one character at a time */
-
-/* What a rule makes of the character at p, of `length` bytes: at most TK_CHARACTER_MOST bytes, all of them from the
-   place of the character. Returns how many; 0 drops it; TK_CHARACTER_ODD asks the caller for another way. */
-enum { TK_CHARACTER_MOST = 64, TK_CHARACTER_ODD = 255 };
-enum { TK_ODD = 1 }; /* a status: the rule met a character for which tk_normalize_characters is no way */
-
-typedef struct tk_character_rule {
-    unsigned (*map)(const struct tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out);
-    uint8_t first, last; /* ASCII that only `lower` may change */
-    uint8_t lower;       /* A to Z become a to z */
-    uint8_t quick;       /* other characters without these bits of tk_quick stay; 0: `map` decides */
-    uint8_t clean, chinese, strip; /* Bert's */
-} tk_character_rule;
-
-int tk_normalize_characters(tk_aligned *a, const tk_character_rule *rule);
 
 int tk_normalize_lowercase(tk_aligned *a);
 int tk_normalize_strip_accents(tk_aligned *a);

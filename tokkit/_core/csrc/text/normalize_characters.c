@@ -1,17 +1,30 @@
-/* A text in pieces in, the same with each character changed by a rule that looks at nothing else out.
+/* Changing each character of pieces by a rule that looks at nothing else.
 
    A character that becomes another of as many bytes is changed where it stands: its alignment is the same. From the
    first one that is not, the text is written anew. */
 #include "text/normalize.h"
 
-TK_INLINE int is_plain(const tk_character_rule *rule, uint8_t byte) {
+/* What a rule makes of the character at p, of `length` bytes: at most CHARACTER_MOST bytes, all of them from the
+   place of the character. Returns how many; 0 drops it; CHARACTER_NEEDS_FALLBACK asks the caller for another way. */
+enum { CHARACTER_MOST = 64, CHARACTER_NEEDS_FALLBACK = 255 };
+enum { NEEDS_FALLBACK = 1 }; /* a status: the rule met a character that it cannot change by itself */
+
+typedef struct character_rule {
+    unsigned (*map)(const struct character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out);
+    uint8_t first, last; /* ASCII that only `lower` may change */
+    uint8_t lower;       /* A to Z become a to z */
+    uint8_t quick;       /* other characters without these bits of tk_quick stay; 0: `map` decides */
+    uint8_t clean, chinese, strip; /* Bert's */
+} character_rule;
+
+TK_INLINE int is_plain(const character_rule *rule, uint8_t byte) {
     return (uint8_t)(byte - rule->first) <= rule->last - rule->first;
 }
 
 TK_INLINE uint8_t lowered(uint8_t byte) { return byte | (uint8_t)(((uint8_t)(byte - 'A') < 26) << 5); }
 
 /* Behind the plain ASCII from `at` on. */
-TK_INLINE size_t plain_end(const tk_character_rule *rule, const uint8_t *text, size_t at, size_t end) {
+TK_INLINE size_t plain_end(const character_rule *rule, const uint8_t *text, size_t at, size_t end) {
     enum { BLOCK = 16 }; /* compilers make vectors of it */
     const uint8_t first = rule->first, width = rule->last - rule->first;
     for (; at + BLOCK <= end; at += BLOCK) {
@@ -27,7 +40,7 @@ static void lower_ascii(uint8_t *text, size_t n) {
     for (size_t i = 0; i < n; i++) text[i] = lowered(text[i]);
 }
 
-TK_INLINE unsigned changed(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+TK_INLINE unsigned changed(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     if (rule->quick && length > 1) {
         unsigned n;
         if (!(tk_quick(tk_utf8_decode(p, &n)) & rule->quick)) return memcpy(out, p, 4), length;
@@ -36,8 +49,8 @@ TK_INLINE unsigned changed(const tk_character_rule *rule, const uint8_t *p, unsi
 }
 
 /* Change what can be changed in its place from `at` on; returns where that ends. */
-static size_t change_in_place(const tk_character_rule *rule, uint8_t *text, size_t at, size_t end) {
-    uint8_t out[TK_CHARACTER_MOST];
+static size_t change_in_place(const character_rule *rule, uint8_t *text, size_t at, size_t end) {
+    uint8_t out[CHARACTER_MOST];
     while (at < end) {
         size_t behind = plain_end(rule, text, at, end);
         if (rule->lower) lower_ascii(text + at, behind - at);
@@ -52,17 +65,17 @@ static size_t change_in_place(const tk_character_rule *rule, uint8_t *text, size
     return end;
 }
 
-static void change_rest(const tk_character_rule *rule, tk_rewrite *w) {
+static void change_rest(const character_rule *rule, tk_rewrite *w) {
     const uint8_t *text = w->from->text;
-    uint8_t out[TK_CHARACTER_MOST];
+    uint8_t out[CHARACTER_MOST];
     while (w->at < w->end && w->status == TK_OK) {
         size_t n = plain_end(rule, text, w->at, w->end) - w->at;
         tk_rewrite_keep(w, n);
         if (rule->lower && w->status == TK_OK) lower_ascii(w->made.text + w->made.n - n, n);
         while (w->at < w->end && !is_plain(rule, text[w->at])) {
             unsigned length = tk_utf8_length(text[w->at]), size = changed(rule, text + w->at, length, out);
-            if (size == TK_CHARACTER_ODD) {
-                w->status = TK_ODD;
+            if (size == CHARACTER_NEEDS_FALLBACK) {
+                w->status = NEEDS_FALLBACK;
                 return;
             }
             tk_rewrite_bytes(w, out, size, tk_rewrite_here(w));
@@ -71,7 +84,7 @@ static void change_rest(const tk_character_rule *rule, tk_rewrite *w) {
     }
 }
 
-int tk_normalize_characters(tk_aligned *a, const tk_character_rule *rule) {
+static int normalize_characters(tk_aligned *a, const character_rule *rule) {
     size_t first = 0, at = 0;
     for (; first < a->n_pieces; first++) {
         const tk_piece *piece = a->pieces + first;
@@ -102,26 +115,26 @@ static unsigned put_lower(uint8_t *out, uint32_t c) {
     return n;
 }
 
-static unsigned map_lower(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+static unsigned map_lower(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     (void)rule;
     return put_lower(out, tk_utf8_decode(p, &length));
 }
 
 int tk_normalize_lowercase(tk_aligned *a) {
-    const tk_character_rule rule = {.map = map_lower, .last = 0x7F, .lower = 1, .quick = TK_QUICK_LOWER};
-    return tk_normalize_characters(a, &rule);
+    const character_rule rule = {.map = map_lower, .last = 0x7F, .lower = 1, .quick = TK_QUICK_LOWER};
+    return normalize_characters(a, &rule);
 }
 
-static unsigned map_to_nothing(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+static unsigned map_to_nothing(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     return (void)rule, (void)p, (void)length, (void)out, 0;
 }
 
 int tk_normalize_strip_accents(tk_aligned *a) {
-    const tk_character_rule rule = {.map = map_to_nothing, .last = 0x7F, .quick = TK_QUICK_MARK};
-    return tk_normalize_characters(a, &rule);
+    const character_rule rule = {.map = map_to_nothing, .last = 0x7F, .quick = TK_QUICK_MARK};
+    return normalize_characters(a, &rule);
 }
 
-static unsigned map_nmt(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+static unsigned map_nmt(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     uint32_t c = tk_utf8_decode(p, &length);
     (void)rule;
     switch (c) {
@@ -135,8 +148,8 @@ static unsigned map_nmt(const tk_character_rule *rule, const uint8_t *p, unsigne
 }
 
 int tk_normalize_nmt(tk_aligned *a) {
-    const tk_character_rule rule = {.map = map_nmt, .first = 0x20, .last = 0x7E};
-    return tk_normalize_characters(a, &rule);
+    const character_rule rule = {.map = map_nmt, .first = 0x20, .last = 0x7E};
+    return normalize_characters(a, &rule);
 }
 
 /* The symbol of a byte: itself where it is a printable character of Latin-1, else one from U+0100 on, in order. */
@@ -147,7 +160,7 @@ static uint32_t byte_symbol(uint8_t byte) {
     return byte == 0xAD ? 0x143 : byte;
 }
 
-static unsigned map_byte_level(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+static unsigned map_byte_level(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     unsigned n = 0;
     (void)rule;
     for (unsigned k = 0; k < length; k++) n += put(out + n, byte_symbol(p[k]));
@@ -155,8 +168,8 @@ static unsigned map_byte_level(const tk_character_rule *rule, const uint8_t *p, 
 }
 
 int tk_normalize_byte_level(tk_aligned *a) {
-    const tk_character_rule rule = {.map = map_byte_level, .first = 0x21, .last = 0x7E};
-    return tk_normalize_characters(a, &rule);
+    const character_rule rule = {.map = map_byte_level, .first = 0x21, .last = 0x7E};
+    return normalize_characters(a, &rule);
 }
 
 /* ---- Bert: clean, space Chinese characters, NFD without marks, lower case, in this order */
@@ -172,15 +185,15 @@ static int is_space(uint32_t c) {
 }
 
 /* One character of a decomposition. A mark that stays would have to be put in order: that is another's work. */
-static unsigned put_bert(const tk_character_rule *rule, uint8_t *out, uint32_t c) {
+static unsigned put_bert(const character_rule *rule, uint8_t *out, uint32_t c) {
     if (rule->strip && c >= 0x80) {
         if (tk_quick(c) & TK_QUICK_NONSPACING) return 0;
-        if (tk_record_of(c)->combining) return TK_CHARACTER_ODD;
+        if (tk_record_of(c)->combining) return CHARACTER_NEEDS_FALLBACK;
     }
     return rule->lower ? put_lower(out, c) : put(out, c);
 }
 
-static unsigned map_bert(const tk_character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
+static unsigned map_bert(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     uint32_t c = tk_utf8_decode(p, &length);
     unsigned n = 0, size;
     if (rule->clean) {
@@ -201,25 +214,27 @@ static unsigned map_bert(const tk_character_rule *rule, const uint8_t *p, unsign
     } else if (rule->strip && tk_record_of(c)->canonical) {
         parts = tk_pool + tk_record_of(c)->canonical;
     }
-    for (uint32_t k = 1; k <= parts[0]; k++, n += size)
-        if ((size = put_bert(rule, out + n, parts[k])) == TK_CHARACTER_ODD) return TK_CHARACTER_ODD;
+    for (uint32_t k = 1; k <= parts[0]; k++, n += size) {
+        size = put_bert(rule, out + n, parts[k]);
+        if (size == CHARACTER_NEEDS_FALLBACK) return size;
+    }
     if (chinese) out[n++] = ' ';
     return n;
 }
 
 int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lower) {
-    tk_character_rule rule = {.map = map_bert, .last = 0x7F, .lower = lower != 0};
+    character_rule rule = {.map = map_bert, .last = 0x7F, .lower = lower != 0};
     rule.clean = clean != 0;
     rule.chinese = chinese != 0;
     rule.strip = strip != 0;
     if (clean) rule.first = 0x20, rule.last = 0x7E;
-    int status = tk_normalize_characters(a, &rule);
-    if (status != TK_ODD) return status;
+    int status = normalize_characters(a, &rule);
+    if (status != NEEDS_FALLBACK) return status;
     /* One stage after the other, of what is left: what was changed in its place already stays what it is. */
     rule.strip = rule.lower = 0;
-    status = tk_normalize_characters(a, &rule);
+    status = normalize_characters(a, &rule);
     if (status == TK_OK) status = tk_normalize_form(a, TK_QUICK_NFD);
-    rule = (tk_character_rule){.map = map_to_nothing, .last = 0x7F, .quick = TK_QUICK_NONSPACING};
-    if (status == TK_OK) status = tk_normalize_characters(a, &rule);
+    rule = (character_rule){.map = map_to_nothing, .last = 0x7F, .quick = TK_QUICK_NONSPACING};
+    if (status == TK_OK) status = normalize_characters(a, &rule);
     return status == TK_OK && lower ? tk_normalize_lowercase(a) : status;
 }

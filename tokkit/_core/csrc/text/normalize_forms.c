@@ -1,4 +1,4 @@
-/* A text in pieces in, its normalization form C, D, KC or KD out (Unicode Standard Annex 15).
+/* Normalization forms C, D, KC and KD of pieces (Unicode Standard Annex 15).
 
    Text that a quick look settles is kept as it lies. What may change is a stretch between two characters that are
    starters, stay what they are and join nothing before them: it is decomposed, put in canonical order and, for C and

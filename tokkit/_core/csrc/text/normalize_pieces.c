@@ -1,4 +1,4 @@
-/* A text in pieces in, the same with something put before each piece, cut from its ends, or replaced in it, out. */
+/* Putting something before each piece, cutting it from its ends, or replacing it in the piece. */
 #include "split/dfa.h"
 #include "text/normalize.h"
 

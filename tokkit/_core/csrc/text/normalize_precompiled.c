@@ -1,4 +1,4 @@
-/* A text in pieces and a charsmap in, the text with each stretch that the map has a string for replaced out.
+/* Replacing each stretch of pieces that a charsmap has a string for.
 
    A grapheme cluster of less than six bytes is looked up as a whole; otherwise, or where nothing is found, each of its
    characters is. What is found for the shortest prefix stands for all that was looked up. Or, as sentencepiece has it,

@@ -1,7 +1,7 @@
 /* Validation and conversion of text: see utf8.h. */
 #include "text/utf8.h"
 
-#include "isa.h"
+#include "byte_kernels.h"
 
 static const uint64_t HIGH_BITS = UINT64_C(0x8080808080808080);
 
@@ -28,7 +28,7 @@ size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
     return n;
 }
 
-static size_t from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
+size_t tk_utf8_from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
     uint8_t *o = out;
     size_t i = 0;
     while (i < n) {
@@ -43,7 +43,7 @@ static size_t from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {
     return (size_t)(o - out);
 }
 
-static size_t from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surrogates) {
+size_t tk_utf8_from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surrogates) {
     uint8_t *o = out;
     size_t i = 0;
     while (i < n) {
@@ -62,20 +62,14 @@ static size_t from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surr
     return (size_t)(o - out);
 }
 
-static size_t from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *surrogates) {
+size_t tk_utf8_from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *surrogates) {
     uint8_t *o = out;
     for (size_t i = 0; i < n;) o = tk_utf8_put_wide_units(o, units, &i, n, surrogates);
     return (size_t)(o - out);
 }
 
-size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
-    static const tk_utf8_converter scalar = {from_ucs1, from_ucs2, from_ucs4};
-    const tk_utf8_converter *by = &scalar;
-#if TK_X86
-    if (isa == TK_ISA_AVX2) by = &tk_utf8_avx2;
-    if (isa == TK_ISA_AVX512) by = &tk_utf8_avx512;
-#endif
-    (void)isa;
+static size_t from_units(const tk_byte_kernels *by, const void *units, size_t n, int width, uint8_t *out,
+                         int *surrogates) {
     *surrogates = 0;
     if (width == 1) return by->from_ucs1(units, n, out);
     if (width == 2) return by->from_ucs2(units, n, out, surrogates);
@@ -83,7 +77,11 @@ size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, ui
 }
 
 size_t tk_utf8_from_units(const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
-    return tk_utf8_from_units_by(tk_isa, units, n, width, out, surrogates);
+    return from_units(tk_kernels, units, n, width, out, surrogates);
+}
+
+size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates) {
+    return from_units(tk_byte_kernels_of(isa), units, n, width, out, surrogates);
 }
 
 int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n) {

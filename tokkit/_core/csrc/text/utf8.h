@@ -1,4 +1,4 @@
-/* UTF-8 in, code points and lengths out; UCS-1/2/4 in, UTF-8 out. All text the core scans is valid UTF-8. */
+/* Reading UTF-8, and making it of UCS-1, UCS-2 and UCS-4. All text the core scans is valid UTF-8. */
 #ifndef TK_UTF8_H
 #define TK_UTF8_H
 #include "base.h"
@@ -81,13 +81,9 @@ size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, ui
 /* The longest that n units may become, and what vector stores write behind that. */
 static inline size_t tk_utf8_bound(size_t n, int width) { return n * (width == 1 ? 2 : width == 2 ? 3 : 4) + 64; }
 
-/* The same by one ISA, a function for each width. */
-typedef struct {
-    size_t (*from_ucs1)(const uint8_t *units, size_t n, uint8_t *out);
-    size_t (*from_ucs2)(const uint16_t *units, size_t n, uint8_t *out, int *surrogates);
-    size_t (*from_ucs4)(const uint32_t *units, size_t n, uint8_t *out, int *surrogates);
-} tk_utf8_converter;
-
-extern const tk_utf8_converter tk_utf8_avx2, tk_utf8_avx512;
+/* The same for each width, one unit after another. */
+size_t tk_utf8_from_ucs1(const uint8_t *units, size_t n, uint8_t *out);
+size_t tk_utf8_from_ucs2(const uint16_t *units, size_t n, uint8_t *out, int *surrogates);
+size_t tk_utf8_from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *surrogates);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counted words in, merges and token bytes out: BPE training, of bytes or characters, in the order of tokenizers'.
+/* BPE training from counted words, of bytes or characters, in the order of tokenizers'.
 
    The pair that occurs most merges first, the smaller (left id, right id) on ties. Like that trainer,
    - a merge whose bytes are a token already takes that token's id, and the vocabulary does not grow;

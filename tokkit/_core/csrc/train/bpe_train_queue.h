@@ -1,4 +1,4 @@
-/* Pairs in, their counts and the next to merge out: the count table and the queue of bpe_train.c. */
+/* The table of pair counts and the queue of bpe_train.c. */
 #ifndef TK_BPE_TRAIN_QUEUE_H
 #define TK_BPE_TRAIN_QUEUE_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Characters in, whether they may be one piece out: the rules that sentencepiece's trainers cut text by. */
+/* Whether characters may be one piece: the rules that sentencepiece's trainers cut text by. */
 #ifndef TK_PIECE_RULES_H
 #define TK_PIECE_RULES_H
 #include "train/word_counts.h"

@@ -1,4 +1,4 @@
-/* Pairs of tokens and their counts in, the pair of the best score out: what wordpiece_train.c chooses by.
+/* Finding the pair of tokens with the best score: what wordpiece_train.c chooses by.
 
    A merge of (x, y) changes the counts of x and y, and so the scores of all pairs that they are part of: no one queue
    keeps its order through that. But among the pairs (x, *) the order is that of count(xy) / count(y), whatever

@@ -1,4 +1,4 @@
-/* Counted units in, pieces in the order of their merges out: BPE as sentencepiece trains it.
+/* BPE training from counted units, as sentencepiece does it.
 
    The pair that occurs most merges next, of pairs as frequent the one with fewer characters, then the lesser text. A
    pair that spells a piece which is there already never merges, nor one that the rules forbid. Every place where a pair

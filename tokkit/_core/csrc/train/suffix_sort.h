@@ -1,4 +1,4 @@
-/* Texts over a small alphabet in, their suffixes in order out, as deep as a piece can be long. */
+/* Sorting the suffixes of texts over a small alphabet, as deep as a piece can be long. */
 #ifndef TK_SUFFIX_SORT_H
 #define TK_SUFFIX_SORT_H
 #include "base.h"

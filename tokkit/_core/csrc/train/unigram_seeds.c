@@ -1,9 +1,9 @@
-/* Units in, the text over symbols, its substrings and their edges out: what unigram_train.c runs over. */
+/* The substrings of all units and their edges: what unigram_train.c runs over. */
 #include "train/unigram_train.h"
 
 #include "text/utf8.h"
 
-enum { N_CODE_POINTS = 0x110000, SCALE_BITS = 62, MOST_SCALE = 40, LOG_BITS = 7 };
+enum { N_CODE_POINTS = 0x110000, MOST_SCALE = 40, LOG_BITS = 7 };
 
 void tk_unigram_trainer_free(tk_unigram_trainer *t) {
     void *blocks[] = {t->codes,  (void *)t->text.symbols, t->starts, t->counts,      t->first,         t->edges,

@@ -1,4 +1,4 @@
-/* Counted units in, pieces and what is expected of them out: the training of a Unigram model.
+/* Training a Unigram model from counted units.
 
    The first pieces are all substrings that occur at least twice, may be pieces, and could not be longer without
    occurring less often. The lattices of all units are then kept as lists of edges, which rounds of expectation

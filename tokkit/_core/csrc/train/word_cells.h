@@ -1,4 +1,4 @@
-/* Counted words in, rows of cells with their counts out: what trainers merge in.
+/* Counted words as rows of cells, which trainers merge in.
 
    Each word is a row of cells, one a symbol (a byte, or a character), closed by a BORDER cell. A token of n symbols
    covers n cells: the first and the last hold its id, so that both neighbours of a token are one step away without

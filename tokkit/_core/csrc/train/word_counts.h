@@ -1,4 +1,4 @@
-/* Documents of UTF-8 in, each distinct piece and how often it occurs out: what vocabularies are trained from. */
+/* Counting the distinct pieces of documents: what vocabularies are trained from. */
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
 #include "split/scan.h"

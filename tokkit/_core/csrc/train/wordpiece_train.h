@@ -1,4 +1,4 @@
-/* Counted words in, merges and token bytes out: WordPiece training by likelihood.
+/* WordPiece training by likelihood, from counted words.
 
    The pair (x, y) with the greatest count(xy) / (count(x) · count(y)) merges next, of pairs with the same score the one
    that occurs more often, then the one with the smaller (left id, right id). Counts are those of the words as they are

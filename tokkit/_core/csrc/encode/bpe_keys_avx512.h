@@ -1,18 +1,11 @@
-/* Eight pieces in, their keys out, by AVX-512: see bpe_keys.h. */
-#include "isa.h"
-#if TK_X86
-#include <immintrin.h>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,bmi,bmi2,popcnt"))), apply_to = function)
-#else
-#pragma GCC target("avx512f,avx512bw,avx512dq,bmi,bmi2,popcnt")
-#endif
-
+/* The keys of eight pieces at a time, by AVX-512: see bpe_keys.h. Products of 64 bits, which make the hash, are what
+   AVX2 and NEON do not have: there, and in the words of bytes.h, one key after another is as fast. */
+#ifndef TK_BPE_KEYS_AVX512_H
+#define TK_BPE_KEYS_AVX512_H
 #include "encode/bpe_keys.h"
 #include "encode/keys_avx512.h"
 
-size_t tk_make_keys_avx512(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
+static size_t bpe_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                            size_t count, tk_keys *keys) {
     const __m512i hash_high = _mm512_set1_epi64((long long)TK_HASH_HIGH);
     const __m512i hash_all = _mm512_set1_epi64((long long)TK_HASH_ALL);
@@ -55,7 +48,4 @@ size_t tk_make_keys_avx512(const tk_cache *cache, const uint8_t *text, size_t n,
     return k;
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
 #endif

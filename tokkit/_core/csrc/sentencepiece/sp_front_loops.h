@@ -1,17 +1,16 @@
-/* Text in, the buffer filled and cut out: the loops, for whichever instruction set includes this.
-
-   Before it, a file defines read_text and read_cuts (the masks of 64 bytes; read_text stores the bytes too, white space
-   as spaces), squeeze (stores those of 64 bytes that a mask says, and returns their number; 0 where it cannot),
-   write_bits (appends the places of a mask's bits to `out`), and joined_together (which of the characters that begin in
-   64 bytes may stand in a piece with the one before them; 0 where it does not say). See sp_engine.h for the rules. */
-#ifndef TK_SP_FRONT_H
-#define TK_SP_FRONT_H
+/* A sentencepiece model's text normalized into the buffer, and cut into units: see sp_engine.h for the rules, and
+   bytes.h for the words. */
+#ifndef TK_SP_FRONT_LOOPS_H
+#define TK_SP_FRONT_LOOPS_H
 #include "sentencepiece/sp_engine.h"
 
-enum { BLOCK = 64 };
+TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : BLOCK; }
 
-TK_INLINE uint64_t below(size_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : ~UINT64_C(0); }
-TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : 64; }
+/* The bytes that are in the set are not 0: the low half of one chooses a row, and its high half a bit of that. */
+TK_INLINE vb sp_in_set(const tk_sp_set *set, vb v) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
+    return b_lookup_ascii(set->low, bits, v);
+}
 
 TK_INLINE void trace(tk_sp_scratch *w, const uint8_t *p, size_t count, size_t from) {
     for (size_t i = 0, start = 0; i < count; i++) {
@@ -30,10 +29,17 @@ TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *tex
         memcpy(last, p, left);
         p = last;
     }
-    tk_sp_text_masks masks = read_text(m, p, w->text + w->n);
-    if (m->verbatim) masks.keep |= m->escape ? masks.high & ~masks.symbol : masks.high;
-    uint64_t stop = ~(masks.keep | masks.white);
-    if (m->composes) stop |= masks.high >> 1 | (uint64_t)(p[BLOCK] >= 0x80) << 63;
+    const vb v = b_load(p);
+    const tb is_white = b_nonzero(sp_in_set(&m->white, v));
+    uint64_t white = b_bits(is_white), keep = b_some(sp_in_set(&m->keep, v)), high = b_bits(b_beyond_ascii(v));
+    b_store(w->text + w->n, b_choose(is_white, ' ', v));
+    if (m->verbatim) {
+        keep |= high;
+        if (m->escape) /* U+2581 is E2 96 81: where the next byte is not here, the first alone may begin it */
+            keep &= ~(b_bits(b_equal(v, 0xE2)) & (b_bits(b_equal(v, 0x96)) >> 1 | UINT64_C(1) << 63));
+    }
+    uint64_t stop = ~(keep | white);
+    if (m->composes) stop |= high >> 1 | (uint64_t)(p[BLOCK] >= 0x80) << 63;
     size_t count = lowest(stop);
     while (count && (p[count] & 0xC0) == 0x80) count--; /* the buffer holds whole characters */
     if (!count) return 0;
@@ -42,22 +48,22 @@ TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *tex
         w->n += count;
         return count;
     }
-    uint64_t drop = masks.white & (masks.white << 1 | (uint64_t)w->previous) & below(count);
+    uint64_t drop = white & (white << 1 | (uint64_t)w->previous) & below(count);
     if (TK_UNLIKELY(drop)) {
-        size_t kept = aligned ? 0 : squeeze(w->text + w->n, below(count) & ~drop);
-        if (!kept) {
+        if (aligned) { /* bytes up to it, so that each can be traced */
             size_t first = lowest(drop);
             if (!first) return lowest(~drop) < count ? lowest(~drop) : count; /* spaces behind a space */
             count = first;
-            kept = count;
+            trace(w, p, count, w->at);
+            w->n += count;
+        } else {
+            w->n += b_squeeze(w->text + w->n, below(count) & ~drop);
         }
-        if (aligned) trace(w, p, count, w->at);
-        w->n += kept;
     } else {
         if (aligned) trace(w, p, count, w->at);
         w->n += count;
     }
-    w->previous = (int)(masks.white >> (count - 1) & 1);
+    w->previous = (int)(white >> (count - 1) & 1);
     return count;
 }
 
@@ -115,13 +121,6 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_
 static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
 static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
 
-/* Half of the hash of the character before p. */
-TK_INLINE uint32_t left_of(const tk_sp_scratch *w, const uint8_t *p) {
-    unsigned back = 1;
-    while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
-    return tk_sp_bigram_left(tk_sp_packed(p - back, back));
-}
-
 /* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
    right is the next one's left, and half of the hash is known. Behind the end of the buffer there are zeros. */
 TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
@@ -132,7 +131,7 @@ TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
     for (; test; test &= test - 1) {
         ptrdiff_t at = tk_lowest_bit(test);
         const uint8_t *p = text + at;
-        if (TK_UNLIKELY(at != end)) left = left_of(w, p);
+        if (TK_UNLIKELY(at != end)) left = tk_sp_left_of(w, p);
         unsigned length = LENGTHS[*p >> 4];
         memcpy(&bytes, p, sizeof bytes);
         bytes &= PACKED[length];
@@ -148,29 +147,33 @@ TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
     for (; w->scanned < w->n; w->scanned += BLOCK) {
         size_t count = w->n - w->scanned;
         const uint8_t *p = w->text + w->scanned;
-        tk_sp_cut_masks masks = read_cuts(m, p);
+        const vb v = b_load(p);
+        uint64_t space = b_bits(b_equal(v, ' ')), apart = b_some(sp_in_set(&m->apart, v));
+        uint64_t high = b_bits(b_beyond_ascii(v)), rest = b_bits(b_continues(v));
         uint8_t before = w->scanned ? p[-1] : ' ';
-        uint64_t mask = below(count), open = masks.space << 1 | (uint64_t)(before == ' ');
-        uint64_t cuts = m->plain ? masks.space & ~open : 0;
-        cuts |= masks.apart | masks.apart << 1 | (uint64_t)tk_sp_in(&m->apart, before);
+        uint64_t mask = below(count), open = space << 1 | (uint64_t)(before == ' ');
+        uint64_t cuts = m->plain ? space & ~open : 0;
+        cuts |= apart | apart << 1 | (uint64_t)tk_sp_in(&m->apart, before);
         uint64_t test = 0;
-        if (masks.high || before >= 0x80) test = ~masks.rest & (masks.high | masks.high << 1 | (uint64_t)(before >> 7));
-        if (!m->plain) test |= (masks.space | open) & ~masks.rest;
-        test &= ~cuts & ~(masks.space & open) & mask;
+        if (high || before >= 0x80) test = ~rest & (high | high << 1 | (uint64_t)(before >> 7));
+        if (!m->plain) test |= (space | open) & ~rest;
+        test &= ~cuts & ~(space & open) & mask;
         if (!w->scanned) test &= ~UINT64_C(1), cuts &= ~UINT64_C(1);
-        uint64_t joined, starts = ~masks.rest & mask;
-        if (test && joined_together(m, w, test, starts, &joined)) cuts |= test & ~joined;
-        else if (test) cuts |= safe(m, w, test);
-        w->n_starts += write_bits(cuts & mask, (uint32_t)w->scanned, w->starts + w->n_starts);
+#if TK_SP_PAIRS
+        uint64_t joined;
+        if (test && joined_together(m, w, test, ~rest & mask, &joined)) cuts |= test & ~joined, test = 0;
+#endif
+        if (test) cuts |= safe(m, w, test);
+        w->n_starts += b_places_32(cuts & mask, (uint32_t)w->scanned, w->starts + w->n_starts);
     }
     w->scanned = w->n;
 }
 
-#define TK_SP_FRONT(isa)                                                                           \
-    void tk_sp_fill_##isa(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {        \
-        if (w->aligned) fill(m, w, text, n, 1);                                                    \
-        else fill(m, w, text, n, 0);                                                               \
-    }                                                                                              \
-    void tk_sp_cut_##isa(const tk_sp *m, tk_sp_scratch *w) { cut(m, w); }
+static void sp_fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n) {
+    if (w->aligned) fill(m, w, text, n, 1);
+    else fill(m, w, text, n, 0);
+}
+
+static void sp_cut(const tk_sp *m, tk_sp_scratch *w) { cut(m, w); }
 
 #endif

@@ -1,19 +1,10 @@
-/* Eight units in, their keys out, by AVX-512: see sp_keys.h. */
-#include "isa.h"
-#if TK_X86
-#include <immintrin.h>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2"))), \
-                             apply_to = function)
-#else
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2")
-#endif
-
+/* The keys of eight units at a time, by AVX-512: see sp_keys.h, and bpe_keys_avx512.h for why by AVX-512 alone. */
+#ifndef TK_SP_KEYS_AVX512_H
+#define TK_SP_KEYS_AVX512_H
 #include "sentencepiece/sp_keys.h"
 #include "encode/keys_avx512.h"
 
-size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
+static size_t sp_keys(const tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
                               tk_sp_keys *keys) {
     const __m512i mix_low = _mm512_set1_epi64((long long)TK_SP_MIX_LOW), add = _mm512_set1_epi64((long long)TK_SP_ADD);
     const __m512i mix_high = _mm512_set1_epi64((long long)TK_SP_MIX_HIGH);
@@ -46,7 +37,4 @@ size_t tk_sp_make_keys_avx512(const tk_sp_cache *cache, const uint8_t *text, con
     return k;
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
 #endif

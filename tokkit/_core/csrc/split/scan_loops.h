@@ -1,12 +1,13 @@
-/* 64 bytes as class masks in, the starts of pieces among them out: boundaries by bit algebra.
+/* Boundaries of pieces by bit algebra, 64 bytes at a time: see scan.h, and bytes.h for the words.
 
-   Included by one file an ISA, which defines behind it the functions that are declared first here. A block always
-   begins at the start of a piece, so nothing is carried from one block to the next: the last start that a block
-   proves is where the next block begins. A block with no start but its first, a piece at the end of the text,
+   A block always begins at the start of a piece, so nothing is carried from one block to the next: the last start that
+   a block proves is where the next block begins. A block with no start but its first, a piece at the end of the text,
    and a few characters are left to the scalar scanner, which says the same more slowly (scan.c).
 
    With safe cuts, runs of dense scripts (Han, Kana, Hangul) are cut inside too: see tk_split. A block may begin
    at such a cut as well, since what is left of a run of letters is cut as if it stood alone. */
+#ifndef TK_SCAN_LOOPS_H
+#define TK_SCAN_LOOPS_H
 #include "split/scan_family.h"
 
 typedef struct {
@@ -19,12 +20,6 @@ typedef struct {
     uint64_t cuts;  /* safe cuts between letters */
 } tk_masks;
 
-TK_INLINE uint64_t bytes_between(const uint8_t *p, uint8_t low, uint8_t high);
-TK_INLINE void classify(const uint8_t *p, tk_masks *masks); /* the masks of ASCII, and `other` */
-TK_INLINE uint64_t inner_bytes(const uint8_t *p);           /* bytes 0x80 to 0xBF */
-/* Write from + the number of each bit that is set, and up to seven words of waste behind them. */
-TK_INLINE void write_places(uint64_t mask, size_t from, size_t *out);
-
 /* The class bits of a byte below 0x80 are BY_LOW_NIBBLE[byte & 15] & BY_HIGH_NIBBLE[byte >> 4]. */
 enum { UPPER_BITS = 1 | 4, LOWER_BITS = 2 | 8, DIGIT_BIT = 16, LINE_END_BIT = 32, CONTROL_BIT = 64, LOW_BIT = 128 };
 static const uint8_t BY_LOW_NIBBLE[16] = {
@@ -34,49 +29,48 @@ static const uint8_t BY_LOW_NIBBLE[16] = {
     1 | 2 | 64 | 128,         1 | 2 | 32 | 128,              1 | 2 | 128,              1 | 2 | 128};
 static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64 | 128, 128, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
 
-enum { BLOCK = 64, SCALAR_PIECES = 16, WORTH_A_BLOCK = 16 }; /* bytes, pieces, bytes at the end of a text */
+enum { SCALAR_PIECES = 16, WORTH_A_BLOCK = 16 }; /* pieces; bytes at the end of a text */
 
-TK_INLINE uint64_t behind(uint64_t mask) { return mask << 1; }
+/* The masks of ASCII, and `other`. */
+TK_INLINE void classify(vb v, tk_masks *m) {
+    const vb classes = b_lookup_ascii(BY_LOW_NIBBLE, BY_HIGH_NIBBLE, v);
+    m->other = b_bits(b_beyond_ascii(v));
+    m->upper = b_with(classes, UPPER_BITS);
+    m->lower = b_with(classes, LOWER_BITS);
+    m->digit = b_with(classes, DIGIT_BIT);
+    m->line_end = b_with(classes, LINE_END_BIT);
+    m->space = b_bits(b_equal(v, ' '));
+    m->blank = b_with(classes, CONTROL_BIT) | m->space;
+    m->apostrophe = b_bits(b_equal(v, '\''));
+    m->slash = b_bits(b_equal(v, '/'));
+    m->control = b_with(classes, LOW_BIT) | b_bits(b_equal(v, 0x7F));
+}
 
-TK_INLINE unsigned lowest(uint64_t mask) { return (unsigned)__builtin_ctzll(mask); }
-
-/* Bits below n, for n up to 64. */
-TK_INLINE uint64_t below(unsigned n) { return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX; }
+TK_INLINE uint64_t between(vb v, uint8_t first, uint8_t last) { return b_bits(b_between(v, first, last)); }
 
 /* The scripts whose words stand without spaces, or whose characters are many: all have three bytes. */
 TK_INLINE int is_dense(uint8_t first) { return first >= 0xE3 && first <= 0xED; }
 
-/* write_places() where no instruction gathers the places: eight at a time, so that few branches are in it. */
-TK_INLINE void write_by_eights(uint64_t mask, size_t from, size_t *out) {
-    do {
-        for (int k = 0; k < 8; k++) {
-            out[k] = from + (mask ? lowest(mask) : 0);
-            mask &= mask - 1;
-        }
-        out += 8;
-    } while (mask);
-}
-
 /* Put the letters from U+00C0 to U+00FF into the masks; between them stand two signs. What is left of them to no
    class is punctuation, as are quotes and dashes, U+2010 to U+2027. Returns the first bytes of all these. */
-TK_INLINE uint64_t take_latin(const uint8_t *p, tk_masks *m) {
+TK_INLINE uint64_t take_latin(vb v, tk_masks *m) {
     uint64_t inside = UINT64_MAX >> 1; /* the next byte is in the block */
-    uint64_t first = bytes_between(p, 0xC3, 0xC3) & inside, second = behind(first);
-    uint64_t sign = bytes_between(p, 0x97, 0x97) | bytes_between(p, 0xB7, 0xB7);
-    uint64_t letter = second & ~sign, lower = letter & bytes_between(p, 0x9F, 0xBF), upper = letter & ~lower;
+    uint64_t first = b_bits(b_equal(v, 0xC3)) & inside, second = behind(first);
+    uint64_t sign = b_bits(b_equal(v, 0x97)) | b_bits(b_equal(v, 0xB7));
+    uint64_t letter = second & ~sign, lower = letter & between(v, 0x9F, 0xBF), upper = letter & ~lower;
     m->lower |= lower | lower >> 1;
     m->upper |= upper | upper >> 1;
-    uint64_t quotes = bytes_between(p, 0xE2, 0xE2) & bytes_between(p, 0x80, 0x80) >> 1;
-    return first | (quotes & bytes_between(p, 0x90, 0xA7) >> 2);
+    uint64_t quotes = b_bits(b_equal(v, 0xE2)) & b_bits(b_equal(v, 0x80)) >> 1;
+    return first | (quotes & between(v, 0x90, 0xA7) >> 2);
 }
 
 /* Put the characters beyond ASCII into the masks of their classes, on all their bytes; punctuation is what is in
    none. Returns where a character stands that the block leaves to the scalar scanner, BLOCK where none does. */
-TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, const tk_cuts *cuts, tk_masks *m) {
+TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, vb v, const tk_cuts *cuts, tk_masks *m) {
     uint32_t left = 0; /* half the hash of the dense letter that ends at `dense_end` */
     unsigned dense_end = 0;
-    for (uint64_t rest = m->other & ~m->inner & ~take_latin(p, m); rest; rest &= rest - 1) {
-        unsigned at = lowest(rest), length = tk_utf8_length(p[at]);
+    for (uint64_t rest = m->other & ~m->inner & ~take_latin(v, m); rest; rest &= rest - 1) {
+        unsigned at = tk_lowest_bit(rest), length = tk_utf8_length(p[at]);
         if (at + length > BLOCK) return at;
         uint32_t c = tk_utf8_decode(p + at, &length), found = tk_cat_block[category_place(c)];
         uint32_t category = UINT32_C(1) << (found & TK_CAT_MASK);
@@ -138,7 +132,7 @@ TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t 
     uint64_t lines = m->blank & behind(m->line_end & ~tail); /* what follows the last line end of a run */
     uint64_t killed = (m->blank + lines) & ~m->blank & m->line_end;
     for (; killed; killed &= killed - 1) { /* … a stretch of blanks that leads to one more line end does not */
-        uint64_t before = lines & below(lowest(killed));
+        uint64_t before = lines & below(tk_lowest_bit(killed));
         lines ^= UINT64_C(1) << (63 - __builtin_clzll(before));
     }
     return starts | lines;
@@ -171,8 +165,8 @@ TK_INLINE uint64_t case_starts(tk_masks *m, unsigned *trusted) {
     m->cuts &= ~into_lower; /* from there on, upper case letters would not be cut off */
     for (uint64_t unsure = m->upper & behind(m->both & ~into_lower); unsure; unsure &= unsure - 1) {
         uint64_t run_end = (m->upper + (unsure & -unsure)) & ~m->upper;
-        unsigned at = lowest(unsure);
-        if (!run_end || lowest(run_end) >= *trusted) {
+        unsigned at = tk_lowest_bit(unsure);
+        if (!run_end || tk_lowest_bit(run_end) >= *trusted) {
             if (*trusted > at) *trusted = at;
             break;
         }
@@ -193,15 +187,16 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned m
                                 unsigned *trusted) {
     tk_masks m;
     unsigned length = most;
-    classify(p, &m);
+    const vb v = b_load(p);
+    classify(v, &m);
     m.inner = m.both = m.han = m.cuts = 0;
     if (m.other) {
-        m.inner = inner_bytes(p);
-        unsigned left = take_others(f, p, cuts, &m);
+        m.inner = b_bits(b_continues(v));
+        unsigned left = take_others(f, p, v, cuts, &m);
         if (left < length) length = left;
     }
     uint64_t letter = m.upper | m.lower | m.both, white = m.blank | m.line_end;
-    if (f->in_turn && m.control & ~white & below(length)) length = lowest(m.control & ~white);
+    if (f->in_turn && m.control & ~white & below(length)) length = tk_lowest_bit(m.control & ~white);
     uint64_t known = below(length);
     uint64_t punctuation = ~(letter | m.digit | white | m.han) & known;
     *trusted = length;
@@ -221,7 +216,7 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned m
     uint64_t quotes = f->contractions == NO_CONTRACTIONS ? 0 : m.apostrophe & marks;
     if (f->contractions == SUFFIX_CONTRACTIONS) quotes &= behind(letter);
     for (uint64_t done = 0; quotes; quotes &= quotes - 1) {
-        unsigned at = lowest(quotes);
+        unsigned at = tk_lowest_bit(quotes);
         if (at + 2 >= length) {
             if (*trusted > at) *trusted = at;
             break;
@@ -255,8 +250,7 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
         pieces = 1;
         size_t from = i;
         i += 63 - (unsigned)__builtin_clzll(starts);
-        write_places(starts, from, ends + count);
-        count += (unsigned)__builtin_popcountll(starts);
+        count += b_places(starts, from, ends + count);
     }
     if (n - i <= BLOCK && n - i >= WORTH_A_BLOCK && count + BLOCK <= limit) {
         uint8_t rest[BLOCK] = {0};
@@ -264,8 +258,7 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
         memcpy(rest, text + i, n - i);
         uint64_t starts = block_starts(f, rest, (unsigned)(n - i), cuts, &trusted) & below(trusted) & ~UINT64_C(1);
         if (starts) {
-            write_places(starts, i, ends + count);
-            count += (unsigned)__builtin_popcountll(starts);
+            count += b_places(starts, i, ends + count);
             i += 63 - (unsigned)__builtin_clzll(starts);
         }
     }
@@ -284,15 +277,18 @@ static size_t whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *
     return tk_scanners_scalar[TK_SCAN_WHOLE](cuts, text, n, pos, ends, limit);
 }
 
-#define SCANNERS(isa)                                                                                        \
-    SCANNER(r50k, R50K, TK_SCAN_R50K)                                                                        \
-    SCANNER(cl100k, CL100K, TK_SCAN_CL100K)                                                                  \
-    SCANNER(o200k, O200K, TK_SCAN_O200K)                                                                     \
-    SCANNER(llama3, LLAMA3, TK_SCAN_LLAMA3)                                                                  \
-    SCANNER(qwen2, QWEN2, TK_SCAN_QWEN2)                                                                     \
-    SCANNER(qwen3_5, QWEN3_5, TK_SCAN_QWEN3_5)                                                               \
-    SCANNER(tekken, TEKKEN, TK_SCAN_TEKKEN)                                                                  \
-    SCANNER(kimi_k2, KIMI_K2, TK_SCAN_KIMI_K2)                                                               \
-    SCANNER(deepseek_v3, DEEPSEEK_V3, TK_SCAN_DEEPSEEK_V3)                                                   \
-    const tk_scanner tk_scanners_##isa[TK_SCAN_FAMILIES] = {whole, r50k,    cl100k, o200k,  llama3,          \
-                                                            qwen2, qwen3_5, tekken, kimi_k2, deepseek_v3};
+SCANNER(r50k, R50K, TK_SCAN_R50K)
+SCANNER(cl100k, CL100K, TK_SCAN_CL100K)
+SCANNER(o200k, O200K, TK_SCAN_O200K)
+SCANNER(llama3, LLAMA3, TK_SCAN_LLAMA3)
+SCANNER(qwen2, QWEN2, TK_SCAN_QWEN2)
+SCANNER(qwen3_5, QWEN3_5, TK_SCAN_QWEN3_5)
+SCANNER(tekken, TEKKEN, TK_SCAN_TEKKEN)
+SCANNER(kimi_k2, KIMI_K2, TK_SCAN_KIMI_K2)
+SCANNER(deepseek_v3, DEEPSEEK_V3, TK_SCAN_DEEPSEEK_V3)
+#undef SCANNER
+
+static const tk_scanner scanners[TK_SCAN_FAMILIES] = {whole, r50k,    cl100k, o200k,   llama3,
+                                                      qwen2, qwen3_5, tekken, kimi_k2, deepseek_v3};
+
+#endif
