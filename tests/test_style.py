@@ -149,6 +149,26 @@ def test_no_path_of_one_machine_is_written_down() -> None:
     report(broken([*ALL, *DOCUMENTS], MACHINE_PATHS.search))
 
 
+COMMENTS = {
+    **dict.fromkeys((".c", ".h"), re.compile(r"/\*.*?\*/", re.DOTALL)),
+    **dict.fromkeys((".pyx", ".pxd", ".pyi"), re.compile(r'#[^\n]*|""".*?"""', re.DOTALL)),
+}
+NAMED_FILE = re.compile(r"(?<![\w*./<{-])(?:\w+/)*\w+\.(?:c|h|pyx|pxd|py)\b(?!\()")
+
+
+def test_files_that_comments_of_the_core_name_are_there() -> None:
+    folders = [ROOT, ROOT / "tokkit", ROOT / "tokkit" / "_core", ROOT / "tokkit" / "_core" / "csrc"]
+    known = {path.name for folder in ("tokkit", "tests", "benchmarks", "data") for path in (ROOT / folder).rglob("*.*")}
+    known |= {path.name for path in ROOT.glob("*.py")}
+    gone = []
+    for path in TOKKIT:
+        comments = COMMENTS[path.suffix].findall(path.read_text(encoding="utf-8")) if path.suffix in COMMENTS else []
+        for name in NAMED_FILE.findall("\n".join(comments)):
+            if not (any((folder / name).is_file() for folder in folders) if "/" in name else name in known):
+                gone.append(f"{path.relative_to(ROOT)}: {name}")
+    assert not gone
+
+
 def python_nodes() -> list[tuple[Path, ast.AST]]:
     modules = [path for path in TOKKIT if path.suffix == ".py"]
     return [(path, node) for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,6 +43,36 @@ def test_every_target_takes_its_seeds_and_regressions(programs: dict[str, Path])
     with ThreadPoolExecutor(2) as pool:
         failed = [text for text in pool.map(replay, programs) if text]
     assert not failed, "\n".join(failed)
+
+
+KERNELS = {"added": 2000, "cut_units": 4000, "engine": 60, "scan": 2000, "sp": 60, "utf8": 4000}
+"""The targets that run each byte kernel of every instruction set against plain loops; so many made-up inputs."""
+
+
+def run_kernels(command: Callable[[str], list[str | Path]], share: int) -> None:
+    def give(name: str) -> str:
+        inputs = [*build.inputs(name), f"-random={KERNELS[name] // share}"]
+        done = subprocess.run([*command(name), *inputs], capture_output=True, text=True, errors="replace")
+        return f"{name}: {done.stderr[-3000:]}" if done.returncode else ""
+
+    with ThreadPoolExecutor(2) as pool:
+        failed = [text for text in pool.map(give, KERNELS) if text]
+    assert not failed, "\n".join(failed)
+
+
+def test_every_instruction_set_takes_random_inputs_alike(programs: dict[str, Path]) -> None:
+    run_kernels(lambda name: [programs[name]], 4)
+
+
+def test_neon_takes_seeds_and_random_inputs_as_plain_c_does(tmp_path: Path) -> None:
+    compiler = shutil.which("aarch64-linux-gnu-gcc")
+    emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+    if compiler is None or emulator is None:
+        pytest.skip("aarch64-linux-gnu-gcc and qemu-aarch64 are not both here: NEON cannot be run")
+    if not build.CSRC.is_dir():
+        pytest.skip(f"the C sources are not at {build.CSRC}")
+    made = build.build(compiler, tmp_path, KERNELS, fuzzer=False, checks=["-static"])
+    run_kernels(lambda name: [emulator, made[name]], 8)
 
 
 @pytest.mark.parametrize("half", [0, 1])
