@@ -143,9 +143,7 @@ def _check_format(form: str, given: Any) -> None:
     fields, inner = _brace_fields(form)
     stated += _NUMBER.findall(fields)
     if "[" in inner or "." in inner:
-        raise ChatError(
-            "the chat template formats with a width that it looks up in a value; write the width itself"
-        )
+        raise ChatError("the chat template formats with a width that it looks up in a value; write the width itself")
     given_widths = [abs(value) for value in values if isinstance(value, int)]
     if inner:
         given_widths += [_number(n) for value in values if isinstance(value, str) for n in _NUMBER.findall(value)]

@@ -229,9 +229,7 @@ class _Tracer:
                 parts.append(part)
                 at += len(part)
         if "".join(parts) != self.text or start >= 0:
-            raise ChatError(
-                "the chat template changes the output of its generation blocks, so it cannot be located"
-            )
+            raise ChatError("the chat template changes the output of its generation blocks, so it cannot be located")
         return tuple(spans)
 
 
