@@ -83,7 +83,7 @@ def test_ids_equal_those_of_the_naive_twin(
     ours = make_tokenizer(kind, pattern)
     ids, memo = small.ids, {}
     longest = 60 if pattern == "none" else 400
-    for text in documents(17, 2000 if LONG else 100, longest=longest):
+    for text in documents(17, 2000 if LONG else 60, longest=longest):
         wanted = []
         for piece in split(patterns.resolve(pattern), text):
             if piece not in memo:

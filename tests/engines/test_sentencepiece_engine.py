@@ -71,7 +71,7 @@ def documents(path: Path, size: int, most: int) -> list[str]:
 SIZES = (
     ((2_000, 200_000), (100_000, 300_000), (1_000_000, 1_000_000))
     if LONG
-    else ((2_000, 60_000), (100_000, 100_000), (300_000, 300_000))
+    else ((2_000, 40_000), (100_000, 100_000), (200_000, 200_000))
 )
 """Documents of so many bytes, so many bytes in all."""
 

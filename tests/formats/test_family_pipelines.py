@@ -101,7 +101,7 @@ def trained(corpus: str) -> Callable[[str], tokkit.Tokenizer]:
 
 @functools.cache
 def texts() -> list[str]:
-    points = [*range(0x250), *range(0x2E80, 0x3200, 7), 0x1680, 0x2028, 0xFEFF, 0x1F600, 0x20000]
+    points = [*range(0, 0x250, 1 if LONG else 3), *range(0x2E80, 0x3200, 7), 0x1680, 0x2028, 0xFEFF, 0x1F600, 0x20000]
     in_context = ["\n".join(context.format(chr(c)) for c in points) for context in CONTEXTS]
     factor = 10 if LONG else 1
     return ["", " ", *in_context, *documents(941, 300 * factor), *(adversarial(s, 3000) for s in range(15 * factor))]

@@ -108,7 +108,7 @@ def test_the_flags_of_a_model_are_kept(
     for falls_back in (True, False):
         model = train(spm, bundled, model_type=kind, byte_fallback=falls_back, **options)
         tok, rival = load(tmp_path, of_sentencepiece(model)), spm.SentencePieceProcessor(model_proto=model)
-        for text in some_texts(4, 150, []):
+        for text in some_texts(4, 60, []):
             if kind == "unigram" and any(a == b and a not in " \n" for a, b in pairwise(text)):
                 continue  # runs have exact ties
             assert tok.encode(text) == rival.encode(text), text

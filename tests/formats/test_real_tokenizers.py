@@ -55,7 +55,8 @@ def documents(shared: Path, size: int, each: int) -> list[str]:
     """The first documents of some characters of each corpus."""
     found = []
     for path in sorted((shared / "corpora").glob("*.txt")):
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(size * each)
         found += [text[i * size : (i + 1) * size] for i in range(each)]
     return found
 

@@ -140,7 +140,7 @@ def test_published_vocabularies_give_what_tokenizers_gives(
     tokenizer.pre_tokenizer = whole_one.pre_tokenizer
     assert_same(model, stage, tokenizer, documents(5, 60))
     for corpus in corpora.values():
-        text = slice_of(corpus, 60_000)
+        text = slice_of(corpus, 20_000)
         assert_same(model, stage, tokenizer, [text[i : i + 2000] for i in range(0, 10_000, 2000)])
         assert_same(model, stage, tokenizer, [text])
 
