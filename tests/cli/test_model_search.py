@@ -125,7 +125,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
     made = run("model", "embed", "notes", "-o", "index", "--model", "model-0")
     assert made.exit_code == 1
     assert f"tokkit: skipped {os.path.join('notes', 'a.png')}: binary: it holds the byte 0\n" in made.stderr
-    assert "latin.txt: byte 3 (0xe9) is not UTF-8; use --input-errors replace or ignore would read on" in made.stderr
+    assert "latin.txt: byte 3 (0xe9) is not UTF-8; use --input-errors replace or ignore to go on" in made.stderr
     assert "of 3 files, 2 files skipped" in made.stderr
     assert run("model", "search", "index", "heron river").exit_code == 0
     replaced = run("model", "embed", "notes", "-o", "index", "--append", "--input-errors", "replace")

@@ -151,7 +151,7 @@ def test_what_is_no_file_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"empty\.json: the file is empty"):
         formats.read(tmp_path / "empty.json")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(FormatError, match=r"no tokenizer in this directory: .* it holds nothing"):
+    with pytest.raises(FormatError, match=r"no tokenizer in this directory, which has no files"):
         formats.read(tmp_path / "folder")
     (tmp_path / "folder" / "vocab.json").write_bytes(b"{}")
     with pytest.raises(FormatError, match=r"it holds vocab\.json"):

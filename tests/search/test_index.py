@@ -304,9 +304,9 @@ def test_prompts_of_queries_and_passages_are_the_models() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (np.ones((1, 64)), "gave float64"),
-        (np.ones((2, 64), dtype=np.float32), r"of shape \(2, 64\); it must give float32 of shape \(1, 64\)"),
-        (np.full((1, 64), np.nan, dtype=np.float32), "not finite"),
+        (np.ones((1, 64)), "returned float64"),
+        (np.ones((2, 64), dtype=np.float32), r"of shape \(2, 64\); it must return float32 of shape \(1, 64\)"),
+        (np.full((1, 64), np.nan, dtype=np.float32), "NaN or infinity"),
     ],
 )
 def test_an_encoder_that_gives_something_else_is_named(given: np.ndarray, reason: str) -> None:

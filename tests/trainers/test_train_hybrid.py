@@ -248,7 +248,7 @@ def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> 
         ({"special_tokens": ["[PAD]"]}, "unknown token"),
         ({"special_tokens": ["[UNK]", "##x"]}, "has the prefix"),
         ({"prefix": "#"}, "two characters"),
-        ({"prefix": "##", "pattern": "gpt2"}, "words keep their spaces"),
+        ({"prefix": "##", "pattern": "gpt2"}, "keeps spaces there is no prefix"),
         ({"fallback": "byte", "pattern": "gpt2", "vocab_size": 255}, "at least 256: 256 bytes, and"),
         ({"prefix": "éé", "fallback": "byte"}, "printable ASCII"),
         ({"vocab_size": 6}, "at least 7: 1 special tokens, and its characters"),
