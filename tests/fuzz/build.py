@@ -15,10 +15,10 @@ TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c
 PYTHON_TARGETS = sorted(path.stem.removeprefix("target_") for path in HERE.glob("target_*.py"))
 REPLAY = HERE / "replay_main.c"
 CHECKS = "address,undefined"
-FLAGS = ["-std=c11", "-O1", "-g1", "-fno-strict-aliasing", "-fno-sanitize-recover=undefined"]
-FLAGS += [f"-I{CSRC}", f"-I{HERE}"]
+SANITIZED = ["-g1", f"-fsanitize={CHECKS}", "-fno-sanitize-recover=undefined"]
+FLAGS = ["-std=c11", "-O1", "-fno-strict-aliasing", f"-I{CSRC}", f"-I{HERE}"]
 # Numbers, threads and training, which no target calls: they are half of what there is to compile.
-NUMBERS = ("nn/", "crew")
+NUMBERS = ("nn/", "thread_team")
 TRAINING = tuple(f"train/{name}" for name in ("bpe_train", "sp_bpe_", "unigram_", "wordpiece_"))
 
 
@@ -65,13 +65,14 @@ def sources() -> list[Path]:
     return sorted(found, key=lambda path: -path.stat().st_size)
 
 
-def build(compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, jobs: int = 2) -> dict[str, Path]:
-    """Compile the core once and each target, and return the targets' programs."""
+def build(
+    compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, checks: Iterable[str] = SANITIZED, jobs: int = 2
+) -> dict[str, Path]:
+    """Compile the core once and each target, and return the targets' programs; `checks` are flags of both steps."""
     made.mkdir(parents=True, exist_ok=True)
     # Without calls at comparisons, which are two thirds of the time, and seldom help where inputs are spelt by bytes.
-    compiled = [f"-fsanitize={'fuzzer-no-link,' if fuzzer else ''}{CHECKS}"]
-    compiled += ["-fno-sanitize-coverage=trace-cmp"] if fuzzer else []
-    linked = f"-fsanitize={'fuzzer,' if fuzzer else ''}{CHECKS}"
+    compiled = [*checks, *(["-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=trace-cmp"] if fuzzer else [])]
+    linked = [*checks, *(["-fsanitize=fuzzer"] if fuzzer else [])]
     objects = {path: made / f"{path.relative_to(CSRC).as_posix().replace('/', '_')}.o" for path in sources()}
     programs = {name: made / f"fuzz_{name}" for name in targets}
     objects |= {HERE / f"fuzz_{name}.c": made / f"fuzz_{name}.o" for name in programs}
@@ -85,7 +86,7 @@ def build(compiler: str, made: Path, targets: Iterable[str], *, fuzzer: bool, jo
         main = [] if fuzzer else [objects[REPLAY]]
 
         def link(name: str) -> None:
-            run([compiler, linked, objects[HERE / f"fuzz_{name}.c"], *main, library, "-lm", "-o", programs[name]])
+            run([compiler, *linked, objects[HERE / f"fuzz_{name}.c"], *main, library, "-lm", "-o", programs[name]])
 
         list(pool.map(link, programs))
     return programs

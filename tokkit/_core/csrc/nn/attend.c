@@ -1,6 +1,6 @@
-/* Sequences, heads and queries in, parts of them handed to threads out: see attend.h. */
-#include "nn/attend.h"
-#include "crew.h"
+/* Handing sequences, heads and queries to threads: see attend.h. */
+#include "nn/float_kernels.h"
+#include "thread_team.h"
 
 /* So many queries are a part of the work at most: few enough for threads to share, many enough that keys stay warm. */
 enum { PART = 512, WIDEST = 32, MOST_LANES = 16 };
@@ -30,7 +30,8 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
     if (!ignored) view->ignored = NULL; /* nothing but an end that is left out */
 }
 
-size_t tk_attention_room(const tk_attention *a) {
+/* Room that one thread works in: floats. */
+static size_t room_of(const tk_attention *a) {
     size_t tiles = (a->d + a->dv + 2 * TK_KEY_BLOCK) * WIDEST;
     size_t few = TK_DECODE_ROWS * (TK_DECODE_BLOCK + a->d + a->dv + 2 * MOST_LANES);
     return (tiles > few ? tiles : few) + 2 * MOST_LANES;
@@ -38,7 +39,7 @@ size_t tk_attention_room(const tk_attention *a) {
 
 typedef struct {
     const tk_attention *a;
-    const tk_attenders *by;
+    const tk_float_kernels *by;
     size_t kv_heads, parts, next;
     float *room;
     size_t room_each;
@@ -50,7 +51,7 @@ static void work(void *job, int worker) {
     float *room = w->room + w->room_each * (size_t)worker;
     room += (64 - (uintptr_t)room % 64) % 64 / sizeof(float);
     size_t all = a->batch * w->kv_heads * w->parts;
-    for (size_t i; (i = tk_crew_next(&w->next)) < all;) {
+    for (size_t i; (i = tk_team_next(&w->next)) < all;) {
         /* The last queries first: under a causal mask theirs is most of the work. */
         size_t part = w->parts - 1 - i % w->parts, kv = i / w->parts % w->kv_heads;
         size_t sequence = i / w->parts / w->kv_heads;
@@ -58,18 +59,12 @@ static void work(void *job, int worker) {
         size_t from = part * PART, to = from + PART < n ? from + PART : n;
         if (from >= n) continue;
         int few = n <= 4 && n * a->group <= TK_DECODE_ROWS;
-        (few ? w->by->few : w->by->tiles)(a, sequence, kv, from, to, room);
+        (few ? w->by->decode : w->by->flash)(a, sequence, kv, from, to, room);
     }
 }
 
 int tk_attention_run(const tk_attention *a, int isa, int threads) {
-    tk_attention_job job = {.a = a, .by = &tk_attenders_scalar, .kv_heads = a->heads / a->group};
-#if TK_X86
-    if (isa == TK_ISA_AVX2) job.by = &tk_attenders_avx2;
-    if (isa == TK_ISA_AVX512) job.by = &tk_attenders_avx512;
-#else
-    (void)isa;
-#endif
+    tk_attention_job job = {.a = a, .by = tk_float_kernels_of(isa), .kv_heads = a->heads / a->group};
     job.parts = (a->n_queries + PART - 1) / PART; /* of the longest sequence */
     size_t all = a->batch * job.kv_heads * job.parts;
     if (!all) return TK_OK;
@@ -78,11 +73,11 @@ int tk_attention_run(const tk_attention *a, int isa, int threads) {
     double rows = (double)(a->q_starts ? (size_t)a->q_starts[a->batch] : a->batch * a->n_queries);
     double worth = 1 + rows * (double)a->heads * (double)a->n_keys * (double)(a->d + a->dv) / 2e6;
     if (threads > worth) threads = (int)worth;
-    if (threads > TK_CREW_MOST) threads = TK_CREW_MOST;
-    job.room_each = tk_attention_room(a);
+    if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
+    job.room_each = room_of(a);
     job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
     if (!job.room) return TK_NO_MEMORY;
-    tk_crew_run(work, &job, threads);
+    tk_team_run(work, &job, threads);
     free(job.room);
     return TK_OK;
 }

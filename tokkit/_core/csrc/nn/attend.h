@@ -1,11 +1,10 @@
-/* Queries, keys and values in, attention out: exact softmax attention in tiles, never a whole row of scores.
+/* Exact softmax attention in tiles, never a whole row of scores.
 
    A query sees the keys that the band, the block mask, the boolean mask and the padding all allow; one that sees
    nothing gives zeros. Scores are scale * q·k + add + by_distance[i - j]. Several query heads may share a key head. */
 #ifndef TK_ATTEND_H
 #define TK_ATTEND_H
 #include "base.h"
-#include "isa.h"
 
 /* Steps between batch entries, heads and rows, in items; the last axis is contiguous. */
 typedef struct {
@@ -48,19 +47,9 @@ typedef struct {
 
 void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view);
 
-/* Room that one thread works in: floats. */
-size_t tk_attention_room(const tk_attention *a);
-
-/* Queries from … to of all heads that share a key head; `few` where the queries of a group are at most
-   TK_DECODE_ROWS in all: then lanes are the dimensions of a head, else they are queries. */
+/* Queries from … to of all heads that share a key head. TK_DECODE_ROWS or fewer, those of a whole group, are for the
+   kernels that decode: there lanes are the dimensions of a head, elsewhere queries. */
 typedef void tk_attend(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room);
-typedef struct {
-    tk_attend *tiles, *few;
-} tk_attenders;
-extern const tk_attenders tk_attenders_scalar;
-#if TK_X86
-extern const tk_attenders tk_attenders_avx2, tk_attenders_avx512;
-#endif
 
 int tk_attention_run(const tk_attention *a, int isa, int threads);
 #endif

@@ -1,6 +1,6 @@
 /* Rows cut into parts for threads: see dots.h. */
-#include "nn/dots.h"
-#include "crew.h"
+#include "nn/float_kernels.h"
+#include "thread_team.h"
 
 /* A part is about so many items, 1 MiB: 50 µs where memory gives 20 GB/s, against 20 µs for a thread. */
 enum { PART_ITEMS = 1 << 18 };
@@ -14,19 +14,13 @@ typedef struct {
 static void work(void *job, int worker) {
     tk_dots_job *j = job;
     (void)worker;
-    for (size_t from; (from = tk_crew_next(&j->next) * j->each) < j->w->n;)
+    for (size_t from; (from = tk_team_next(&j->next) * j->each) < j->w->n;)
         j->run(j->w, from, j->w->n - from < j->each ? j->w->n : from + j->each);
 }
 
 void tk_dots_run(const tk_dot_work *w, int isa, int threads) {
-    tk_dots_job job = {.w = w, .run = tk_dots_scalar, .each = PART_ITEMS / (w->m + 1) + 1};
-#if TK_X86
-    if (isa == TK_ISA_AVX2) job.run = tk_dots_avx2;
-    if (isa == TK_ISA_AVX512) job.run = tk_dots_avx512;
-#else
-    (void)isa;
-#endif
+    tk_dots_job job = {.w = w, .run = tk_float_kernels_of(isa)->dots, .each = PART_ITEMS / (w->m + 1) + 1};
     if (!w->n || !w->n_queries) return;
     size_t parts = (w->n + job.each - 1) / job.each;
-    tk_crew_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
+    tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
 }

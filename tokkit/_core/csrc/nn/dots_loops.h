@@ -1,4 +1,4 @@
-/* Some rows in, their products with all queries out: included by one file an ISA. */
+/* The loops of dots.h, over the words of lanes_*.h. */
 #ifndef TK_DOTS_LOOPS_H
 #define TK_DOTS_LOOPS_H
 #include "nn/dots.h"
@@ -27,7 +27,7 @@ TK_INLINE void dots_of(const tk_dot_work *w, size_t row, const int rows) {
     }
 }
 
-TK_INLINE void dots(const tk_dot_work *w, size_t from, size_t to) {
+static void dots(const tk_dot_work *w, size_t from, size_t to) {
     for (; from + DOT_ROWS <= to; from += DOT_ROWS) dots_of(w, from, DOT_ROWS);
     for (; from < to; from++) dots_of(w, from, 1);
 }

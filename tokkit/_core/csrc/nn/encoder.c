@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "crew.h"
+#include "thread_team.h"
 #include "nn/rows.h"
 
 /* Rows of a chunk, if its sequences allow that: 256 rows of a small encoder's widest layer are 1.6 MB. Of 64, 128, 256
@@ -81,7 +81,7 @@ static int through(const tk_encoder_job *job, const tk_chunk *chunk, float *room
 
 static void work(void *of, int worker) {
     tk_encoder_job *job = of;
-    for (size_t i; (i = tk_crew_next(&job->next)) < job->n_chunks;)
+    for (size_t i; (i = tk_team_next(&job->next)) < job->n_chunks;)
         if (through(job, &job->chunks[i], job->room + job->room_each * (size_t)worker))
             atomic_store_explicit(&job->failed, 1, memory_order_relaxed);
 }
@@ -128,7 +128,7 @@ int tk_encoder_run(const tk_encoder *e, float *x, const int64_t *starts, size_t 
             job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
         }
         if (job.room) {
-            tk_crew_run(work, &job, threads);
+            tk_team_run(work, &job, threads);
             status = job.failed ? TK_NO_MEMORY : TK_OK;
         }
     }

@@ -1,4 +1,4 @@
-/* Token vectors of packed sequences in, those behind the last layer out: a post-norm encoder, all layers in one call.
+/* A post-norm transformer encoder on packed sequences, all layers in one call.
 
    Sequences are taken some at a time, so that what a layer leaves is still in the cache when the next one reads it;
    threads share these chunks. Nothing is padded. */

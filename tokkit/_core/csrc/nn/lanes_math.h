@@ -1,4 +1,4 @@
-/* Vectors of floats in, their powers, GELUs and sigmoids out: written once over the words of lanes_*.h.
+/* Powers, GELUs and sigmoids of vectors of floats, written once over the words of lanes_*.h.
 
    Whoever includes this has included one of lanes_avx512.h, lanes_avx2.h and lanes_scalar.h before, which sets the
    instruction set for all that follows in the file and defines the same words for it: vf, VL lanes of float; vm, a

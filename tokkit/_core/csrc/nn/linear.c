@@ -1,7 +1,7 @@
 /* Weights packed once, and products cut into parts for threads: see linear.h. */
 #include <math.h>
-#include "crew.h"
-#include "nn/linear.h"
+#include "thread_team.h"
+#include "nn/float_kernels.h"
 
 static uint16_t bf16_of(float x) {
     uint32_t bits;
@@ -62,14 +62,14 @@ enum { BLOCK_BYTES = 400 << 10, BLOCK_MOST = 128, ROWS_STEP = 24 };
 
 typedef struct {
     const tk_product *p;
-    const tk_multipliers *by;
+    const tk_gemm_kernels *by;
     size_t rows, panels, row_parts, panel_parts, next;
 } tk_linear_job;
 
 static void work(void *job, int worker) {
     tk_linear_job *w = job;
     (void)worker;
-    for (size_t i; (i = tk_crew_next(&w->next)) < w->row_parts * w->panel_parts;) {
+    for (size_t i; (i = tk_team_next(&w->next)) < w->row_parts * w->panel_parts;) {
         size_t from = i / w->panel_parts * w->rows, first = i % w->panel_parts * w->panels;
         size_t to = from + w->rows < w->p->m ? from + w->rows : w->p->m;
         size_t last = first + w->panels < w->p->l->panels ? first + w->panels : w->p->l->panels;
@@ -79,17 +79,11 @@ static void work(void *job, int worker) {
 
 int tk_linear_run(tk_product *p, int isa, int threads) {
     const tk_linear *l = p->l;
-    tk_linear_job job = {.p = p, .by = &tk_multipliers_scalar};
+    const tk_float_kernels *by = tk_float_kernels_of(isa);
+    tk_linear_job job = {.p = p, .by = by->gemm};
     void *quantised = NULL;
-    int rounded = 0;
-#if TK_X86
-    if (isa == TK_ISA_AVX2) job.by = &tk_multipliers_avx2;
-    if (isa == TK_ISA_AVX512) job.by = &tk_multipliers_avx512;
-    rounded = isa == TK_ISA_AVX512 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
-    if (rounded) job.by = &tk_multipliers_bf16;
-#else
-    (void)isa;
-#endif
+    const int rounded = by->gemm_bf16 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
+    if (rounded) job.by = by->gemm_bf16;
     if (!p->m || !l->n) return TK_OK;
     if (l->kind == TK_INT8 || rounded) {
         p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 4) + 64; /* writers of whole vectors run over */
@@ -114,7 +108,7 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     size_t worth = 1 + (size_t)((double)p->m * (double)l->n * (double)l->k / 2e6);
     if ((size_t)threads > worth) threads = (int)worth;
     if ((size_t)threads > job.row_parts * job.panel_parts) threads = (int)(job.row_parts * job.panel_parts);
-    tk_crew_run(work, &job, threads);
+    tk_team_run(work, &job, threads);
     free(quantised);
     return TK_OK;
 }

@@ -1,4 +1,4 @@
-/* Rows of x and a weight matrix packed beforehand in, activation(x Wᵀ + bias) + residual out.
+/* activation(x Wᵀ + bias) + residual, by a weight matrix that is packed beforehand.
 
    W (n, k) is kept in panels of 32 columns of Wᵀ, [panel][k][32], which every instruction set reads as they are; the
    last panel is filled up with zeros. As bf16 the weights take half the room, two steps of k side by side; they are
@@ -8,7 +8,6 @@
 #ifndef TK_LINEAR_H
 #define TK_LINEAR_H
 #include "base.h"
-#include "isa.h"
 
 enum { TK_PANEL = 32, TK_INT8_MOST_K = 65536 /* 255 * 127 * k fits into an int32 */ };
 enum { TK_F32, TK_BF16, TK_INT8 };
@@ -44,15 +43,12 @@ typedef struct {
 typedef struct {
     /* Rows from … to by panels first … last. */
     void (*part)(const tk_product *p, size_t from, size_t to, size_t first, size_t last);
-    /* x = scale * (out - zero); scale is NaN where some x is not finite. Of tk_multipliers_bf16, out is x rounded to
+    /* x = scale * (out - zero); scale is NaN where some x is not finite. Of tk_gemm_bf16, out is x rounded to
        bf16, and scale and zero are left alone. */
     void (*quantise)(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero);
-} tk_multipliers;
-extern const tk_multipliers tk_multipliers_scalar;
-#if TK_X86
-extern const tk_multipliers tk_multipliers_avx2, tk_multipliers_avx512, tk_multipliers_bf16;
-#endif
-int tk_has_bf16(void); /* whether tk_multipliers_bf16 can run here */
+} tk_gemm_kernels;
+extern const tk_gemm_kernels tk_gemm_bf16;
+int tk_has_bf16(void); /* whether tk_gemm_bf16 can run here */
 
 int tk_linear_run(tk_product *p, int isa, int threads);
 #endif

@@ -1,6 +1,6 @@
 /* Rows cut into parts for threads: see rows.h. */
-#include "nn/rows.h"
-#include "crew.h"
+#include "nn/float_kernels.h"
+#include "thread_team.h"
 
 /* A part is at least so many items: some 10 µs of work, against 20 for a thread. */
 enum { PART_ITEMS = 1 << 16 };
@@ -14,19 +14,13 @@ typedef struct {
 static void work(void *job, int worker) {
     tk_rows_job *j = job;
     (void)worker;
-    for (size_t from; (from = tk_crew_next(&j->next) * j->each) < j->w->n;)
+    for (size_t from; (from = tk_team_next(&j->next) * j->each) < j->w->n;)
         j->run(j->w, from, j->w->n - from < j->each ? j->w->n : from + j->each);
 }
 
 void tk_rows_run(const tk_row_work *w, int what, int isa, int threads) {
-    tk_rows_job job = {.w = w, .run = tk_row_kernels_scalar[what], .each = PART_ITEMS / (w->m + 1) + 1};
-#if TK_X86
-    if (isa == TK_ISA_AVX2) job.run = tk_row_kernels_avx2[what];
-    if (isa == TK_ISA_AVX512) job.run = tk_row_kernels_avx512[what];
-#else
-    (void)isa;
-#endif
+    tk_rows_job job = {.w = w, .run = tk_float_kernels_of(isa)->rows[what], .each = PART_ITEMS / (w->m + 1) + 1};
     if (!w->n || !w->m) return;
     size_t parts = (w->n + job.each - 1) / job.each;
-    tk_crew_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
+    tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
 }

@@ -1,11 +1,10 @@
-/* Rows of floats in, rows out: softmax, norms, activations, gates, rotations and the gathering of embeddings. */
+/* Kernels on rows of floats: softmax, norms, activations, gates, rotations and the gathering of embeddings. */
 #ifndef TK_ROWS_H
 #define TK_ROWS_H
 #include "base.h"
-#include "isa.h"
 
 enum { TK_SOFTMAX, TK_LOG_SOFTMAX, TK_LAYER_NORM, TK_RMS_NORM, TK_ACTIVATE, TK_GATE, TK_ROTATE, TK_ROTATE_PAIRS,
-       TK_GATHER };
+       TK_GATHER, TK_ROW_KERNELS };
 
 /* Steps between batch entries, heads and rows, in items. */
 typedef struct {
@@ -28,10 +27,6 @@ typedef struct {
 } tk_row_work;
 
 typedef void tk_do_rows(const tk_row_work *w, size_t from, size_t to);
-extern tk_do_rows *const tk_row_kernels_scalar[];
-#if TK_X86
-extern tk_do_rows *const tk_row_kernels_avx2[], *const tk_row_kernels_avx512[];
-#endif
 
 void tk_rows_run(const tk_row_work *w, int what, int isa, int threads);
 #endif

@@ -1,4 +1,4 @@
-/* Some rows in, what rows.h promises of them out: included by one file an ISA. */
+/* The loops of rows.h, over the words of lanes_*.h. */
 #ifndef TK_ROWS_LOOPS_H
 #define TK_ROWS_LOOPS_H
 #include <math.h>

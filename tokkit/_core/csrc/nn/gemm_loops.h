@@ -1,6 +1,6 @@
-/* Some rows and some panels in, their part of y out: the loops of linear.h, included by one file an ISA. */
-#ifndef TK_LINEAR_PARTS_H
-#define TK_LINEAR_PARTS_H
+/* Matrix products of some rows with some panels: the loops of linear.h, over the words of lanes_*.h. */
+#ifndef TK_GEMM_LOOPS_H
+#define TK_GEMM_LOOPS_H
 #include <math.h>
 #include "nn/lanes_math.h"
 #include "nn/linear.h"
@@ -88,7 +88,7 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
     tile_store(rows, vecs, acc, out);
 }
 
-#include "nn/linear_narrow.h"
+#include "nn/gemm_narrow.h"
 
 TK_INLINE void finish_as(const int activation, const tk_product *p, size_t row, size_t rows, size_t column,
                          size_t columns, const float *sums) {
@@ -202,7 +202,7 @@ TK_INLINE const prefetching *look_ahead(const tk_product *p, size_t column, size
 
 /* Rows from … to by columns column … end, cut into tiles of nearly equal rows and `vecs` vectors; returns where those
    fit no more. */
-static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t column, size_t end, size_t vecs,
+static size_t gemm_columns(const tk_product *p, size_t from, size_t to, size_t column, size_t end, size_t vecs,
                              multiplier *const *by) {
     float sums[PANEL_ROWS * MOST_COLUMNS];
     prefetching room;
@@ -217,15 +217,15 @@ static size_t linear_columns(const tk_product *p, size_t from, size_t to, size_t
     return column;
 }
 
-static void linear_part(const tk_product *p, size_t from, size_t to, size_t first, size_t last) {
+static void gemm_part(const tk_product *p, size_t from, size_t to, size_t first, size_t last) {
     size_t m = to - from, column = first * TK_PANEL, end = last * TK_PANEL;
 #if !TK_BF16_DOTS
     if (p->l->kind == TK_INT8) {
-        linear_columns(p, from, to, column, end, 2, by_int8);
+        gemm_columns(p, from, to, column, end, 2, by_int8);
         return;
     }
 #endif
-    if (m <= FEW_ROWS) column = linear_columns(p, from, to, column, end, m == 1 ? 8 : 4, by_few);
-    linear_columns(p, from, to, column, end, 2, by_pairs);
+    if (m <= FEW_ROWS) column = gemm_columns(p, from, to, column, end, m == 1 ? 8 : 4, by_few);
+    gemm_columns(p, from, to, column, end, 2, by_pairs);
 }
 #endif

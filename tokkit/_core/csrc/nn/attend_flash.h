@@ -1,9 +1,9 @@
-/* A tile of queries in, their outputs out; lanes are queries: see attend.h. Included by one file an ISA.
+/* Flash attention of tiles of queries (prefill); lanes are queries: see attend.h.
 
    Scores are made transposed, [key][query]: keys and values are read where they stand, by broadcasts, the running
    maximum is a plain maximum of vectors, and nothing is summed across lanes. */
-#ifndef TK_ATTEND_TILES_H
-#define TK_ATTEND_TILES_H
+#ifndef TK_ATTEND_FLASH_H
+#define TK_ATTEND_FLASH_H
 #include <math.h>
 #include "nn/attend.h"
 #include "nn/lanes_math.h"
@@ -246,7 +246,7 @@ static void attend_two(const tk_attention *a, const tk_head *h, tk_tile *t) {
 /* Above this many queries tiles of two vectors are faster, below it those of one (benchmarks/bench_attention.py). */
 #define WIDE_FROM 256
 
-static void attend_tiles(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
+static void attend_flash(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
     tk_tile t;
     t.q = room;
     t.o = t.q + a->d * LANES_MOST;

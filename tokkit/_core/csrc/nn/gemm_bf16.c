@@ -16,7 +16,7 @@ TK_INLINE vf v_dot2(vf sum, int32_t two, vi w) {
 }
 
 #define TK_BF16_DOTS 1
-#include "nn/linear_parts.h"
+#include "nn/gemm_loops.h"
 
 static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero) {
     (void)scale, (void)zero, (void)room;
@@ -27,7 +27,7 @@ static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float
     }
 }
 
-const tk_multipliers tk_multipliers_bf16 = {linear_part, round_row};
+const tk_gemm_kernels tk_gemm_bf16 = {gemm_part, round_row};
 
 #if defined(__clang__)
 #pragma clang attribute pop

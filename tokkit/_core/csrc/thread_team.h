@@ -1,19 +1,19 @@
-/* A job and a number of threads in, the job done out: threads that live for one call, so that fork() meets none. */
-#ifndef TK_CREW_H
-#define TK_CREW_H
+/* A team of threads for one job: they live for one call, so that fork() meets none. */
+#ifndef TK_TEAM_H
+#define TK_TEAM_H
 #include "base.h"
 #if !defined(__GNUC__)
 #include <intrin.h>
 #endif
 
-enum { TK_CREW_MOST = 256 };
+enum { TK_TEAM_MOST = 256 };
 
 /* Calls run(job, 0 … threads - 1) at once, 0 in this thread. Where the system gives fewer threads, those who came do
-   the work: `run` takes its parts by tk_crew_next. */
-void tk_crew_run(void (*run)(void *job, int worker), void *job, int threads);
+   the work: `run` takes its parts by tk_team_next. */
+void tk_team_run(void (*run)(void *job, int worker), void *job, int threads);
 
 /* The next of the numbers 0, 1, 2, …, each given to one caller. */
-static inline size_t tk_crew_next(size_t *counter) {
+static inline size_t tk_team_next(size_t *counter) {
 #if defined(__GNUC__)
     return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 #else

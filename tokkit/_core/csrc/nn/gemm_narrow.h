@@ -1,6 +1,6 @@
-/* Weights of 16 and 8 bits in, products out: the part of linear_parts.h, which includes this, that narrow ones need. */
-#ifndef TK_LINEAR_NARROW_H
-#define TK_LINEAR_NARROW_H
+/* The part of gemm_loops.h, which includes this, for weights of 16 and 8 bits. */
+#ifndef TK_GEMM_NARROW_H
+#define TK_GEMM_NARROW_H
 
 /* Where the pairs of `column` begin. */
 TK_INLINE const uint16_t *pairs_of(const tk_linear *l, size_t column) {

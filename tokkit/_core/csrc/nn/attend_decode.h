@@ -1,8 +1,8 @@
-/* A few queries of all heads that share a key head in, their outputs out; lanes are dimensions: see attend.h.
+/* Attention of a few queries (decoding), for all heads that share a key head; lanes are dimensions: see attend.h.
 
    For decoding: keys and values are read from memory once for the whole group, TK_DECODE_BLOCK keys at a time. */
-#ifndef TK_ATTEND_FEW_H
-#define TK_ATTEND_FEW_H
+#ifndef TK_ATTEND_DECODE_H
+#define TK_ATTEND_DECODE_H
 #include <math.h>
 #include "nn/attend.h"
 #include "nn/lanes_math.h"
@@ -182,7 +182,7 @@ static void value_all_carefully(const tk_attention *a, const tk_rows *t, const f
         }
 }
 
-/* Returns 0, storing nothing, as store_outputs of attend_tiles.h. */
+/* Returns 0, storing nothing, as store_outputs of attend_flash.h. */
 static int attend_rows(const tk_attention *a, tk_rows *t, int careful) {
     const tk_head *h = &t->heads[0];
     ptrdiff_t last = (ptrdiff_t)h->n_queries - 1 + a->offset + a->right, first = a->offset - a->left;
@@ -221,7 +221,7 @@ static int attend_rows(const tk_attention *a, tk_rows *t, int careful) {
     return 1;
 }
 
-static void attend_few(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
+static void attend_decode(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
     tk_rows t;
     t.wide = (a->d + VL - 1) / VL * VL;
     t.wide_v = (a->dv + VL - 1) / VL * VL;

@@ -1,4 +1,4 @@
-/* Threads of one call: see crew.h. */
+/* Starting and ending the threads of one call: see thread_team.h. */
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -9,7 +9,7 @@ typedef HANDLE tk_thread;
 #include <signal.h>
 typedef pthread_t tk_thread;
 #endif
-#include "crew.h"
+#include "thread_team.h"
 
 typedef struct {
     void (*run)(void *, int);
@@ -47,10 +47,10 @@ static int begin(tk_worker *w) {
 static void end(tk_worker *w) { pthread_join(w->thread, NULL); }
 #endif
 
-void tk_crew_run(void (*run)(void *job, int worker), void *job, int threads) {
-    tk_worker workers[TK_CREW_MOST];
+void tk_team_run(void (*run)(void *job, int worker), void *job, int threads) {
+    tk_worker workers[TK_TEAM_MOST];
     int started = 1;
-    if (threads > TK_CREW_MOST) threads = TK_CREW_MOST;
+    if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
     for (; started < threads; started++) {
         workers[started] = (tk_worker){.run = run, .job = job, .number = started};
         if (!begin(&workers[started])) break;
