@@ -114,7 +114,7 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
     if name in ("expandtabs", "indent"):
         check(n * max(widest, longest), what)
     elif name in ("slice", "batch") and widest > n + _FEW:
-        raise ChatError(f"the chat template requests {widest:,} parts of {n} items from {what}")
+        raise ChatError(f"the chat template asks {what} for {widest:,} parts of {n} items")
     elif name == "replace" and len(texts) > 1 and isinstance(subject, str):
         check(n + subject.count(texts[0]) * len(texts[1]), what)
     elif name == "join":
@@ -183,7 +183,7 @@ def _brace_fields(form: str) -> tuple[str, str]:
 def _check_indent(indent: Any) -> None:
     width = indent if isinstance(indent, int) else len(indent) if isinstance(indent, str) else 0
     if width > MAX_INDENT:
-        raise ChatError(f"the chat template requests an indent of {width:,}; it must be at most {MAX_INDENT}")
+        raise ChatError(f"the chat template asks for an indent of {width:,}; it must be at most {MAX_INDENT}")
 
 
 def bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
