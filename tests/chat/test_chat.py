@@ -100,7 +100,7 @@ def test_templates_find_what_they_expect(source: str, text: str) -> None:
         ("{% if %}", "line 1: Expected an expression"),
         ("a\n{{ b", "line 2"),
         ("{{ a | no }}", "No filter named 'no'"),
-        ("{{ raise_exception('roles must alternate') }}", "refuses these messages: roles must alternate"),
+        ("{{ raise_exception('roles must alternate') }}", "rejects these messages: roles must alternate"),
         ("{{ messages.__class__.__mro__ }}", "unsafe"),
         ("{{ ''.__class__.__mro__ }}", "unsafe|undefined|no attribute"),
         ("{{ raise_exception.__globals__['x'] }}", "unsafe|undefined|no attribute"),
@@ -132,7 +132,7 @@ def test_a_template_cannot_reach_what_python_holds() -> None:
     [
         (lambda: ChatTemplate(None), "it must be text"),
         (lambda: ChatTemplate("", {"bos_token": None}), "bos_token"),
-        (lambda: ChatTemplate("").render("hello"), "a list of mappings, not str"),
+        (lambda: ChatTemplate("").render("hello"), "messages are str; they must be a list of mappings"),
         (lambda: ChatTemplate("").render([{"role": "user"}, "hello"]), r"messages\[1\]"),
         (lambda: ChatTemplate("").render([], tools=[3]), "it must be a function or a JSON schema"),
     ],

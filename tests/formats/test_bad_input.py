@@ -131,7 +131,10 @@ def test_scores_that_are_no_numbers_are_refused(score: str) -> None:
         ({"type": "BPE", "vocab": {"x": 0}, "merges": [["x", "x", "x"]]}, "model.merges[0]: two tokens are needed"),
         ({"type": "BPE", "vocab": {"x": 0}, "merges": ["x x", ["x", "x"]]}, "model.merges[0]: the result 'xx' is not"),
         ({"type": "BPE", "vocab": {"x": 0, "xx": 1}, "merges": ["x x", 1]}, "model.merges[1]: two tokens are needed"),
-        ({"type": "BPE", "vocab": {"x": 0}, "merges": [], "dropout": -1}, "model: dropout is a probability"),
+        (
+            {"type": "BPE", "vocab": {"x": 0}, "merges": [], "dropout": -1},
+            "model: dropout is -1; it must be a probability",
+        ),
         (
             {
                 "type": "WordPiece",
@@ -140,7 +143,7 @@ def test_scores_that_are_no_numbers_are_refused(score: str) -> None:
                 "continuing_subword_prefix": "##",
                 "max_input_chars_per_word": -1,
             },
-            "model: max_input_chars_per_word is a number of characters, 0 or more, not -1",
+            "model: max_input_chars_per_word is -1; it must be a number of characters",
         ),
     ],
 )

@@ -182,7 +182,7 @@ def test_a_name_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
 def test_options_that_a_format_does_not_take_are_refused(folder: Path) -> None:
     with pytest.raises(OptionError, match=r"a tokenizer\.json states its own"):
         formats.read(folder / "tok.json", pattern="gpt2")
-    with pytest.raises(OptionError, match="pattern is a str, not int"):
+    with pytest.raises(OptionError, match="pattern is int; it must be a str"):
         formats.read(folder / "tok.tiktoken", pattern=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"tok\.tiktoken: a rank file does not say how text is split"):
         formats.read(folder / "tok.tiktoken")

@@ -125,7 +125,7 @@ CHANGES: list[tuple[str, object, str]] = [
     (
         "decoder",
         {"type": "Strip", "content": "ab", "start": 1, "stop": 0},
-        "decoder: content is one character, not 'ab'",
+        "decoder: content is 'ab'; it must be one character",
     ),
     ("model", None, "model: an object is needed, not null"),
     ("model", ..., "model: missing"),

@@ -216,9 +216,9 @@ def test_dropout_drops_as_often_as_tokenizers_does() -> None:
     [
         ({"dropout": 1.5}, OptionError, "from 0 to 1"),
         ({"dropout": float("nan")}, OptionError, "from 0 to 1"),
-        ({"unk_token": 3}, OptionError, "unk_token is text"),
+        ({"unk_token": 3}, OptionError, "unk_token is .*must be text"),
         ({"unk_token": "\ud800"}, OptionError, "lone surrogate"),
-        ({"fuse_unk": 1}, OptionError, "fuse_unk is True or False"),
+        ({"fuse_unk": 1}, OptionError, "fuse_unk is .*must be True or False"),
         ({"merges": np.zeros((1, 2), dtype=np.uint32)}, VocabError, "shape"),
         ({"merges": np.array([[0, 1, -1]])}, VocabError, "from -1"),
         ({"merges": [[0.5, 1, 2]]}, VocabError, "float64"),

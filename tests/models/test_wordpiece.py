@@ -107,10 +107,10 @@ def test_two_tokens_alike_are_refused_with_their_ids(kind: Any) -> None:
         (WordPiece, {"max_input_chars_per_word": -1}, "0 or more"),
         (WordPiece, {"max_input_chars_per_word": True}, "0 or more"),
         (WordPiece, {"max_input_chars_per_word": 1 << 70}, "0 or more"),
-        (WordPiece, {"unk_token": 5}, "unk_token is text"),
-        (WordPiece, {"unk_token": None}, "unk_token is text"),
-        (WordPiece, {"continuing_subword_prefix": None}, "continuing_subword_prefix is text"),
-        (WordLevel, {"unk_token": b"x"}, "unk_token is text"),
+        (WordPiece, {"unk_token": 5}, "unk_token is .*must be text"),
+        (WordPiece, {"unk_token": None}, "unk_token is .*must be text"),
+        (WordPiece, {"continuing_subword_prefix": None}, "continuing_subword_prefix is .*must be text"),
+        (WordLevel, {"unk_token": b"x"}, "unk_token is .*must be text"),
     ],
 )
 def test_bad_options_are_refused_by_name(kind: Any, fields: dict[str, Any], says: str) -> None:

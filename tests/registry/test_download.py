@@ -60,7 +60,7 @@ BROKEN = {
     "404": (answers_404, "404"),
     "truncated": (sends(DATA[:1000], stated=len(DATA)), "the download ended after 1,000 of 512,000 bytes"),
     "cut short, and stated so": (sends(DATA[:1000]), "the download ended after 1,000 of 512,000 bytes"),
-    "empty": (sends(b""), "truncated"),
+    "empty": (sends(b""), "the download ended"),
     "too long": (sends(DATA + b"more"), "sha256"),
     "hangs up": (hangs_up, "http://127.0.0.1"),
     "silent": (sends(DATA[:100], stated=len(DATA), seconds=3.0, step=50), "no answer within 0.2 s"),

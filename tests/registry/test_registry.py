@@ -85,8 +85,8 @@ def test_a_model_gets_its_encoding(vocabs: Path) -> None:
         (tokkit.get_encoding, "cl100k", "did you mean cl100k_base"),
         (tokkit.get_encoding, "gpt-4o", "its encoding is o200k_base"),
         (registry.fetch, "gtp-4", "did you mean gpt-4"),
-        (tokkit.get_encoding, None, "not NoneType"),
-        (tokkit.encoding_for_model, b"gpt-4", "not bytes"),
+        (tokkit.get_encoding, None, "is NoneType; it must be a str"),
+        (tokkit.encoding_for_model, b"gpt-4", "is bytes; it must be"),
     ],
 )
 def test_an_unknown_name_is_an_error_that_names_the_nearest(call: Callable, given: object, near: str) -> None:

@@ -180,7 +180,7 @@ def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
     made = np.ascontiguousarray(made, dtype=np.int64)
     if not made.size or made[0] != 0 or made[-1] != rows or (made[1:] < made[:-1]).any():
         shown = f"{made[:20].tolist()}{' …' if made.size > 20 else ''}"
-        raise ShapeError(f"{name} is {shown}; it must rise from 0 to the number of rows, {rows}")
+        raise ShapeError(f"{name} is {shown}; it must rise from 0 to the {rows} rows")
     return made
 
 
