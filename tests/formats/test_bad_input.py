@@ -122,7 +122,7 @@ def test_scores_that_are_no_numbers_are_refused(score: str) -> None:
     [
         ({"type": "WordLevel", "vocab": {"x": 0, "y": 0}, "unk_token": "x"}, "model.vocab: 'x' and 'y' both have id 0"),
         ({"type": "WordLevel", "vocab": {"x": 0}}, "model.unk_token: missing"),
-        ({"type": "Unigram", "vocab": [["x", 0.0], ["x", 1.0]], "unk_id": 0}, "model.vocab[1]: the token 'x' stands"),
+        ({"type": "Unigram", "vocab": [["x", 0.0], ["x", 1.0]], "unk_id": 0}, "model.vocab[1]: the token 'x' is"),
         ({"type": "Unigram", "vocab": [["x", 0.0]], "unk_id": 1}, "model: unk_id is 1, but the model has 1 tokens"),
         ({"type": "Unigram", "vocab": [["x", 0.0]], "unk_id": -1}, "model: unk_id is -1"),
         ({"type": "Unigram", "vocab": [["x"]], "unk_id": 0}, "model.vocab[0]: a token and its score are needed"),

@@ -131,7 +131,7 @@ def test_options_of_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="lowercase is 1; it must be True, False or None"):
         tokkit.load(path, lowercase=1)  # type: ignore[arg-type]
     tokkit.load(path).save(tmp_path / "x.json")
-    with pytest.raises(OptionError, match=r"lowercase= is for a vocab\.txt"):
+    with pytest.raises(OptionError, match=r"lowercase= is only for a vocab\.txt"):
         tokkit.load(tmp_path / "x.json", lowercase=True)
     assert tokkit.load(path, special_tokens={"<x>": 12}).encode("<x>", special="all") == [12]
 

@@ -96,7 +96,7 @@ def test_keys_that_are_unknown_or_stand_twice_are_refused() -> None:
         ours(given)
     twice = json.dumps(made())[:-1] + ', "normalizer": {"type": "NFC"}}'
     assert theirs_or_failed(lambda: tokenizers.Tokenizer.from_str(twice)) is not FAILED
-    with pytest.raises(FormatError, match="the key 'normalizer' stands twice"):
+    with pytest.raises(FormatError, match="the key 'normalizer' is given twice"):
         tokenizer_json.read(twice.encode())
 
 

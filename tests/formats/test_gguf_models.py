@@ -284,7 +284,7 @@ TOKENS = ["<unk>", "<s>", "</s>", "▁", "a", "b", "▁a", "ab", "é", "▁▁"]
         ("llama", {"escape_whitespaces": Typed(BOOL, 0)}, r"escape_whitespaces: false is not supported"),
         ("t5", {"treat_whitespace_as_suffix": Typed(BOOL, 1)}, r"treat_whitespace_as_suffix: true is not supported"),
         ("t5", {"precompiled_charsmap": Typed(ARRAY, [1, 2, 3], U8)}, r"precompiled_charsmap: .*cannot be read"),
-        ("t5", {"add_space_prefix": None}, r"ggml\.add_space_prefix: missing, and nothing else says"),
+        ("t5", {"add_space_prefix": None}, r"ggml\.add_space_prefix: missing; it is needed to decide"),
         ("t5", {"token_type": Typed(ARRAY, [2] + [3] * 9, I32)}, r"ggml\.token_type: no token is normal"),
         ("t5", {"tokens": strings([*TOKENS[:-1], ""])}, r"tokens: the token with id 9 is empty"),
         ("t5", {"tokens": strings([*TOKENS[:-2], "  ", "▁▁"])}, r"the ids 8 and 9 are both read as '  '"),

@@ -180,7 +180,7 @@ def test_a_name_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
 
 
 def test_options_that_a_format_does_not_take_are_refused(folder: Path) -> None:
-    with pytest.raises(OptionError, match=r"a tokenizer\.json states its own"):
+    with pytest.raises(OptionError, match=r"a tokenizer\.json has its own"):
         formats.read(folder / "tok.json", pattern="gpt2")
     with pytest.raises(OptionError, match="pattern is int; it must be a str"):
         formats.read(folder / "tok.tiktoken", pattern=3)  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def test_the_path_says_the_format_unless_it_is_given(
     [
         ("a", None, "unknown suffix"),
         ("a.gguf", None, "unknown suffix"),
-        ("a.json", "gguf", "the format 'gguf' is unknown; one of tokenizer.json, tiktoken, sentencepiece, gpt2"),
+        ("a.json", "gguf", "format is 'gguf'; it must be one of tokenizer.json, tiktoken, sentencepiece, gpt2"),
         ("a.json", "gpt2", "give a directory"),
     ],
 )

@@ -143,7 +143,7 @@ def test_a_file_may_hold_nothing(read: Callable[[bytes], Any], header: Header) -
         (packed(b'{"\xff": 1}'), "not UTF-8"),
         (packed(b'{"a": ' + b"[" * 10**5), "nested too deep"),
         (packed(b'{"x": NaN}'), "NaN"),
-        (packed(b'{"x": 1, "x": 2}'), "the key 'x' stands twice"),
+        (packed(b'{"x": 1, "x": 2}'), "the key 'x' is given twice"),
         (packed({"__metadata__": {"a": 1}}), r"__metadata__\.a: a string is needed, not an integer"),
         (packed({"__metadata__": []}), "__metadata__: an object is needed"),
         (packed({"x": 1}), "tensor 'x': an object is needed, not an integer"),

@@ -111,7 +111,7 @@ def test_the_tokenizer_json_of_t5_becomes_a_model(tmp_path: Path) -> None:
     ("name", "reason"),
     [
         ("word-plain", "it is a model of words"),
-        ("bpe-suffix", "spaces are put behind words"),
+        ("bpe-suffix", "spaces are put after words"),
     ],
 )
 def test_what_components_cannot_say_is_refused_with_the_reason(name: str, reason: str, tmp_path: Path) -> None:

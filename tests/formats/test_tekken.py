@@ -118,7 +118,7 @@ def test_ranks_are_written_as_a_rank_file_with_the_ids_that_they_have(tmp_path: 
 
 def test_options_are_refused_or_added(tmp_path: Path, file: File) -> None:
     load(tmp_path, file)
-    with pytest.raises(OptionError, match=r"tekken\.json states its own"):
+    with pytest.raises(OptionError, match=r"tekken\.json has its own"):
         formats.read(tmp_path / "tekken.json", pattern="gpt2")
     added = formats.read(tmp_path / "tekken.json", special_tokens={"<new>": 9000})
     assert added.special_tokens["<new>"] == 9000

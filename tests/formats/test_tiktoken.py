@@ -147,7 +147,7 @@ def test_pattern_and_special_tokens_of_a_published_file_can_be_overridden(shared
         ({"<x>": 1.0}, OptionError, "an id from 0"),
         ({"<x>": 1 << 40}, OptionError, "an id from 0"),
         ({3: 300}, OptionError, "a special token is 3"),
-        (["<x>"], OptionError, "it must be a mapping of text to id"),
+        (["<x>"], OptionError, "they must be a mapping of text to id"),
         ({"<x>": 300, "<y>": 300}, VocabError, "share one id"),
         ({"<x>": 97}, VocabError, "belongs to b'a'"),
     ],

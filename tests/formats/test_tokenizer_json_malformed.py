@@ -49,7 +49,7 @@ CHANGES: list[tuple[str, object, str]] = [
     ("padding", FILL | {"strategy": {"Fixed": "8"}}, "padding.strategy.Fixed: an integer is needed, not a string"),
     ("padding", FILL | {"strategy": {"Fixed": 1 << 70}}, "padding: padding: length is 11805"),
     ("padding", FILL | {"pad_id": -1}, "padding: padding: pad_id is -1; it must be an int from 0"),
-    ("padding", FILL | {"pad_token": "\ud800"}, "padding: padding: pad_token is '\\ud800'; it must be text"),
+    ("padding", FILL | {"pad_token": "\ud800"}, "padding: padding: pad_token is '\\ud800'; it must be str"),
     ("normalizer", {"type": "NFX"}, "normalizer.type: 'NFX' is unknown; it must be one of BertNormalizer, Strip, "),
     ("normalizer", {"type": "NFC", "form": 1}, "normalizer.form: unknown key"),
     ("normalizer", {"type": "Strip", "strip_left": True}, "normalizer.strip_right: missing"),

@@ -93,7 +93,7 @@ def test_t5_gives_the_golden_ids(t5: tuple[CompiledModel, Any], shared: Path) ->
 def test_a_character_without_a_token_is_an_error_where_there_is_no_unk_id() -> None:
     model = made([("a", -1.0), ("ax", -100.0)], None)
     assert model.encode(whole("axa"))[0].tolist() == [1, 0]
-    with pytest.raises(VocabError, match="piece 0, 'axx'"):
+    with pytest.raises(VocabError, match="pretoken 0, 'axx'"):
         model.encode(whole("axx"))
     with pytest.raises(VocabError, match="no unknown token"):
         made([], None).encode(whole("a"))
