@@ -88,17 +88,17 @@ def test_published_files_are_known_under_any_name(shared: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("data", "seen"),
     [
-        (b"\0" * 100_000, "this is a file that starts b"),
-        (b"\xff\xfe{\0", "this is a file that starts b"),
-        (b"plain text, no more.\n", "this is a file that starts b'plain text"),
-        (b" " * 100_000, "this is a file that starts b"),
+        (b"\0" * 100_000, "the file starts with b"),
+        (b"\xff\xfe{\0", "the file starts with b"),
+        (b"plain text, no more.\n", "the file starts with b'plain text"),
+        (b" " * 100_000, "the file starts with b"),
     ],
     ids=range(4),
 )
 def test_an_unknown_file_is_told_what_can_be_read(data: bytes, seen: str, tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=rf"x\.model: unknown format: tokenizer\.json.* {seen}"):
+    with pytest.raises(FormatError, match=rf"x\.model: unknown format: {seen}"):
         formats.read(path)
 
 

@@ -99,10 +99,10 @@ def test_time_grows_with_the_text_and_not_faster() -> None:
     ("tokens", "overlap", "reason"),
     [
         (7, 0, "tokens is 7; it must be at least 8"),
-        (True, 0, "a chunk of True"),
+        (True, 0, "tokens is True"),
         (16, 9, "overlap is 9; for chunks of 16 tokens it must be from 0 to 8"),
-        (16, -1, "an overlap of -1"),
-        (16, 1.5, r"an overlap of 1\.5"),
+        (16, -1, "overlap is -1"),
+        (16, 1.5, r"overlap is 1\.5"),
     ],
 )
 def test_sizes_that_cannot_work_are_refused(tok: tokkit.Tokenizer, tokens: int, overlap: int, reason: str) -> None:

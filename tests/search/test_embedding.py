@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said_before_anything_is_encoded(notes: Path, tmp_path:
         Embedding([str(notes)], place, append=True, overwrite=True)
     Embedding([str(notes)], place).run(encoder)
     adding = Embedding([str(notes)], place, append=True)
-    with pytest.raises(OptionError, match="tokens is 9, which does not fit the index: it has passages of 34 tokens"):
+    with pytest.raises(OptionError, match="tokens is 9; the index has passages of 34 tokens"):
         adding.run(encoder, options=Options(tokens=9))
     with pytest.raises(OptionError, match=r"words-0 .*words-5"):
         adding.run(WordEncoder(seed=5))

@@ -281,7 +281,7 @@ def test_chunks_fit_what_the_model_reads() -> None:
     assert builder.about(encoder, "m", tokens=16, overlap=0).overlap == 0
     with pytest.raises(OptionError, match="tokens is 35; the model reads at most 34"):
         builder.about(encoder, "m", tokens=35)
-    with pytest.raises(OptionError, match="an overlap of 9 tokens"):
+    with pytest.raises(OptionError, match="overlap is 9"):
         builder.about(encoder, "m", tokens=16, overlap=9)
 
 

@@ -303,7 +303,7 @@ def test_invalid_utf8_is_named_by_its_place_or_read_over(tmp_path: Path) -> None
         ({"vocab_size": 3}, "vocab_size is 3; it must be at least 4"),
         ({"vocab_size": 20}, "this corpus needs at least"),
         ({"explain": 1}, "explain is 1"),
-        ({"pattern": "gpt2"}, "pattern is no option of the model unigram"),
+        ({"pattern": "gpt2"}, "pattern is not an option of the model unigram"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(corpus: Path, options: dict[str, Any], said: str) -> None:

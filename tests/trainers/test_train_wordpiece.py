@@ -247,8 +247,8 @@ def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
         ({"strip_accents": "yes"}, "True or False"),
         ({"explain": 1}, "function"),
         ({"max_input_chars_per_word": -1}, "max_input_chars_per_word"),
-        ({"pattern": "gpt2"}, "pattern is no option of the model wordpiece, but of bbpe, bpe, word"),
-        ({"max_token_length": 3}, "no option of the model wordpiece, but of bbpe"),
+        ({"pattern": "gpt2"}, "pattern is not an option of the model wordpiece, but of bbpe, bpe, word"),
+        ({"max_token_length": 3}, "not an option of the model wordpiece, but of bbpe"),
     ],
 )
 def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:

@@ -143,8 +143,8 @@ def test_sizes_and_threads_change_nothing(bundled: str) -> None:
         ({"model": "char", "level": "words"}, "characters, bytes"),
         ({"model": "char", "level": "bytes", "min_frequency": 2}, "every byte is a token"),
         ({"model": "char", "level": "bytes", "vocab_size": 100}, "at least 256"),
-        ({"model": "char", "pattern": "gpt2"}, "no option of the model char, but of bbpe, bpe, word"),
-        ({"model": "bbpe", "lowercase": True}, "no option of the model bbpe, but of bpe, wordpiece, word"),
+        ({"model": "char", "pattern": "gpt2"}, "not an option of the model char, but of bbpe, bpe, word"),
+        ({"model": "bbpe", "lowercase": True}, "not an option of the model bbpe, but of bpe, wordpiece, word"),
         ({"model": "words"}, "one of bbpe, bpe, wordpiece, word, char"),
     ],
 )

@@ -240,7 +240,7 @@ class SentencePieceTraining:
         is_hard = self.hard_vocab_limit and not self.use_all_vocab and self.kind != "char"
         if len(pieces) < size - n_meta and is_hard:
             raise OptionError(
-                f"vocab_size is {size}; this corpus yields at most {len(pieces) + n_meta}: use that size, or allow "
+                f"vocab_size is {size}; this corpus yields {len(pieces) + n_meta} at most: use that size, or allow "
                 "fewer by hard_vocab_limit=False (--no-hard-vocab-limit)"
             )
         return definition_of(model_of(self, pieces, scores, size))
