@@ -294,7 +294,7 @@ TEMPLATES = [
 def test_what_a_template_makes_is_bounded(template: str) -> None:
     from datetime import datetime
 
-    with pytest.raises(ChatError, match=r"template_size|up to 32|for 100,000,000 parts|looks up"):
+    with pytest.raises(ChatError, match=r"template_size|at most 32|for 100,000,000 parts|looks up"):
         Program(template).run({}, Run(datetime(2026, 1, 1)))
 
 
