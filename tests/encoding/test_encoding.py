@@ -148,7 +148,7 @@ def test_the_parts_of_a_cut_encoding_cover_it(text: str, length: int, stride: in
     whole = letters(text)
     if stride >= length:
         if len(whole) > length:
-            with pytest.raises(OptionError, match=f"stride is {stride}, .* {length} tokens"):
+            with pytest.raises(OptionError, match=f"stride is {stride}; .* {length} tokens"):
                 whole.truncate(length, stride=stride, direction=direction)
         return
     cut = whole.truncate(length, stride=stride, direction=direction)

@@ -69,7 +69,7 @@ def test_an_added_token_keeps_the_id_of_the_vocabulary_with_a_warning(
 
 
 def test_a_bare_word_as_a_pattern_is_refused_with_the_nearest_names() -> None:
-    with pytest.raises(OptionError, match=r"'kimi', which is no known name: kimi-k2\?"):
+    with pytest.raises(OptionError, match=r"'kimi', an unknown name: kimi-k2\?"):
         tokkit.train(iter(["a b"]), vocab_size=260, pattern="kimi")
     assert tokkit.train(iter(["aaa"]), vocab_size=258, pattern="(?:a)").encode("aa")
 

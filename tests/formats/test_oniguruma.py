@@ -167,7 +167,7 @@ def test_the_text_of_kimi_k2_is_written_without_the_flag_that_regex_needs() -> N
 
 def test_tiktoken_s_own_text_of_cl100k_is_refused_in_a_file() -> None:
     """Oniguruma would take {1,3}+ for any number of digits."""
-    with pytest.raises(FormatError, match=r"behind '\{1,3\}'"):
+    with pytest.raises(FormatError, match=r"after '\{1,3\}'"):
         oniguruma.from_file(patterns.CL100K)
     assert split(patterns.CL100K, "12345") == ["12345"]
     assert split(oniguruma.to_file(patterns.CL100K), "12345") == ["123", "45"]

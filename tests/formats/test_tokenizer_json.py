@@ -174,7 +174,7 @@ def test_what_the_file_cannot_say_is_refused(make: Make) -> None:
         tokenizer_json.write(make(tokens=every[:-1], merges=[], special={}))
     with pytest.raises(VocabError, match="merge 0, 97 and 98 to 99, does not join"):
         tokenizer_json.write(make(tokens=every, merges=[(97, 98, 99)], special={}))
-    with pytest.raises(FormatError, match=r"behind '\{1,3\}' has two meanings"):
+    with pytest.raises(FormatError, match=r"after '\{1,3\}' has two meanings"):
         tokenizer_json.write(make(pattern=r"\p{N}{1,3}+"))
 
 

@@ -119,7 +119,7 @@ def test_batches_that_cannot_be_are_errors() -> None:
         batch(bert, [two], Padding(), truncation=Truncation(max_length=1))
     with pytest.raises(OptionError, match="stride is 3; it must be less than the 3 tokens that are left of the 4 of"):
         batch(bert, [two], Padding(), truncation=Truncation(max_length=5, stride=3))
-    with pytest.raises(OptionError, match=r"as many texts for pairs; here are \[2, 1\]"):
+    with pytest.raises(OptionError, match=r"texts have the sizes \[2, 1\]"):
         batch(bert, [two, flat([[1]])], Padding())
     for texts in ([], [two] * 3):
         with pytest.raises(OptionError, match="give one \\(ids, offsets\\)"):
@@ -129,7 +129,7 @@ def test_batches_that_cannot_be_are_errors() -> None:
         with pytest.raises(OptionError, match="offsets must rise from 0"):
             batch(bert, [wrong], Padding())
     for wrong in ((ids.astype(np.int64), offsets), (ids, offsets.astype(float))):
-        with pytest.raises(OptionError, match="ids are uint32"):
+        with pytest.raises(OptionError, match="must be uint32"):
             batch(bert, [wrong], Padding())
 
 
