@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from tokkit import formats
 from tokkit.definition import Definition
 from tokkit.engines.compile import engine_of
-from tokkit.engines.decoding import Stream, decoding_of
+from tokkit.engines.decoding import Stream, decoding_of, sequences_of
 from tokkit.engines.special_tokens import Special
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tokkit.encoding.length_rules import Padding, Truncation
     from tokkit.engines.assembly import Assembler, Own, Words
     from tokkit.formats.differences import Difference
-    from tokkit.postprocessors.batch import Batch
+    from tokkit.postprocessors.batch import Batch, Flat
     from tokkit.streaming.encode_stream import Completions, EncodeStream
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
@@ -313,9 +313,9 @@ class Tokenizer:
         except KeyError as error:
             raise self._decoding.unknown(error.args[0]) from None
 
-    def decode_batch(self, batch: Iterable[Iterable[int]], *, errors: str = "replace") -> list[str]:
-        """Return the text of each sequence of ids."""
-        return [self.decode(ids, errors=errors) for ids in batch]
+    def decode_batch(self, batch: Iterable[Iterable[int]] | Flat, *, errors: str = "replace") -> list[str]:
+        """Return the text of each sequence of ids; `batch` may be the (ids, offsets) of `encode_batch`."""
+        return [self.decode(ids, errors=errors) for ids in sequences_of(batch)]
 
     def decode_stream(self, *, errors: str = "replace") -> Stream:
         """Return a stream that decodes one id at a time: `step(id) -> str`, `flush() -> str`."""

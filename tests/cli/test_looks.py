@@ -241,7 +241,7 @@ def test_info_tells_versions_and_the_machine(run) -> None:
 def test_info_names_the_unicode_version_of_the_tables() -> None:
     from tokkit.cli.info import UNICODE_TABLES
 
-    tables = ROOT / "tokkit" / "_core" / "csrc" / "unicode_tables.h"
+    tables = ROOT / "tokkit" / "_core" / "csrc" / "text" / "unicode_tables.h"
     if not tables.is_file():
         pytest.skip("the C sources are not beside the tests")
     assert UNICODE_TABLES in tables.read_text(encoding="utf-8")[:2000]

@@ -37,6 +37,26 @@ def test_without_input_it_trains_on_the_bundled_corpus_and_shows_a_round_trip(ru
     assert len(tokkit.load("mine.json").vocab) == 300
 
 
+@pytest.mark.parametrize("model", ["bbpe", "unigram"])
+def test_the_demo_replaces_nothing_but_what_it_would_write(run, model: str) -> None:
+    name = "tokkit-demo.json" if model == "bbpe" else "tokkit-demo.model"
+    assert run("train", "--model", model).exit_code == 0
+    written = Path(name).read_bytes()
+    assert run("train", "--model", model).exit_code == 0
+    assert Path(name).read_bytes() == written
+    for other in (b"my notes", b"", None):
+        if other is None:
+            tokkit.train({"ab": 2}, vocab_size=257).save("other.json")
+            other = Path("other.json").read_bytes()
+        Path(name).write_bytes(other)
+        out = run("train", "--model", model)
+        assert out.exit_code == 1
+        assert f"{name} exists and is another tokenizer; --force overwrites it" in out.stderr
+        assert Path(name).read_bytes() == other
+    assert run("train", "--model", model, "--force").exit_code == 0
+    assert Path(name).read_bytes() == written
+
+
 def test_the_commands_that_the_demo_names_next_do_run(run) -> None:
     out = run("train")
     assert run("inspect", "tokkit-demo.json", "--sample", "Your own sentence.").exit_code == 0

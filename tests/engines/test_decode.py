@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import documents
-from tokkit.errors import TokkitError
+from tokkit.errors import OptionError, TokkitError
 
 if TYPE_CHECKING:
     import tiktoken
@@ -122,6 +122,18 @@ def test_a_batch_decodes_to_a_text_for_each(tok: tokkit.Tokenizer) -> None:
     assert tok.decode_batch([tok.encode(text) for text in texts]) == texts
     assert tok.decode_batch([tok.encode_to_numpy(text) for text in texts]) == texts
     assert tok.decode_batch([]) == []
+
+
+def test_a_batch_of_encode_batch_decodes_to_its_texts(tok: tokkit.Tokenizer) -> None:
+    texts = ["", *documents(307, 50), ""]
+    ids, offsets = tok.encode_batch(texts)
+    assert tok.decode_batch((ids, offsets)) == texts
+    assert tok.decode_batch(tok.encode_batch([])) == []
+    # Two sequences in a tuple stay two sequences.
+    assert tok.decode_batch((ids[:5], ids[5:9])) == [tok.decode(ids[:5]), tok.decode(ids[5:9])]
+    for wrong in (offsets + 1, offsets[::-1], offsets[:0]):
+        with pytest.raises(OptionError, match="offsets must rise from 0 to the number of ids"):
+            tok.decode_batch((ids, wrong))
 
 
 def test_ids_of_a_million_tokens_decode_at_once(tok: tokkit.Tokenizer) -> None:

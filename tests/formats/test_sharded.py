@@ -41,7 +41,7 @@ def test_one_file_comes_before_an_index(folder: Path) -> None:
 
 
 def test_a_folder_without_either_is_named_with_what_it_holds(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"neither model\.safetensors nor , which has no files"):
+    with pytest.raises(FormatError, match=r"neither model\.safetensors nor .*; it holds nothing"):
         read_model(tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80")
     with pytest.raises(FormatError, match=r"it holds pytorch_model\.bin; weights in pickles are not read"):

@@ -52,6 +52,8 @@ class Job:
     force: bool = False
     lossy: bool = False
     demo: bool = False
+    replaces: bool = False
+    """Whether the file is the demo's own, which is replaced without --force if the demo has written it."""
     explain: bool = False
 
     @property
@@ -100,9 +102,10 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         options=options,
         counts=chosen["counts"],
         format="sentencepiece" if target == output.STDOUT and in_family else chosen["format"],
-        force=chosen["force"] or (demo and target == DEMO_NAME + suffix),
+        force=chosen["force"],
         lossy=chosen["lossy"],
         demo=demo,
+        replaces=demo and target == DEMO_NAME + suffix and not chosen["force"],
         explain="explain" in chosen,
     )
     _check_files(job)
@@ -131,7 +134,7 @@ def _check_files(job: Job) -> None:
             continue
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
             raise click.UsageError(f"-o {shown(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
-        output.check(path, force=job.force)
+        output.check(path, force=job.force or job.replaces)
 
 
 def run(job: Job, progress: Progress) -> Result:
@@ -153,9 +156,25 @@ def run(job: Job, progress: Progress) -> Result:
         made = train(source, vocab_size=list(job.sizes), progress=progress, **options)
     seconds = time.perf_counter() - started
     for tok, path in zip(made, job.files, strict=True):
-        for difference in save(tok, path, job.format, force=job.force, lossy=job.lossy):
+        if job.replaces:
+            _check_demo(path, tok)
+        for difference in save(tok, path, job.format, force=job.force or job.replaces, lossy=job.lossy):
             note(f"{shown(path)}: {difference}")
     return Result(made, seconds, steps)
+
+
+def _check_demo(path: str, tok: Tokenizer) -> None:
+    """Raise FileExistsError if a file exists that is not what the demo writes."""
+    from tokkit.tokenizer import load
+
+    if not os.path.lexists(path):
+        return
+    try:
+        same = load(path).fingerprint() == tok.fingerprint()
+    except (TokkitError, OSError):
+        same = False
+    if not same:
+        raise FileExistsError(f"{shown(path)} exists and is another tokenizer; --force overwrites it, -o names a file")
 
 
 def rehearse(job: Job) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tokkit._core.decode import Detokenizer
 from tokkit.definition import BPE, Definition
-from tokkit.errors import VocabError
+from tokkit.errors import OptionError, VocabError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from tokkit.decoders.base import Decoder
     from tokkit.decoders.table import Table
+    from tokkit.postprocessors.batch import Flat
     from tokkit.sentencepiece_model import SentencePieceModel
+
 
 T = TypeVar("T")
 
@@ -31,6 +33,20 @@ def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
     if isinstance(definition.model, SentencePieceModel):
         return SentencePieceDecoding(definition, definition.model)
     return Decoding(definition)
+
+
+def sequences_of(batch: Iterable[Iterable[int]] | Flat) -> Iterable[Iterable[int]]:
+    """Return the sequences of ids of a batch, which may be the (ids, offsets) that `encode_batch` returns.
+
+    Two arrays are taken for these if they have the types that `encode_batch` returns, uint32 and int64.
+    """
+    if not isinstance(batch, tuple) or [str(getattr(part, "dtype", "")) for part in batch] != ["uint32", "int64"]:
+        return batch
+    ids, offsets = batch
+    places = offsets.tolist()
+    if places[:1] != [0] or places[-1] != len(ids) or any(start > end for start, end in pairwise(places)):
+        raise OptionError(f"offsets must rise from 0 to the number of ids, {len(ids)}; see encode_batch")
+    return [ids[start:end] for start, end in pairwise(places)]
 
 
 class Stream(Protocol):

@@ -1,4 +1,4 @@
-# `AlignedText` and a Python function that finds matches in, the text with others in their place out.
+# Replaces the matches that a Python function finds in an `AlignedText`.
 from libc.stdint cimport uint8_t
 
 

@@ -1,4 +1,4 @@
-# Where tokens begin and end in, the same in characters or trimmed out; and columns of numbers in, lists out.
+# Spans of tokens: from lengths, in characters instead of bytes, trimmed; and columns of numbers as lists.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.list cimport PyList_New
 from cpython.ref cimport Py_INCREF, PyObject

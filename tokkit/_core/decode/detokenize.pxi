@@ -1,4 +1,4 @@
-# Ids in, bytes or text out: the tokens joined, in one pass.
+# Joins the bytes of tokens: ids to bytes or text in one pass.
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject

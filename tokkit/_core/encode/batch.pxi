@@ -1,4 +1,4 @@
-# Many texts, or a long one, in, one array of ids out: a batch that several threads work off together.
+# Encodes many texts, or a long one, with several threads into one array of ids.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free

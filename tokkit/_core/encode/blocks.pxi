@@ -1,4 +1,4 @@
-# Blocks of a long text's UTF-8 in, their ids as packed integers out; and where a block may end.
+# Encodes a long text block by block into packed integers, and finds where a block may end.
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t

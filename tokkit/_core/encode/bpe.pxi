@@ -1,4 +1,4 @@
-# A vocabulary of bytes in, an encoder out: byte-level BPE as a plan (csrc/encode/plan.h).
+# The encoder of byte-level BPE: a plan (csrc/encode/plan.h) over a vocabulary of bytes.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset

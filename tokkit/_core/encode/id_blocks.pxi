@@ -1,4 +1,4 @@
-# Memory with ids in it in, arrays that own it out; and memory of arrays that are gone, for those that come.
+# Arrays that own the memory of ids, and a pool of the memory of arrays that are gone.
 #
 # A program that encodes text after text makes arrays and drops them. With a buffer that is just large enough, the ids
 # of a long text need no copy; and pages that stay with us are not asked of the system anew (bench_encode, warm).

@@ -1,4 +1,4 @@
-# A text in pieces in, ids, spans and numbers of pieces out: the models of tokenizer.json, one crossing for a text.
+# The models of tokenizer.json over a text in pretokens: ids, spans and words, one crossing of the boundary a text.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset

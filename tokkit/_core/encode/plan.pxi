@@ -1,4 +1,4 @@
-# A plan in, an encoder out: text → ids for every tokenizer, one crossing of the C boundary for a text or a batch.
+# The encoder of every tokenizer: text → ids by a plan, one crossing of the C boundary a text or batch.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New

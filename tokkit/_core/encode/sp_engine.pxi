@@ -1,4 +1,4 @@
-# A sentencepiece model of any of the four kinds in, an encoder of raw text out: ids, or ids with spans.
+# The encoder of SentencePiece models of all four types: raw text → ids, or ids with spans.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, view_text

@@ -1,4 +1,4 @@
-# A normalized text and a sentencepiece model in, other ways than the best through the text out.
+# The lattice of a normalized text by a SentencePiece model: n-best, samples, entropy, BPE with dropout.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 

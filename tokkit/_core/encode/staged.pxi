@@ -1,4 +1,4 @@
-# Components in, `Stages` that C runs on a text out; and with a model and a cut rule, an encoder of texts.
+# `Stages` runs components in C on a text; with a model and a cut rule they make an encoder of texts.
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
 

@@ -1,4 +1,4 @@
-# An encoder and texts in, seconds of encoding them up to one stage out; and the clock: both for benchmarks.
+# Times an encoder up to one of its stages, and measures the clock of the CPU: for benchmarks.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset

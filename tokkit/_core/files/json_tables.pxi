@@ -1,4 +1,4 @@
-# The bytes of a tokenizer.json in, its great tables out, packed, and where they stand.
+# Finds the large tables of a tokenizer.json, the vocabulary and the merges, and packs them.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy

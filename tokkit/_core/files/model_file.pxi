@@ -1,4 +1,4 @@
-# The bytes of a SentencePiece model file in, its pieces and where its other fields are out, by protocol buffers' wire.
+# Reads a SentencePiece model file, in the wire format of protocol buffers: its pieces, and where other fields are.
 #
 # A field is a varint (number << 3 | form) and a value, by the form: a varint (0), 8 bytes (1), a length and so many
 # bytes (2), 4 bytes (5). Groups (3, 4), which nobody writes any more, are refused. Nothing is read beyond the end.

@@ -1,4 +1,4 @@
-# Bytes of a .tiktoken file in, packed tokens out.
+# Parses a .tiktoken file: lines of base64 and rank → packed tokens.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 

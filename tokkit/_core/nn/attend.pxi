@@ -1,5 +1,4 @@
-# Arrays of queries, keys and values in, attention into a given array out, without the GIL: csrc/nn/attend.h.
-# Softmax attention over float32 arrays; conversions, defaults and messages are the business of `tokkit.nn`.
+# Softmax attention into a given array, without the GIL (csrc/nn/attend.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t, uint8_t

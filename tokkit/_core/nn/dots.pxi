@@ -1,5 +1,4 @@
-# Rows and queries of float32 in, their products out, without the GIL: csrc/nn/dots.h.
-# The scores of an exact search; messages are the business of `tokkit.search`.
+# Products of rows and queries of float32, without the GIL (csrc/nn/dots.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
 

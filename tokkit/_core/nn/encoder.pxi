@@ -1,5 +1,4 @@
-# Packed token vectors in, those behind an encoder's layers out, without the GIL: csrc/nn/encoder.h.
-# The layers of a post-norm encoder in one call; names, shapes and messages are the business of `tokkit.nn`.
+# The layers of a post-norm encoder over packed token vectors, in one call without the GIL (csrc/nn/encoder.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t

@@ -1,5 +1,4 @@
-# A weight matrix packed once, then rows of x in and rows of y out, without the GIL: csrc/nn/linear.h.
-# Packed linear layers over float32 arrays; conversions and messages are the business of `tokkit.nn`.
+# Linear layers with packed weights, without the GIL (csrc/nn/linear.h).
 
 from libc.stddef cimport size_t
 

@@ -1,5 +1,4 @@
-# Rows of float32 in, rows out, without the GIL: csrc/nn/rows.h.
-# Softmax, norms, activations, rotations and look-ups over float32 arrays; messages are the business of `tokkit.nn`.
+# Softmax, norms, activations, rotations and look-ups over rows of float32, without the GIL (csrc/nn/rows.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t

@@ -1,4 +1,4 @@
-# Added tokens in, `AddedMatcher` out: finds them in text, leftmost and then longest, as tokenizers does.
+# `AddedMatcher` finds added tokens in a text, leftmost and then longest, as tokenizers does.
 from libc.stdint cimport int64_t, uint8_t
 
 from tokkit._core.align cimport AlignedText, check_stage

@@ -1,4 +1,4 @@
-# Tables of a split pattern in, an object that cuts text out: what unicode_regex/compile.py compiles patterns to.
+# `SplitPattern` cuts text by the tables of a compiled pattern (unicode_regex/compile.py).
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 

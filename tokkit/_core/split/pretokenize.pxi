@@ -1,4 +1,4 @@
-# `AlignedText` and a Python function that finds matches in, the text split by them out.
+# Splits an `AlignedText` at the matches that a Python function finds.
 from libc.stdint cimport int64_t
 
 from tokkit._core.align cimport AlignedText, check_stage, tk_aligned

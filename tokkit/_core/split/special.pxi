@@ -1,4 +1,4 @@
-# Texts of special tokens in, `SpecialMatcher` out: finds them in text, leftmost and then longest.
+# `SpecialMatcher` finds special tokens in a text, leftmost and then longest.
 from libc.stdint cimport uint8_t, uint32_t
 
 

@@ -1,4 +1,4 @@
-# Nothing in, how the core was compiled out: for bug reports.
+# How the core was compiled, for bug reports.
 cdef extern from *:
     """
     #define TK_TEXT_(...) #__VA_ARGS__

@@ -1,4 +1,4 @@
-# A precompiled_charsmap in, `Charsmap` out, which normalizes a text in its pieces; and grapheme clusters, for tests.
+# `Charsmap` normalizes a text by a precompiled_charsmap; and grapheme clusters, for tests.
 from libc.stdint cimport uint8_t
 
 

@@ -1,4 +1,4 @@
-# The rules of a SentencePiece model in, `Normalizer` out: text → normalized text, aligned with the original.
+# `Normalizer` applies the rules of a SentencePiece model, and aligns the result with the original text.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset

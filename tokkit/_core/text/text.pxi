@@ -1,4 +1,4 @@
-# Python text in, a view of its memory out; also the scanners and categories on their own, for tests and tools.
+# The memory of Python text as UTF-8; also the scanners and categories on their own, for tests and tools.
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 

@@ -1,4 +1,4 @@
-# Packed tokens in: an index of them, some of them in another order, or their bytes spelt otherwise, out.
+# Packed tokens: an index of them, some of them in another order, their bytes in another alphabet.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset

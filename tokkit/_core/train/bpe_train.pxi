@@ -1,5 +1,4 @@
-# Text or counted words in, merges and tokens out: the training of BPE, without the GIL.
-# Word counting and BPE training; options and files are the business of `tokkit.trainers`.
+# Counts words, and trains BPE on them, without the GIL.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize

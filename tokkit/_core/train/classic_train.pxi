@@ -1,4 +1,4 @@
-# Words as symbols with counts in, the pair to merge next out, again and again: classic BPE, ties by order of text.
+# Classic BPE: the pair of symbols to merge next, again and again; ties in the order of their text.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort, realloc

@@ -1,5 +1,4 @@
-# Words and rules in, the units that no piece crosses the ends of out.
-# What may be a piece, as sentencepiece's trainers rule it, and where words are cut by that.
+# Cuts words at places that no piece of a SentencePiece model crosses.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc

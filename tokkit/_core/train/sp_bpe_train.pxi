@@ -1,5 +1,4 @@
-# Counted units in, pieces in the order of their merges out: sentencepiece's training of BPE, without the GIL.
-# BPE training as sentencepiece does it; options and files are the business of `tokkit.trainers`.
+# Trains sentencepiece's BPE on counted units, without the GIL: pieces in the order of their merges.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport size_t

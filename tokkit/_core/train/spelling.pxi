@@ -1,5 +1,4 @@
-# Characters and ids in, the table that trainers spell words by out.
-# How words are spelt in tokens of one character, for the trainers.
+# The table of characters and ids by which trainers write words as symbols.
 
 from libc.stdlib cimport calloc, free
 

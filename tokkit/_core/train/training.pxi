@@ -1,5 +1,4 @@
-# A trainer's step in, a training that runs slice by slice out: what all that merge pairs have in common.
-# Training in slices; what is merged, and how it is chosen, is the business of those that are made of this.
+# `Training` runs a trainer slice by slice: what all trainers that merge pairs have in common.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -1,5 +1,4 @@
-# Counted units in, pieces and what is expected of them out: the training of Unigram, without the GIL.
-# Expectation and pruning of Unigram; rounds, options and files are the business of `tokkit.trainers`.
+# Trains Unigram by EM on counted units, without the GIL.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t

@@ -1,5 +1,4 @@
-# Counted words in, merges and tokens out: the training of WordPiece by likelihood, without the GIL.
-# WordPiece training by likelihood; options and files are the business of `tokkit.trainers`.
+# Trains WordPiece by likelihood on counted words, without the GIL.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport size_t
