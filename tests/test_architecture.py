@@ -24,7 +24,7 @@ TABLE = """
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model encoding vocab unicode_regex
 1 errors limits threads version lazy
-1 interrupts pickled moved renamed escaping
+1 interrupts pickled progress moved renamed escaping
 0 _core
 """
 LEVELS = {name: int(line[0]) for line in TABLE.split("\n") if line for name in line[2:].split()}

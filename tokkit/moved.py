@@ -19,6 +19,7 @@ MOVED = {
     "tokkit.cli.ending": "tokkit.cli.errors",
     "tokkit.cli.machine": "tokkit.cli.cpu_name",
     "tokkit.cli.pieces": "tokkit.cli.token_text",
+    "tokkit.cli.progress": "tokkit.progress",
     "tokkit.cli.showing": "tokkit.cli.token_lines",
     "tokkit.cli.stages": "tokkit.cli.stage_timing",
     "tokkit.columns": "tokkit.encoding.columns",

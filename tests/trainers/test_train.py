@@ -258,3 +258,16 @@ def test_one_word_of_a_megabyte_costs_about_what_a_thousand_words_of_a_kilobyte_
     text = "".join(random.Random(1).choices(letters, k=1_000_000))
     parts = [text[at : at + 1000] for at in range(0, len(text), 1000)]
     assert seconds([text]) < 20 * seconds(parts) + 2
+
+
+def test_progress_may_be_true_for_a_bar_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    made = tokkit.train({"low": 5, "lower": 3}, vocab_size=260, progress=True)
+    shown = capsys.readouterr()
+    assert "merge" in shown.err
+    assert "100%" in shown.err
+    assert not shown.out
+    for silent in (None, False):
+        assert tokkit.train({"low": 5, "lower": 3}, vocab_size=260, progress=silent).fingerprint() == made.fingerprint()
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(TypeError, match="progress is 'yes'; it must be a function"):
+        tokkit.train({"low": 5}, vocab_size=257, progress="yes")  # type: ignore[call-overload]

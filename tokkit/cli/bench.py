@@ -77,7 +77,7 @@ def command(
 
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import say_json
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
 
     # Read by the rivals' thread pools when they are first used.
     os.environ["RAYON_NUM_THREADS"] = str(threads)

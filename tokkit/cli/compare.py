@@ -128,7 +128,7 @@ def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: 
     """Train models to several sizes, and compare these."""
     from tokkit.cli import vocab_sizes
     from tokkit.cli.output import check, say_json
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
 
     if chosen["plot"] is not None:
         from tokkit.view import plots

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tokkit.cli import errors, inputs, output
-from tokkit.cli.progress import Progress
 from tokkit.errors import CorpusError, OptionError
+from tokkit.progress import Progress
 
 if TYPE_CHECKING:
     from tokkit.search.builder import Encoder

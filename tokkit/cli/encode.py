@@ -108,7 +108,7 @@ def command(
     from tokkit.cli import encodings, id_files, subwords
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
 
     check(output_file, force=chosen["force"])
     output = id_files.kind_to_write(output_file, output, explains=chosen["explain"])

@@ -50,7 +50,7 @@ def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
     this package, wherever it comes from. TOKKIT_OFFLINE=1 forbids all downloads.
     """
     from tokkit.cli.output import say, say_json
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
     from tokkit.registry import fetch, hub
 
     found: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ from tokkit.corpus.id_writers import IdWriter
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
     from tokkit.tokenizer import Tokenizer
 
 KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}

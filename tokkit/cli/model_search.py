@@ -58,7 +58,7 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
     "what was it about"
     """
     from tokkit.cli.embedding import run
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
 
     with Progress(chosen["progress"]) as progress:
         clean = run(paths, output, chosen, progress)

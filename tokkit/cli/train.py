@@ -239,7 +239,7 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
     sentencepiece are understood as it writes them: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
     """
     from tokkit.cli import training
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
 
     chosen = sentencepiece_options.merged(chosen)
     paths = [*inputs, *input]

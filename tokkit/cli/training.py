@@ -23,8 +23,8 @@ from tokkit.cli.train_options import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
 
 if TYPE_CHECKING:
-    from tokkit.cli.progress import Progress
     from tokkit.formats.differences import Difference
+    from tokkit.progress import Progress
     from tokkit.tokenizer import Tokenizer
     from tokkit.trainers.options import Round, Step
 

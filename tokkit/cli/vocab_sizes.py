@@ -21,7 +21,7 @@ from tokkit.cli.usage import Usage
 from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
-    from tokkit.cli.progress import Progress
+    from tokkit.progress import Progress
     from tokkit.tokenizer import Tokenizer
 
 NAMES: dict[str, dict[str, Any]] = {

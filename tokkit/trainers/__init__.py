@@ -41,7 +41,7 @@ def train(
     unit: Unit = ...,
     field: str = ...,
     threads: int | None = ...,
-    progress: Progress | None = ...,
+    progress: Progress | bool | None = ...,
     input_errors: InputErrors = ...,
     **options: Unpack[Options],
 ) -> Tokenizer: ...
@@ -54,7 +54,7 @@ def train(
     unit: Unit = ...,
     field: str = ...,
     threads: int | None = ...,
-    progress: Progress | None = ...,
+    progress: Progress | bool | None = ...,
     input_errors: InputErrors = ...,
     **options: Unpack[Options],
 ) -> list[Tokenizer]: ...
@@ -66,7 +66,7 @@ def train(
     unit: Unit = "line",
     field: str = "text",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     input_errors: InputErrors = "strict",
     **options: Unpack[Options],
 ) -> Tokenizer | list[Tokenizer]:
@@ -79,8 +79,8 @@ def train(
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small there are fewer tokens, and models that merge log a
     warning ("tokkit"). `threads=None` uses TOKKIT_NUM_THREADS, or all CPUs of this process. `progress(stage, done,
-    total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens). Raises
-    OptionError, PatternError, and CorpusError for text that cannot be used.
+    total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens); True shows
+    a bar on stderr. Raises OptionError, PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model; they are errors with another model:
 
@@ -125,24 +125,24 @@ def train(
     given = vocab_size if isinstance(vocab_size, Sequence) and not isinstance(vocab_size, str) else None
     sizes = [integer("vocab_size", size) for size in ([vocab_size] if given is None else given)]
     training.check_sizes(sizes, vocab_size)
-    workers, report = thread_count(threads), Reporter(progress)
-    workers = 1 if getattr(training, "in_order", False) else workers
-    count = training.counter()
-    sampled = getattr(training, "sampled", None)
-    if isinstance(source, Mapping):
-        if getattr(training, "input_sentence_size", 0):
-            raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
-        counts = words_of(source, as_text=training.as_text)
-        if model == "char":
-            counts = words_of(_characters(counts), as_text=True)
-    else:
-        corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
-        read = corpus if sampled is None else sampled(corpus)
-        try:
-            counts = WordCounts() if count is None else count_words(read, count, threads=workers, report=report)
-        except OverflowError as error:
-            raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
+    workers = 1 if getattr(training, "in_order", False) else thread_count(threads)
+    with Reporter(progress) as report:
+        count = training.counter()
+        sampled = getattr(training, "sampled", None)
+        if isinstance(source, Mapping):
+            if getattr(training, "input_sentence_size", 0):
+                raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
+            counts = words_of(source, as_text=training.as_text)
+            if model == "char":
+                counts = words_of(_characters(counts), as_text=True)
+        else:
+            corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
+            read = corpus if sampled is None else sampled(corpus)
+            try:
+                counts = WordCounts() if count is None else count_words(read, count, threads=workers, report=report)
+            except OverflowError as error:
+                raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
+        made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
 
 

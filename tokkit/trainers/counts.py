@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tokkit.definition import Normalizer, Pretokenizer
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+
+if TYPE_CHECKING:
+    from tokkit.progress import Progress as ProgressBar
 
 Progress = Callable[[str, int, int], object]
 
@@ -53,9 +56,24 @@ class Reporter:
 
     SECONDS = 0.1
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress | bool | None) -> None:
+        """Report to a function; True is a bar on stderr, False and None report nothing."""
+        self._bar: ProgressBar | None = None
+        if progress is True:
+            from tokkit.progress import Progress as ProgressBar
+
+            self._bar = progress = ProgressBar("bar")
+        if progress and not callable(progress):
+            raise TypeError(f"progress is {progress!r}; it must be a function of (stage, done, total), True or None")
+        self._progress = progress or None
         self._next = 0.0
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.__exit__()
 
     def __call__(self, stage: str, done: int, total: int, *, always: bool = False) -> None:
         """Report, unless the last report was just now; `total` is 0 if it is not known."""
