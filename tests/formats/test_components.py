@@ -263,9 +263,9 @@ def test_random_pipelines_are_run_and_written_as_in_tokenizers(rng: random.Rando
 
 def test_seeded_pipelines_are_run_and_written_as_in_tokenizers() -> None:
     ran = 0
-    for seed in range(90_000, 90_000 + (3000 if LONG else 40)):
+    for seed in range(90_000, 90_000 + (3000 if LONG else 16)):
         rng = random.Random(seed)
         made = theirs_or_failed(lambda rng=rng: pipelines.pipeline(rng))
         if made is not FAILED:
             ran += Both(made).everything(rng, [pipelines.text_for(rng) for _ in range(4)])
-    assert ran > 25
+    assert ran > 8

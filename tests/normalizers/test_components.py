@@ -106,6 +106,8 @@ def test_corpora_become_what_tokenizers_makes_of_them(name: str, corpora: dict[s
 def test_every_code_point_becomes_what_tokenizers_makes_of_it(name: str) -> None:
     ours, theirs = PAIRS[name]
     points = [c for c in code_points() if c not in NEWER]
+    if not LONG:  # each is seen by half of the normalizers
+        points = points[len(name) % 2 :: 2]
     changed = []
     for start in range(0, len(points), 4096):
         text = "x".join(map(chr, points[start : start + 4096]))

@@ -156,8 +156,9 @@ def test_components_in_turn_cut_as_tokenizers_does(text: str, names: list[str]) 
 @pytest.mark.parametrize("name", ["Bert", "Whitespace", "WhitespaceSplit", "UnicodeScripts", "Digits one by one"])
 def test_every_code_point_is_what_tokenizers_takes_it_for(name: str) -> None:
     ours, rival = PAIRS[name]
+    step = 1 if LONG else 2  # the odd or the even ones
     for first in CODE_POINTS:
-        text = "".join(f"a{chr(cp)}漢{chr(cp)}1" for cp in range(first, first + 0x800))
+        text = "".join(f"a{chr(cp)}漢{chr(cp)}1" for cp in range(first + len(name) % step, first + 0x800, step))
         assert ours_of(ours, text) == theirs_of(rival, text), hex(first)
 
 
