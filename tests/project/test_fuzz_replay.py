@@ -34,7 +34,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return build.build(compiler, made, build.TARGETS, fuzzer=False)
 
 
-@pytest.mark.skipif(not LONG, reason="compiles the core with sanitizers, for a minute: TOKKIT_LONG=1, as in .ci/run")
+COMPILES = pytest.mark.skipif(not LONG, reason="compiles the core for a minute: TOKKIT_LONG=1, as in .ci/run")
+
+
+@COMPILES
 def test_every_target_takes_its_seeds_and_regressions(programs: dict[str, Path]) -> None:
     def replay(name: str) -> str:
         done = subprocess.run([programs[name], *build.inputs(name)], capture_output=True, text=True, errors="replace")
@@ -60,10 +63,12 @@ def run_kernels(command: Callable[[str], list[str | Path]], share: int) -> None:
     assert not failed, "\n".join(failed)
 
 
+@COMPILES
 def test_every_instruction_set_takes_random_inputs_alike(programs: dict[str, Path]) -> None:
     run_kernels(lambda name: [programs[name]], 4)
 
 
+@COMPILES
 def test_neon_takes_seeds_and_random_inputs_as_plain_c_does(tmp_path: Path) -> None:
     compiler = shutil.which("aarch64-linux-gnu-gcc")
     emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
