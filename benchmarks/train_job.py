@@ -84,7 +84,9 @@ def tokenizers_wordpiece(path: str, size: int, threads: int) -> Callable[[], tup
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    made.train([path], trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False))
+    made.train(
+        [path], trainers.WordPieceTrainer(vocab_size=size, min_frequency=2, special_tokens=special, show_progress=False)
+    )
     return lambda: ([token.encode() for token in made.get_vocab()], [])
 
 

@@ -65,13 +65,14 @@ def test_the_file_is_the_tokenizer_that_the_library_trains(run, corpus, args, op
 
 
 def test_explain_shows_pairs_scores_and_counts_of_the_first_merges(run, corpus) -> None:
-    out = run("train", corpus, "-o", "a.json", "--model", "wordpiece", "--vocab-size", "100", "--explain")
-    for said in ("count(xy)", "count(x)", "log", "score = count(xy) · N / (count(x) · count(y))"):
-        assert said in out.stdout
-    args = ("--model", "wordpiece", "--vocab-size", "100", "--explain", "--json", "--force")
-    about = json.loads(run("train", corpus, "-o", "a.json", *args).stdout)
+    args = ("--model", "wordpiece", "--vocab-size", "100", "--explain", "--force")
+    for score, meaning in (("pmi", "score = the ratio"), ("likelihood", "score = the gain in log-likelihood")):
+        out = run("train", corpus, "-o", "a.json", "--score", score, *args)
+        for said in ("count(xy)", "count(x)", "log ratio", meaning, "ratio = count(xy) · N / (count(x) · count(y))"):
+            assert said in out.stdout
+    about = json.loads(run("train", corpus, "-o", "a.json", "--score", "likelihood", "--json", *args).stdout)
     steps: list[object] = []
-    tokkit.train([corpus], model="wordpiece", vocab_size=100, explain=steps.append)
+    tokkit.train([corpus], model="wordpiece", score="likelihood", vocab_size=100, explain=steps.append)
     assert about["model"] == "wordpiece"
     assert [step["token"] for step in about["explained"]] == [step.token for step in steps[:20]]
     assert about["explained"][0]["count"] * about["explained"][0]["total"] > 0
@@ -115,5 +116,5 @@ def test_the_help_says_which_option_is_for_which_model(run) -> None:
     for name, models in module.BELONGS.items():
         said = (params[name].help or "").split(":")[0]
         assert set(said.split(", ")) <= set(models), name
-    assert "wordpiece: score of pairs" in text
+    assert "wordpiece: merge by frequency" in text
     assert inspect.getdoc(module)

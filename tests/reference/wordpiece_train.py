@@ -1,9 +1,11 @@
-"""Word counts in, tokens and merges out: WordPiece training by likelihood, all counted anew for each merge."""
+"""WordPiece training by mutual information or by gain: all is counted anew for each merge."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -26,32 +28,26 @@ def alphabet(
 
 
 def train(
-    counts: Mapping[str, int], tokens: Sequence[str], vocab_size: int, min_frequency: int = 2, prefix: str = "##"
+    counts: Mapping[str, int], tokens: Sequence[str], size: int, least: int = 2, prefix: str = "##", score: str = "pmi"
 ) -> tuple[list[str], list[Merge]]:
     """Return the tokens by id, and of each merge (left, right, token) with its counts: pair, left, right, all."""
     ids = {token: id_ for id_, token in enumerate(tokens)}
     words = [[(prefix if i else "") + c for i, c in enumerate(word) if c in ids] for word in counts]
-    times = list(counts.values())
     merges: list[Merge] = []
-    while len(ids) < vocab_size:
+    while len(ids) < size:
         single: Counter[str] = Counter()
         pairs: Counter[tuple[str, str]] = Counter()
-        for word, count in zip(words, times, strict=True):
+        for word, count in zip(words, counts.values(), strict=True):
             for token in word:
                 single[token] += count
             for pair in pairwise(word):
                 pairs[pair] += count
-        able = [pair for pair, count in pairs.items() if count >= max(1, min_frequency)]
+        able = [pair for pair, count in pairs.items() if count >= max(1, least)]
         if not able:
             break
         left, right = max(
             able,
-            key=lambda pair: (
-                Fraction(pairs[pair], single[pair[0]] * single[pair[1]]),
-                pairs[pair],
-                -ids[pair[0]],
-                -ids[pair[1]],
-            ),
+            key=lambda p: (SCORES[score](pairs[p], single, p), pairs[p], -ids[p[0]], -ids[p[1]]),
         )
         token = left + right.removeprefix(prefix)
         merges.append((left, right, token, pairs[left, right], single[left], single[right], single.total()))
@@ -63,3 +59,22 @@ def train(
                     word[i : i + 2] = [token]
                 i += 1
     return list(ids), merges
+
+
+def information(n: int, single: Counter[str], pair: tuple[str, str]) -> Fraction:
+    """Return the mutual information of a pair, without what all pairs share."""
+    return Fraction(n, single[pair[0]] * single[pair[1]])
+
+
+def gain(n: int, single: Counter[str], pair: tuple[str, str]) -> float:
+    """Return by how much log p(corpus) rises: Σ m·log(m / N) after the merge less the same before, to 32 bits."""
+    total, changed = single.total(), set(pair)
+    after = [n, total, *(max(single[token] - n * pair.count(token), 0) for token in changed)]
+    before = [total - n, *(single[token] for token in changed)]
+    with localcontext(prec=40):
+        terms = [sum(m * Decimal(m).ln() for m in counts if m) for counts in (after, before)]
+        mantissa, exponent = math.frexp(terms[0] - terms[1])
+    return math.ldexp(round(mantissa * 2**32), exponent)
+
+
+SCORES = {"pmi": information, "likelihood": gain}

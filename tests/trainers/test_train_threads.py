@@ -101,7 +101,7 @@ def by_likelihood() -> WordPieceTrainer:
     digits = [str(digit) for digit in range(10)]
     tokens = [((prefix + digit).encode(), 1) for prefix in ("", "##") for digit in digits]
     spelling = Spelling([(digit, int(digit), 10 + int(digit)) for digit in digits], b"##")
-    return WordPieceTrainer(many_words(), tokens, 1 << 20, 1, spelling)
+    return WordPieceTrainer(many_words(), tokens, 1 << 20, 1, spelling, True)
 
 
 @pytest.mark.parametrize("make", [by_bytes, by_likelihood])

@@ -1,4 +1,4 @@
-"""Corpora in; out WordPiece vocabularies: those of the naive twin by likelihood, and of tokenizers by frequency."""
+"""WordPiece training: by likelihood and mutual information as the naive twin, by frequency as tokenizers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,9 @@ def rows(steps: list[Step]) -> list[twin.Merge]:
     return [(s.left, s.right, s.token, s.count, s.left_count or 0, s.right_count or 0, s.total or 0) for s in steps]
 
 
-def test_random_counts_equal_the_naive_twin() -> None:
-    for seed in range(1500 if LONG else 250):
+@pytest.mark.parametrize("score", ["pmi", "likelihood"])
+def test_random_counts_equal_the_naive_twin(score: str) -> None:
+    for seed in range(1500 if LONG else 250 if score == "pmi" else 80):
         rng = random.Random(seed)
         counts = random_counts(rng)
         least, prefix, limit = rng.choice([0, 1, 2, 5]), rng.choice(["##", "##", "", "▁▁"]), rng.choice([None, 3, 1])
@@ -47,13 +49,14 @@ def test_random_counts_equal_the_naive_twin() -> None:
         made = tokkit.train(
             counts,
             model="wordpiece",
+            score=score,
             vocab_size=size,
             min_frequency=least,
             prefix=prefix,
             limit_alphabet=limit,
             explain=steps.append,
         )
-        tokens, merges = twin.train(counts, first, size, least, prefix)
+        tokens, merges = twin.train(counts, first, size, least, prefix, score)
         assert rows(steps) == merges, seed
         assert tokens_of(made) == tokens, seed
 
@@ -67,14 +70,14 @@ def test_scores_that_nearly_tie_are_compared_exactly() -> None:
         words |= {c: base * 2 + rng.randint(-1, 1) for c in "abcdefgh"}
         first = twin.alphabet(words, SPECIAL)
         steps: list[Step] = []
-        tokkit.train(words, model="wordpiece", vocab_size=len(first) + 4, explain=steps.append)
+        tokkit.train(words, model="wordpiece", score="pmi", vocab_size=len(first) + 4, explain=steps.append)
         assert rows(steps) == twin.train(words, first, len(first) + 4)[1], seed
 
 
 def test_the_score_is_mutual_information_of_the_pair() -> None:
     """ "w" begins widest alone, 3 times, and "##i" follows it there alone: 3 · 79 / (3 · 3), of 79 characters."""
     steps: list[Step] = []
-    made = tokkit.train(WORDS, model="wordpiece", vocab_size=40, explain=steps.append)
+    made = tokkit.train(WORDS, model="wordpiece", score="pmi", vocab_size=40, explain=steps.append)
     assert steps[0] == Step("w", "##i", "wi", 237 / 9, 3, 3, 3, 79)
     expected = ["wi", "wid", "lo", "##st", "low", "##est", "ne", "##er", "new", "lower", "newest", "widest"]
     assert [step.token for step in steps] == expected == tokens_of(made)[-12:]
@@ -85,17 +88,49 @@ def test_the_score_is_mutual_information_of_the_pair() -> None:
     assert math.log(steps[5].score) == pytest.approx(math.log(9 * 50 / (17 * 9)))
 
 
+def test_the_gain_is_what_the_log_likelihood_of_the_corpus_rises_by() -> None:
+    """Computed from the corpus itself, cut by the tokens there are before and after each merge."""
+    steps: list[Step] = []
+    tokkit.train(WORDS, model="wordpiece", score="likelihood", vocab_size=40, explain=steps.append)
+    words = [([word[0], *("##" + c for c in word[1:])], count) for word, count in WORDS.items()]
+
+    def log_likelihood() -> float:
+        counts = Counter(token for tokens, count in words for token in tokens for _ in range(count))
+        return sum(n * math.log(n / counts.total()) for n in counts.values())
+
+    for step in steps:
+        before = log_likelihood()
+        for tokens, _ in words:
+            for i in reversed(range(len(tokens) - 1)):
+                if tokens[i : i + 2] == [step.left, step.right]:
+                    tokens[i : i + 2] = [step.token]
+        assert step.score == pytest.approx(log_likelihood() - before)
+
+
+def test_merges_by_frequency_are_the_default_and_by_likelihood_are_nearly_as_good(bundled: str) -> None:
+    lines = bundled.splitlines(True)
+    counts = {
+        score: tokkit.train(iter(lines), model="wordpiece", score=score, vocab_size=3000).count(bundled)
+        for score in ("frequency", "likelihood", "pmi")
+    }
+    default = tokkit.train(iter(lines), model="wordpiece", vocab_size=3000)
+    assert default.count(bundled) == counts["frequency"]
+    assert counts["likelihood"] < 1.05 * counts["frequency"] < counts["pmi"]
+
+
 def test_a_pair_below_min_frequency_is_not_merged_however_high_its_score() -> None:
     counts = {"qu": 1, "ab": 50, "b": 50}
-    assert "qu" not in tokens_of(tokkit.train(counts, model="wordpiece", vocab_size=40))
-    assert "qu" in tokens_of(tokkit.train(counts, model="wordpiece", vocab_size=40, min_frequency=1))
+    for score in ("likelihood", "frequency", "pmi"):
+        options: dict[str, Any] = {"model": "wordpiece", "score": score, "vocab_size": 40}
+        assert "qu" not in tokens_of(tokkit.train(counts, **options))
+        assert "qu" in tokens_of(tokkit.train(counts, min_frequency=1, **options))
 
 
 def test_of_equal_scores_the_more_frequent_pair_wins_then_the_one_of_lower_ids() -> None:
     """Each pair has 1/8 of N: 4/(4 · 8) or 2/(4 · 4); "ad" has the lowest ids, and comes behind "xb" and "yb"."""
     counts = {"xb": 4, "yb": 4, "cd": 2, "c": 2, "ad": 2, "a": 2}
     steps: list[Step] = []
-    tokkit.train(counts, model="wordpiece", vocab_size=15, special_tokens=["[UNK]"], explain=steps.append)
+    tokkit.train(counts, model="wordpiece", score="pmi", vocab_size=15, special_tokens=["[UNK]"], explain=steps.append)
     assert (steps[0].token, steps[0].score) == ("xb", (steps[0].total or 0) / 8)
     assert [step.token for step in steps] == ["xb", "yb", "ad", "cd"]
 
@@ -122,7 +157,9 @@ def test_by_frequency_the_pieces_are_those_of_runs_of_tokenizers(
     corpora: dict[str, Path], name: str, size: int
 ) -> None:
     """Its runs differ where pairs are equally frequent, by chance: ours has what all have, and nothing none has."""
-    made = set(tokens_of(tokkit.train(corpora[name], model="wordpiece", score="frequency", vocab_size=size)))
+    made = set(
+        tokens_of(tokkit.train(corpora[name], model="wordpiece", score="frequency", min_frequency=0, vocab_size=size))
+    )
     assert len(made) == size
     runs: list[set[str]] = []
     for _ in range(20):  # as soon as it holds it would hold with more of them
@@ -135,7 +172,7 @@ def test_by_frequency_the_pieces_are_those_of_runs_of_tokenizers(
 @pytest.mark.skipif(not LONG, reason="five runs of tokenizers; TOKKIT_LONG=1")
 def test_at_32000_ours_differ_from_a_run_no_more_than_runs_do(corpora: dict[str, Path]) -> None:
     path = corpora["english-prose"]
-    made = set(tokens_of(tokkit.train(path, model="wordpiece", score="frequency", vocab_size=32000)))
+    made = set(tokens_of(tokkit.train(path, model="wordpiece", score="frequency", min_frequency=0, vocab_size=32000)))
     runs = [theirs(path, 32000) for _ in range(5)]
     apart = max(len(a ^ b) for a in runs for b in runs)
     assert min(len(made ^ run) for run in runs) <= apart
@@ -158,7 +195,7 @@ def test_random_texts_by_frequency_to_the_last_pair_equal_tokenizers() -> None:
 
 def test_defaults_make_a_tokenizer_like_berts(tmp_path: Path, bundled: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    for score in ("likelihood", "frequency"):
+    for score in ("likelihood", "frequency", "pmi"):
         made = tokkit.train(iter(bundled.splitlines(True)), model="wordpiece", score=score, vocab_size=3000)
         assert tokens_of(made)[:5] == SPECIAL
         assert len(made.vocab) == 3000
@@ -198,7 +235,7 @@ def test_threads_order_and_sizes_change_nothing(tmp_path: Path, bundled: str) ->
     for part in range(3):
         paths.append(tmp_path / f"{part}.txt")
         paths[-1].write_text("".join(lines[part::3]), encoding="utf-8", newline="")
-    for score in ("likelihood", "frequency"):
+    for score in ("likelihood", "frequency", "pmi"):
         options: dict[str, Any] = {"model": "wordpiece", "score": score}
         first = tokkit.train(paths, vocab_size=3500, threads=1, **options)
         for files, threads in ((paths, 2), (paths[::-1], 3)):
@@ -209,8 +246,6 @@ def test_threads_order_and_sizes_change_nothing(tmp_path: Path, bundled: str) ->
 
 
 def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
-    from collections import Counter
-
     from tokkit.corpus.readers import Corpus
     from tokkit.normalizers.bert import Bert
     from tokkit.pretokenizers.bert import Bert as BertSplit
@@ -233,7 +268,7 @@ def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score": "pmi"}, "one of likelihood, frequency"),
+        ({"score": "bpe"}, "one of frequency, likelihood, pmi"),
         ({"vocab_size": 5}, "at least 6"),
         ({"vocab_size": 8}, "needs at least"),
         ({"special_tokens": ["[CLS]"]}, "unknown token '\\[UNK\\]' is not among"),
@@ -267,14 +302,14 @@ def test_words_that_hold_the_prefix_train_without_harm() -> None:
     for seed in range(200):
         rng = random.Random(seed)
         words = {"".join(rng.choices("#a", k=rng.randint(1, 9))): rng.randint(1, 5) for _ in range(20)}
-        for score in ("likelihood", "frequency"):
+        for score in ("likelihood", "frequency", "pmi"):
             made = tokkit.train(words, model="wordpiece", score=score, vocab_size=200, min_frequency=1)
             assert len(set(tokens_of(made))) == len(made.vocab)
 
 
 def test_one_word_of_a_megabyte_trains_in_a_moment(caplog: pytest.LogCaptureFixture) -> None:
     word = "".join(random.Random(3).choices("abcdef", k=1_000_000))
-    for score in ("likelihood", "frequency"):
+    for score in ("likelihood", "frequency", "pmi"):
         made = tokkit.train(iter([word]), model="wordpiece", score=score, vocab_size=1000)
         assert len(made.vocab) == 1000
 
@@ -288,7 +323,9 @@ def test_a_corpus_too_small_for_the_size_gives_fewer_tokens_and_a_warning(caplog
 
 def test_the_merges_of_bert_like_text_are_told_in_their_order(tmp_path: Path) -> None:
     steps: list[Step] = []
-    made = tokkit.train(WORDS, model="wordpiece", score="frequency", vocab_size=30, explain=steps.append)
+    made = tokkit.train(
+        WORDS, model="wordpiece", score="frequency", min_frequency=0, vocab_size=30, explain=steps.append
+    )
     assert [(s.left, s.right, s.token, s.count) for s in steps[:2]] == [
         ("##e", "##s", "##es", 9),
         ("##es", "##t", "##est", 9),

@@ -119,5 +119,6 @@ class WordPieceTrainer(Training):
         vocab_size: int,
         min_frequency: int,
         spelling: Spelling,
+        by_gain: bool,
     ) -> None: ...
     def merges(self) -> bytes: ...

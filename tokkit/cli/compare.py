@@ -46,7 +46,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     "--train",
     callback=_apart_by_commas,
     metavar="MODEL[,MODEL...]",
-    help="Train these models on CORPUS and compare them: bbpe, bpe, wordpiece (by likelihood), unigram, word, char, "
+    help="Train these models on CORPUS and compare them: bbpe, bpe, wordpiece, unigram, word, char, "
     "hybrid and the other names of `tokkit train --model`, or byte, hybrid-byte, wordpiece-frequency.",
 )
 @click.option(

@@ -101,7 +101,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
-    show_default="0; of wordpiece by likelihood 2; of word, char and hybrid 1",
+    show_default="0; of wordpiece 2; of word, char and hybrid 1",
     help="Minimum count of pairs to merge, or of words or characters to keep.",
 )
 @click.option(
@@ -109,9 +109,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 )
 @click.option(
     "--score",
-    type=click.Choice(["likelihood", "frequency"]),
-    show_default="likelihood",
-    help="wordpiece: score of pairs: likelihood (mutual information, as in the papers) or frequency (tokenizers).",
+    type=click.Choice(["frequency", "likelihood", "pmi"]),
+    show_default="frequency",
+    help="wordpiece: merge by frequency (as tokenizers), gain in likelihood, or pmi (the ratio that courses teach).",
 )
 @click.option(
     "--limit-alphabet",

@@ -161,7 +161,7 @@ def _show_merges(made: dict[str, Any]) -> None:
 
 
 def _show_explained(steps: list[dict[str, Any]]) -> None:
-    """Print why the first pairs were merged: log of the score, which is the pair's mutual information, and counts."""
+    """Print why the first pairs were merged: their scores, mutual information and counts."""
     say("")
     by_count = bool(steps) and steps[0]["total"] is None
     say("Merges, in order:" if by_count else "Why these pairs were merged first:")
@@ -172,13 +172,16 @@ def _show_explained(steps: list[dict[str, Any]]) -> None:
         table([("pair", "token", "count(xy)"), *rows], left=(0, 1), margin="  ")
         return
     counts = ("count", "left_count", "right_count", "total")
+    ratios = [step["count"] * step["total"] / (step["left_count"] * step["right_count"]) for step in steps]
     rows_ = [
-        (pair, name, f"{step['score']:,.3f}", f"{math.log(step['score']):.3f}", *(f"{step[key]:,}" for key in counts))
-        for pair, name, step in zip(pairs, names, steps, strict=True)
+        (pair, name, f"{step['score']:,.3f}", f"{math.log(ratio):.3f}", *(f"{step[key]:,}" for key in counts))
+        for pair, name, step, ratio in zip(pairs, names, steps, ratios, strict=True)
     ]
-    head = ("pair", "token", "score", "log", "count(xy)", "count(x)", "count(y)", "N")
+    head = ("pair", "token", "score", "log ratio", "count(xy)", "count(x)", "count(y)", "N")
     table([head, *rows_], left=(0, 1), margin="  ")
-    say("  score = count(xy) · N / (count(x) · count(y))")
+    by_ratio = all(step["score"] == ratio for step, ratio in zip(steps, ratios, strict=True))
+    what = "the ratio" if by_ratio else "the gain in log-likelihood of the corpus, in nats"
+    say(f"  score = {what}; ratio = count(xy) · N / (count(x) · count(y))")
 
 
 def _show_rounds(rounds: list[dict[str, Any]]) -> None:

@@ -90,9 +90,9 @@ def train(
     - "bpe", classic BPE over characters, the only model that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a separate symbol; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
-    - "wordpiece", as BERT's: score="likelihood" or "frequency", special_tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]",
-      "[MASK]"), unk_token="[UNK]", min_frequency=None (2 by likelihood, 0 by frequency), limit_alphabet=None,
-      initial_alphabet=(), prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
+    - "wordpiece", as BERT's: score="frequency" ("likelihood", "pmi"), special_tokens=("[PAD]", "[UNK]", "[CLS]",
+      "[SEP]", "[MASK]"), unk_token="[UNK]", min_frequency=2, limit_alphabet=None, initial_alphabet=(),
+      prefix="##", lowercase=True, strip_accents=None, handle_chinese_chars=True,
       max_input_chars_per_word=100, explain=None.
     - "word", whole words: pattern="punctuation" (or "whitespace", or a pattern whose matches are the words; those of
       a published one, such as "gpt2", keep their spaces), special_tokens=("[UNK]",), unk_token="[UNK]",

@@ -18,8 +18,8 @@ class Step:
     """One merge in the training of BPE or WordPiece, and why it was chosen.
 
     Tokens are bytes in byte-level BPE, where they may end inside a character, and str otherwise. Counts are those at
-    that step, `total` is the count of all tokens. `score` is count · total / (left_count · right_count) by likelihood;
-    by frequency it is the count, and the other counts are None.
+    that step, `total` is the count of all tokens. `score` is the gain in log-likelihood, in nats, or the ratio
+    count · total / (left_count · right_count) by "pmi"; by frequency it is the count, and the other counts are None.
     """
 
     left: str | bytes
@@ -57,7 +57,7 @@ class Options(TypedDict, total=False):
     unk_token: str | None
     min_frequency: int | None
     max_token_length: int | None
-    score: Literal["likelihood", "frequency"]
+    score: Literal["frequency", "likelihood", "pmi"]
     limit_alphabet: int | None
     initial_alphabet: Sequence[str]
     prefix: str

@@ -1,4 +1,4 @@
-# Trains WordPiece by likelihood on counted words, without the GIL.
+# Trains WordPiece by a score on counted words, without the GIL.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport size_t
@@ -6,6 +6,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "train/wordpiece_train.h" nogil:
+    ctypedef enum tk_pair_score:
+        TK_SCORE_PMI
+        TK_SCORE_GAIN
     ctypedef struct tk_scored_merge:
         pass
     ctypedef struct tk_wordpiece_trainer:
@@ -14,6 +17,7 @@ cdef extern from "train/wordpiece_train.h" nogil:
         size_t vocab_size
         int64_t min_frequency
         size_t n_prefix
+        tk_pair_score score
     tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits)
     void tk_wordpiece_trainer_free(tk_wordpiece_trainer *)
     int tk_wordpiece_trainer_token(tk_wordpiece_trainer *, const uint8_t *, size_t, uint32_t width)
@@ -24,12 +28,15 @@ cdef extern from "train/wordpiece_train.h" nogil:
 
 
 cdef class WordPieceTrainer(Training):
-    """Training in slices, as `BPETrainer`, whose arguments these are; `min_frequency` is at least 1."""
+    """Training in slices, as `BPETrainer`, whose arguments these are; `min_frequency` is at least 1.
+
+    `by_gain` chooses merges by their gain in log-likelihood, else by mutual information.
+    """
 
     cdef tk_wordpiece_trainer *trainer
 
     def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  Spelling spelling not None):
+                  Spelling spelling not None, bint by_gain):
         cdef tk_wordpiece_limits limits
         cdef const char *p
         cdef int status
@@ -37,6 +44,7 @@ cdef class WordPieceTrainer(Training):
             raise ValueError("min_frequency is out of range")
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
+        limits.score = TK_SCORE_GAIN if by_gain else TK_SCORE_PMI
         self.trainer = tk_wordpiece_trainer_new(limits)
         if self.trainer is NULL:
             raise MemoryError()

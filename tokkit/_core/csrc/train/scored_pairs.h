@@ -1,247 +1,343 @@
 /* Finding the pair of tokens with the best score: what wordpiece_train.c chooses by.
 
-   A merge of (x, y) changes the counts of x and y, and so the scores of all pairs that they are part of: no one queue
-   keeps its order through that. But among the pairs (x, *) the order is that of count(xy) / count(y), whatever
-   count(x) is, and among the pairs (*, y) that of count(xy) / count(x). So each pair lies in the heap of its left or of
-   its right token, whichever had more pairs when it came to be, and a knockout tree has the best of all heaps. A
-   change of count(x) then has to be told to those pairs of x alone that lie in heaps of their other token: common
-   tokens, which have many pairs and whose counts change all the time, have few of these. */
+   A score is a function of count(xy), count(x), count(y) and, for the gain, of the number N of all tokens. A merge of
+   (x, y) changes the counts of x and y, and so the scores of all pairs that these are part of: no one queue keeps its
+   order through that. Two facts help.
+
+   - Of pairs of one token that occur equally often, those score best whose other token is rarest, whatever the count of
+     the shared one. So a pair that is not frequent lies in a group: the pairs of its commoner token with its count, a
+     heap by the count of the other token. Frequent pairs are groups of their own.
+   - A score only rises as a token's count falls, and only falls as N does. So the group keeps a bound of its best
+     score: the score at a lower count of its token, the floor. It holds until the token's count is below the floor,
+     which the token's queue of floors tells. A group of a low score has a low floor, since its bound may be far above
+     its score and yet below the best: most groups are looked at again only now and then.
+
+   One heap has the groups by their bounds; its first is the best once the bound is the score. */
 #ifndef TK_SCORED_PAIRS_H
 #define TK_SCORED_PAIRS_H
-#include "base.h"
+#include "train/bpe_train_queue.h"
+#include "train/pair_scores.h"
 
 #define TK_NO_PAIR UINT32_MAX
-enum { TK_TOUCHED = 1, TK_BARRED = 2, TK_PLACED = 4, TK_WITH_RIGHT = 8, TK_AMONG_OTHERS = 16 };
+/* Pairs that occur at least so often are groups of their own: few have the same count. */
+enum { TK_FREQUENT = 64 };
+enum { TK_TOUCHED = 1, TK_BARRED = 2, TK_PLACED = 4, TK_RIGHT_OWNS = 8, TK_AMONG_OTHERS = 16 };
 
 typedef struct {
     tk_token left, right;
     int64_t count;
-    int64_t seen, seen_other; /* its count and that of the token whose heap it is not in, as the heap knows them */
-    uint32_t first, last;     /* places of its occurrences */
-    uint32_t at;              /* in the heap, TK_NO_PAIR outside */
+    int64_t other_seen;   /* the count of the token that does not own it, as its group knows it */
+    uint32_t first, last; /* places of its occurrences */
+    uint32_t group, at;   /* and where in the heap of the group; TK_NO_PAIR outside */
     uint32_t flags;
 } tk_scored_pair;
 
-/* A token on one side of its pairs: its number is 2 · id for those that begin with it, 2 · id + 1 for the others. */
 typedef struct {
-    uint32_t *heap; /* pairs that may merge */
-    uint32_t *others; /* pairs that lie, or lay, in the heap of their other token */
-    size_t n, capacity, n_others, others_capacity;
-    int dirty; /* the tree has to hear of it */
-} tk_role;
+    uint32_t *heap; /* pairs, the best first */
+    uint32_t n, capacity;
+    tk_token owner;
+    uint32_t at;      /* in the heap of groups, TK_NO_PAIR outside */
+    uint32_t version; /* of the floor: entries of the queue that have another one are out of date */
+    int64_t count, floor, other; /* what the bound is of: count(xy), and the counts of the owner and the other token */
+    double bound;
+} tk_pair_group;
 
 typedef struct {
+    int64_t floor;
+    uint32_t group, version;
+} tk_floor;
+
+typedef struct {
+    tk_floor *floors; /* a heap with the highest first */
+    size_t n_floors, floors_capacity;
+    uint32_t *others; /* pairs that another token owns */
+    size_t n_others, others_capacity;
+    size_t n_owned; /* pairs that were ever given to it */
+} tk_scored_token;
+
+typedef struct {
+    tk_pair_score score;
     tk_scored_pair *pairs;
     size_t n_pairs, pairs_capacity;
-    int64_t *counts; /* of tokens, by id */
-    tk_role *roles;
-    size_t n_roles;
-    uint32_t *tree;   /* node i is the better of nodes 2i and 2i + 1; the best pair of role r is node n_leaves + r */
-    uint8_t *waiting; /* nodes that are to be looked at */
-    size_t n_leaves;  /* a power of two, at least 2 */
-    int64_t least;    /* pairs that occur less often do not merge */
-    uint32_t *dirty;
-    size_t n_dirty, dirty_capacity;
+    int64_t *counts;         /* of tokens, by id */
+    int64_t total;           /* of all tokens */
+    tk_scored_token *tokens; /* by id */
+    size_t n_tokens;
+    tk_pair_group *groups;
+    size_t n_groups, groups_capacity;
+    tk_pair_table numbers; /* key of a group → its number, in the place of a count */
+    uint32_t *heap;        /* groups that have pairs */
+    size_t n, capacity;
+    int64_t least; /* pairs that occur less often do not merge */
 } tk_scored_pairs;
 
 static inline void tk_scored_pairs_free(tk_scored_pairs *t) {
-    for (size_t r = 0; r < t->n_roles; r++) free(t->roles[r].heap), free(t->roles[r].others);
-    void *blocks[] = {t->pairs, t->counts, t->roles, t->tree, t->waiting, t->dirty};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
+    for (size_t i = 0; i < t->n_tokens; i++) free(t->tokens[i].floors), free(t->tokens[i].others);
+    for (size_t i = 0; i < t->n_groups; i++) free(t->groups[i].heap);
+    tk_pair_table_free(&t->numbers);
+    free(t->pairs), free(t->counts), free(t->tokens), free(t->groups), free(t->heap);
 }
 
 /* Make room for the tokens of ids below n. */
-static inline int tk_scored_pairs_init(tk_scored_pairs *t, size_t n, int64_t least) {
+static inline int tk_scored_pairs_init(tk_scored_pairs *t, size_t n, int64_t least, tk_pair_score score) {
     t->least = least;
-    for (t->n_leaves = 2; t->n_leaves < 2 * n;) t->n_leaves *= 2;
+    t->score = score;
     t->counts = tk_calloc(n, sizeof *t->counts);
-    t->roles = tk_calloc(2 * n, sizeof *t->roles);
-    t->tree = tk_alloc(2 * t->n_leaves, sizeof *t->tree);
-    t->waiting = tk_calloc(t->n_leaves, 1);
-    if (!t->counts || !t->roles || !t->tree || !t->waiting) return TK_NO_MEMORY;
-    t->n_roles = 2 * n;
-    for (size_t i = 0; i < 2 * t->n_leaves; i++) t->tree[i] = TK_NO_PAIR;
+    t->tokens = tk_calloc(n, sizeof *t->tokens);
+    if (!t->counts || !t->tokens) return TK_NO_MEMORY;
+    t->n_tokens = n;
     return TK_OK;
 }
 
-/* a · b · c in 192 bits, the highest limb first. */
-static inline void tk_product3(uint64_t a, uint64_t b, uint64_t c, uint64_t out[3]) {
-    uint64_t parts[2] = {0, 0}, limbs[6] = {0}, digits[4];
-    const uint64_t mask = UINT32_MAX;
-    uint64_t low = (a & mask) * (b & mask), m1 = (a >> 32) * (b & mask), m2 = (a & mask) * (b >> 32);
-    uint64_t middle = (low >> 32) + (m1 & mask) + (m2 & mask);
-    parts[0] = (middle << 32) | (low & mask);
-    parts[1] = (a >> 32) * (b >> 32) + (m1 >> 32) + (m2 >> 32) + (middle >> 32);
-    for (int i = 0; i < 4; i++) digits[i] = parts[i >> 1] >> (i & 1 ? 32 : 0) & mask;
-    for (int j = 0; j < 2; j++) {
-        uint64_t carry = 0, factor = j ? c >> 32 : c & mask;
-        for (int i = 0; i < 4; i++) {
-            uint64_t sum = digits[i] * factor + limbs[i + j] + carry;
-            limbs[i + j] = sum & mask;
-            carry = sum >> 32;
-        }
-        limbs[4 + j] += carry;
+/* ---- groups ---- */
+
+static inline const tk_scored_pair *tk_group_first(const tk_scored_pairs *t, const tk_pair_group *g) {
+    return &t->pairs[g->heap[0]];
+}
+
+static inline double tk_bound_at(const tk_scored_pairs *t, const tk_pair_group *g, int64_t floor) {
+    const tk_scored_pair *p = tk_group_first(t, g);
+    if (t->score == TK_SCORE_PMI) return (double)p->count / ((double)floor * (double)p->other_seen);
+    return tk_to_32_bits(tk_gain(p->count, floor, p->other_seen, t->total, p->left == p->right));
+}
+
+static inline int tk_ids_before(const tk_scored_pair *a, const tk_scored_pair *b) {
+    return a->left != b->left ? a->left < b->left : a->right < b->right;
+}
+
+/* Whether the first pair of group i, by its bound, merges before that of group k, another one. */
+static inline int tk_group_before(const tk_scored_pairs *t, uint32_t i, uint32_t k) {
+    const tk_pair_group *a = &t->groups[i], *b = &t->groups[k];
+    if (t->score == TK_SCORE_PMI) {
+        /* A bound is off by less than 3 units in 2^53. */
+        if (a->bound > b->bound * (1 + 1e-14)) return 1;
+        if (b->bound > a->bound * (1 + 1e-14)) return 0;
+        int64_t for_a[3] = {a->count, b->floor, b->other}, for_b[3] = {b->count, a->floor, a->other};
+        int order = tk_compare_products(for_a, for_b);
+        if (order) return order > 0;
+    } else if (a->bound != b->bound) {
+        return a->bound > b->bound;
     }
-    for (int k = 0; k < 3; k++) out[k] = limbs[5 - 2 * k] << 32 | limbs[4 - 2 * k];
-}
-
-TK_NOINLINE static int tk_compare_exactly(const int64_t a[3], const int64_t b[3]) {
-    uint64_t x[3], y[3];
-    tk_product3((uint64_t)a[0], (uint64_t)a[1], (uint64_t)a[2], x);
-    tk_product3((uint64_t)b[0], (uint64_t)b[1], (uint64_t)b[2], y);
-    for (int k = 0; k < 3; k++)
-        if (x[k] != y[k]) return x[k] > y[k] ? 1 : -1;
-    return 0;
-}
-
-/* 1 where a[0] · a[1] · a[2] is greater than b's, -1 where it is less, 0 where they are equal; all are at least 1. */
-TK_INLINE int tk_compare_products(const int64_t a[3], const int64_t b[3]) {
-    double x = (double)a[0] * (double)a[1] * (double)a[2], y = (double)b[0] * (double)b[1] * (double)b[2];
-    /* A product of doubles is off by less than 6 units in 2^53, and below 2^53 by nothing. */
-    if (x > y * (1 + 1e-14)) return 1;
-    if (y > x * (1 + 1e-14)) return -1;
-    if (x < 0x1p53 && y < 0x1p53) return (x > y) - (x < y);
-    return tk_compare_exactly(a, b);
-}
-
-static inline int tk_first_of_equals(const tk_scored_pair *a, const tk_scored_pair *b) {
     if (a->count != b->count) return a->count > b->count;
-    return a->left != b->left ? a->left < b->left : a->right < b->right;
+    return tk_ids_before(tk_group_first(t, a), tk_group_first(t, b));
 }
 
-/* Whether pair i merges before pair k, another one. */
-static inline int tk_scored_before(const tk_scored_pairs *t, uint32_t i, uint32_t k) {
+static inline void tk_group_put(tk_scored_pairs *t, size_t at, uint32_t i) {
+    t->heap[at] = i;
+    t->groups[i].at = (uint32_t)at;
+}
+
+/* Put group i at `at`, or where it belongs above or below that. */
+static inline void tk_group_sift(tk_scored_pairs *t, size_t at, uint32_t i) {
+    for (; at && tk_group_before(t, i, t->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        tk_group_put(t, at, t->heap[(at - 1) / 2]);
+    for (size_t child; (child = 2 * at + 1) < t->n; at = child) {
+        if (child + 1 < t->n && tk_group_before(t, t->heap[child + 1], t->heap[child])) child++;
+        if (!tk_group_before(t, t->heap[child], i)) break;
+        tk_group_put(t, at, t->heap[child]);
+    }
+    tk_group_put(t, at, i);
+}
+
+static inline int tk_floor_push(tk_scored_token *q, tk_floor entry) {
+    if (tk_reserve(&q->floors, &q->floors_capacity, q->n_floors + 1, sizeof *q->floors)) return TK_NO_MEMORY;
+    size_t at = q->n_floors++;
+    for (size_t up; at && q->floors[up = (at - 1) / 2].floor < entry.floor; at = up) q->floors[at] = q->floors[up];
+    q->floors[at] = entry;
+    return TK_OK;
+}
+
+static inline tk_floor tk_floor_pop(tk_scored_token *q) {
+    tk_floor first = q->floors[0], last = q->floors[--q->n_floors];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < q->n_floors; at = child) {
+        if (child + 1 < q->n_floors && q->floors[child + 1].floor > q->floors[child].floor) child++;
+        if (q->floors[child].floor <= last.floor) break;
+        q->floors[at] = q->floors[child];
+    }
+    if (q->n_floors) q->floors[at] = last;
+    return first;
+}
+
+/* Give group i this floor, and have its owner tell when its count falls below. */
+static inline int tk_group_set_floor(tk_scored_pairs *t, uint32_t i, int64_t floor) {
+    tk_pair_group *g = &t->groups[i];
+    const tk_scored_pair *p = tk_group_first(t, g);
+    g->count = p->count, g->other = p->other_seen, g->floor = floor;
+    g->bound = tk_bound_at(t, g, floor);
+    g->version++;
+    /* A token occurs at least as often as a pair of it: a floor there needs no telling. */
+    if (floor <= p->count) return TK_OK;
+    return tk_floor_push(&t->tokens[g->owner], (tk_floor){floor, i, g->version});
+}
+
+/* Give group i a floor as low as a bound allows that is half-way between its score and the best of the others. */
+static inline int tk_group_lower_floor(tk_scored_pairs *t, uint32_t i, double best) {
+    static const int shifts[] = {20, 10, 5, 2, 1}, fractions[] = {3, 6, 9};
+    const tk_pair_group *g = &t->groups[i];
+    int64_t count = t->counts[g->owner], least = tk_group_first(t, g)->count;
+    double score = tk_bound_at(t, g, count), limit = score + (best - score) / 2;
+    for (size_t k = 0; k < 8; k++) {
+        int64_t floor = k < 5 ? count >> shifts[k] : count - (count >> fractions[k - 5]);
+        if (floor < least) floor = least;
+        if (tk_bound_at(t, g, floor) <= limit) return tk_group_set_floor(t, i, floor);
+    }
+    return tk_group_set_floor(t, i, count);
+}
+
+/* The first pair of group i changed, its count or that of its other token. */
+static inline int tk_group_changed(tk_scored_pairs *t, uint32_t i) {
+    tk_pair_group *g = &t->groups[i];
+    if (g->n == 0) {
+        g->version++;
+        if (g->at == TK_NO_PAIR) return TK_OK;
+        size_t at = g->at;
+        uint32_t last = t->heap[--t->n];
+        g->at = TK_NO_PAIR;
+        if (last != i) tk_group_sift(t, at, last);
+        return TK_OK;
+    }
+    if (tk_group_lower_floor(t, i, t->n ? t->groups[t->heap[0]].bound : -INFINITY)) return TK_NO_MEMORY;
+    if (g->at == TK_NO_PAIR) {
+        if (tk_reserve(&t->heap, &t->capacity, t->n + 1, sizeof *t->heap)) return TK_NO_MEMORY;
+        g->at = (uint32_t)t->n++;
+    }
+    tk_group_sift(t, g->at, i);
+    return TK_OK;
+}
+
+/* ---- pairs in their groups ---- */
+
+static inline int tk_pair_before(const tk_scored_pairs *t, uint32_t i, uint32_t k) {
     const tk_scored_pair *a = &t->pairs[i], *b = &t->pairs[k];
-    int64_t for_a[3] = {a->count, t->counts[b->left], t->counts[b->right]};
-    int64_t for_b[3] = {b->count, t->counts[a->left], t->counts[a->right]};
-    int order = tk_compare_products(for_a, for_b);
-    return order ? order > 0 : tk_first_of_equals(a, b);
+    return a->other_seen != b->other_seen ? a->other_seen < b->other_seen : tk_ids_before(a, b);
 }
 
-/* The same of two pairs of one heap, as that knows them: one changes at a time. */
-static inline int tk_heap_before(const tk_scored_pairs *t, uint32_t i, uint32_t k) {
-    const tk_scored_pair *a = &t->pairs[i], *b = &t->pairs[k];
-    int64_t for_a[3] = {a->seen, b->seen_other, 1}, for_b[3] = {b->seen, a->seen_other, 1};
-    int order = tk_compare_products(for_a, for_b);
-    if (order) return order > 0;
-    if (a->seen != b->seen) return a->seen > b->seen;
-    return a->left != b->left ? a->left < b->left : a->right < b->right;
-}
-
-static inline void tk_heap_put(tk_scored_pairs *t, tk_role *role, size_t at, uint32_t i) {
-    role->heap[at] = i;
+static inline void tk_pair_put(tk_scored_pairs *t, tk_pair_group *g, size_t at, uint32_t i) {
+    g->heap[at] = i;
     t->pairs[i].at = (uint32_t)at;
 }
 
-/* Put pair i at `at`, or where it belongs above or below that. */
-static inline void tk_heap_sift(tk_scored_pairs *t, tk_role *role, size_t at, uint32_t i) {
-    for (; at && tk_heap_before(t, i, role->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        tk_heap_put(t, role, at, role->heap[(at - 1) / 2]);
-    for (size_t child; (child = 2 * at + 1) < role->n; at = child) {
-        if (child + 1 < role->n && tk_heap_before(t, role->heap[child + 1], role->heap[child])) child++;
-        if (!tk_heap_before(t, role->heap[child], i)) break;
-        tk_heap_put(t, role, at, role->heap[child]);
+static inline void tk_pair_sift(tk_scored_pairs *t, tk_pair_group *g, size_t at, uint32_t i) {
+    for (; at && tk_pair_before(t, i, g->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        tk_pair_put(t, g, at, g->heap[(at - 1) / 2]);
+    for (size_t child; (child = 2 * at + 1) < g->n; at = child) {
+        if (child + 1 < g->n && tk_pair_before(t, g->heap[child + 1], g->heap[child])) child++;
+        if (!tk_pair_before(t, g->heap[child], i)) break;
+        tk_pair_put(t, g, at, g->heap[child]);
     }
-    tk_heap_put(t, role, at, i);
+    tk_pair_put(t, g, at, i);
 }
 
-static inline void tk_heap_take(tk_scored_pairs *t, tk_role *role, uint32_t i) {
-    size_t at = t->pairs[i].at;
-    uint32_t last = role->heap[--role->n];
-    t->pairs[i].at = TK_NO_PAIR;
-    if (last != i) tk_heap_sift(t, role, at, last);
+static inline int tk_pair_leave(tk_scored_pairs *t, uint32_t i) {
+    tk_scored_pair *p = &t->pairs[i];
+    uint32_t group = p->group;
+    if (group == TK_NO_PAIR) return TK_OK;
+    tk_pair_group *g = &t->groups[group];
+    size_t at = p->at;
+    uint32_t last = g->heap[--g->n];
+    p->group = p->at = TK_NO_PAIR;
+    if (last != i) tk_pair_sift(t, g, at, last);
+    return at == 0 ? tk_group_changed(t, group) : TK_OK;
 }
 
-static inline int tk_scored_mark_dirty(tk_scored_pairs *t, size_t role) {
-    if (t->roles[role].dirty) return TK_OK;
-    if (tk_reserve(&t->dirty, &t->dirty_capacity, t->n_dirty + 1, sizeof *t->dirty)) return TK_NO_MEMORY;
-    t->roles[role].dirty = 1;
-    t->dirty[t->n_dirty++] = (uint32_t)role;
+static inline int tk_pair_group_of(tk_scored_pairs *t, uint32_t i, tk_token owner, uint32_t *group) {
+    const tk_scored_pair *p = &t->pairs[i];
+    int alone = p->count >= TK_FREQUENT || p->left == p->right;
+    uint64_t key = alone ? UINT64_C(1) << 63 | i : (uint64_t)owner << 32 | (uint64_t)p->count;
+    size_t slot;
+    int known;
+    if (tk_pair_table_slot(&t->numbers, key, &slot, &known)) return TK_NO_MEMORY;
+    if (!known) {
+        if (tk_reserve(&t->groups, &t->groups_capacity, t->n_groups + 1, sizeof *t->groups)) return TK_NO_MEMORY;
+        t->groups[t->n_groups] = (tk_pair_group){.owner = owner, .at = TK_NO_PAIR};
+        t->numbers.slots[slot].count = (int64_t)t->n_groups++;
+    }
+    *group = (uint32_t)t->numbers.slots[slot].count;
     return TK_OK;
 }
 
-static inline int tk_scored_may_merge(const tk_scored_pairs *t, uint32_t i) {
-    return t->pairs[i].count >= t->least && !(t->pairs[i].flags & TK_BARRED);
+static inline int tk_pair_enter(tk_scored_pairs *t, uint32_t i, uint32_t group) {
+    tk_pair_group *g = &t->groups[group];
+    if (g->n == g->capacity) {
+        uint32_t capacity = g->capacity ? 2 * g->capacity : 1;
+        uint32_t *grown = realloc(g->heap, (size_t)capacity * sizeof *grown);
+        if (!grown) return TK_NO_MEMORY;
+        g->heap = grown, g->capacity = capacity;
+    }
+    t->pairs[i].group = group;
+    tk_pair_sift(t, g, g->n++, i);
+    return TK_OK;
 }
 
-/* Bring a heap up to date on pair i, whose score changed. */
+/* The count of pair i changed, or that of a token of it. */
 static inline int tk_scored_changed(tk_scored_pairs *t, uint32_t i) {
     tk_scored_pair *p = &t->pairs[i];
-    size_t left = 2 * (size_t)p->left, right = 2 * (size_t)p->right + 1;
-    if (!tk_scored_may_merge(t, i)) {
-        if (p->at == TK_NO_PAIR) return TK_OK;
-        size_t own = p->flags & TK_WITH_RIGHT ? right : left;
-        tk_heap_take(t, &t->roles[own], i);
-        return tk_scored_mark_dirty(t, own);
-    }
+    if (p->count < t->least || p->flags & TK_BARRED) return tk_pair_leave(t, i);
     if (!(p->flags & TK_PLACED)) {
-        const tk_role *a = &t->roles[left], *b = &t->roles[right];
-        p->flags |= TK_PLACED | (a->n + a->n_others < b->n + b->n_others ? TK_WITH_RIGHT : 0);
+        const tk_scored_token *a = &t->tokens[p->left], *b = &t->tokens[p->right];
+        int right_is_commoner = a->n_owned + a->n_others < b->n_owned + b->n_others;
+        p->flags |= TK_PLACED | (right_is_commoner ? TK_RIGHT_OWNS : 0);
+        t->tokens[right_is_commoner ? p->right : p->left].n_owned++;
     }
-    int with_right = (p->flags & TK_WITH_RIGHT) != 0;
-    size_t own = with_right ? right : left;
-    tk_role *role = &t->roles[own], *other = &t->roles[with_right ? left : right];
+    int right_owns = (p->flags & TK_RIGHT_OWNS) != 0;
+    tk_token owner = right_owns ? p->right : p->left, other = right_owns ? p->left : p->right;
     if (!(p->flags & TK_AMONG_OTHERS)) {
-        if (tk_reserve(&other->others, &other->others_capacity, other->n_others + 1, sizeof *other->others))
-            return TK_NO_MEMORY;
-        other->others[other->n_others++] = i;
+        tk_scored_token *o = &t->tokens[other];
+        if (tk_reserve(&o->others, &o->others_capacity, o->n_others + 1, sizeof *o->others)) return TK_NO_MEMORY;
+        o->others[o->n_others++] = i;
         p->flags |= TK_AMONG_OTHERS;
     }
-    p->seen = p->count;
-    p->seen_other = t->counts[with_right ? p->left : p->right];
-    if (p->at == TK_NO_PAIR) {
-        if (tk_reserve(&role->heap, &role->capacity, role->n + 1, sizeof *role->heap)) return TK_NO_MEMORY;
-        p->at = (uint32_t)role->n++;
+    uint32_t group;
+    if (tk_pair_group_of(t, i, owner, &group)) return TK_NO_MEMORY;
+    if (p->group != group && tk_pair_leave(t, i)) return TK_NO_MEMORY;
+    tk_pair_group *g = &t->groups[group];
+    uint32_t first = g->n ? g->heap[0] : TK_NO_PAIR;
+    p->other_seen = t->counts[other];
+    if (p->group == TK_NO_PAIR) {
+        if (tk_pair_enter(t, i, group)) return TK_NO_MEMORY;
+    } else {
+        tk_pair_sift(t, g, p->at, i);
     }
-    tk_heap_sift(t, role, p->at, i);
-    return tk_scored_mark_dirty(t, own);
+    return first == i || g->heap[0] == i ? tk_group_changed(t, group) : TK_OK;
 }
 
-/* A token's count changed: tell the pairs in other heaps of it, and the tree. */
+/* The count of a token changed: look again at its pairs that others own, and at its groups whose floor is above. */
 static inline int tk_scored_token_changed(tk_scored_pairs *t, tk_token token, size_t *visited) {
-    for (size_t r = 2 * (size_t)token; r < 2 * (size_t)token + 2; r++) {
-        tk_role *role = &t->roles[r];
-        size_t kept = 0;
-        *visited += role->n_others;
-        for (size_t k = 0; k < role->n_others; k++) {
-            uint32_t i = role->others[k];
-            if (!tk_scored_may_merge(t, i)) t->pairs[i].flags &= ~(uint32_t)TK_AMONG_OTHERS;
-            else role->others[kept++] = i;
-            if (tk_scored_changed(t, i)) return TK_NO_MEMORY;
-        }
-        role->n_others = kept;
-        if (tk_scored_mark_dirty(t, r)) return TK_NO_MEMORY;
+    tk_scored_token *q = &t->tokens[token];
+    size_t kept = 0;
+    *visited += q->n_others;
+    for (size_t k = 0; k < q->n_others; k++) {
+        uint32_t i = q->others[k];
+        if (t->pairs[i].group == TK_NO_PAIR) t->pairs[i].flags &= ~(uint32_t)TK_AMONG_OTHERS;
+        else q->others[kept++] = i;
+        if (t->pairs[i].group != TK_NO_PAIR && tk_scored_changed(t, i)) return TK_NO_MEMORY;
+    }
+    q->n_others = kept;
+    while (q->n_floors && q->floors[0].floor > t->counts[token]) {
+        tk_floor entry = tk_floor_pop(q);
+        ++*visited;
+        if (t->groups[entry.group].version == entry.version && tk_group_changed(t, entry.group)) return TK_NO_MEMORY;
     }
     return TK_OK;
 }
 
-/* Bring the tree up to date, level by level, each node once. Returns the nodes that were looked at. */
-static inline size_t tk_scored_settle(tk_scored_pairs *t) {
-    size_t n = t->n_dirty, visited = 0;
-    for (size_t d = 0; d < n; d++) {
-        tk_role *role = &t->roles[t->dirty[d]];
-        role->dirty = 0;
-        t->dirty[d] += (uint32_t)t->n_leaves;
-        t->tree[t->dirty[d]] = role->n ? role->heap[0] : TK_NO_PAIR;
-    }
-    for (size_t level = t->n_leaves; level > 1; level /= 2) {
-        size_t above = 0;
-        for (size_t d = 0; d < n; d++) {
-            uint32_t node = t->dirty[d] / 2;
-            if (t->waiting[node]) continue;
-            t->waiting[node] = 1;
-            t->dirty[above++] = node;
+/* Find the pair that merges next, TK_NO_PAIR for none. */
+static inline int tk_scored_best(tk_scored_pairs *t, uint32_t *best, size_t *visited) {
+    *best = TK_NO_PAIR;
+    while (t->n) {
+        uint32_t i = t->heap[0];
+        ++*visited;
+        if (tk_group_set_floor(t, i, t->counts[t->groups[i].owner])) return TK_NO_MEMORY;
+        tk_group_sift(t, 0, i);
+        if (t->heap[0] == i) {
+            *best = t->groups[i].heap[0];
+            return TK_OK;
         }
-        n = above;
-        for (size_t d = 0; d < n; d++) {
-            uint32_t node = t->dirty[d], a = t->tree[2 * node], b = t->tree[2 * node + 1];
-            t->tree[node] = a == TK_NO_PAIR || (b != TK_NO_PAIR && tk_scored_before(t, b, a)) ? b : a;
-            t->waiting[node] = 0;
-        }
-        visited += n;
+        if (tk_group_lower_floor(t, i, t->groups[t->heap[0]].bound)) return TK_NO_MEMORY;
+        tk_group_sift(t, t->groups[i].at, i);
     }
-    t->n_dirty = 0;
-    return visited;
+    return TK_OK;
 }
 
 #endif

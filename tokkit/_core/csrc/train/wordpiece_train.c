@@ -1,4 +1,4 @@
-/* The merge loop by likelihood: see wordpiece_train.h, scored_pairs.h for the choice, word_cells.h for the words. */
+/* The merge loop of WordPiece: see wordpiece_train.h, scored_pairs.h for the choice, word_cells.h for the words. */
 #include "train/wordpiece_train.h"
 
 #include "train/bpe_train_queue.h"
@@ -31,7 +31,6 @@ struct tk_wordpiece_trainer {
     size_t positions_capacity;
     tk_scored_merge *merges;
     size_t n_merges, merges_capacity;
-    int64_t total;
 };
 
 tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits limits) {
@@ -92,7 +91,7 @@ static int change(tk_wordpiece_trainer *t, tk_token left, tk_token right, int64_
     if (!known) {
         if (s->n_pairs == TK_NO_PAIR) return TK_TOO_LARGE;
         if (tk_reserve(&s->pairs, &s->pairs_capacity, s->n_pairs + 1, sizeof *s->pairs)) return TK_NO_MEMORY;
-        s->pairs[s->n_pairs] = (tk_scored_pair){left, right, 0, 0, 0, NO_PLACE, NO_PLACE, TK_NO_PAIR, 0};
+        s->pairs[s->n_pairs] = (tk_scored_pair){left, right, 0, 0, NO_PLACE, NO_PLACE, TK_NO_PAIR, TK_NO_PAIR, 0};
         t->numbers.slots[slot].count = (int64_t)s->n_pairs++;
     }
     uint32_t number = (uint32_t)t->numbers.slots[slot].count;
@@ -116,16 +115,16 @@ static int change(tk_wordpiece_trainer *t, tk_token left, tk_token right, int64_
 /* Tell of all scores that changed: those of the pairs whose count did, and of the pairs of tokens whose count did. */
 static int settle(tk_wordpiece_trainer *t, const tk_token *tokens, size_t n, size_t *visited) {
     tk_scored_pairs *s = &t->scored;
+    size_t looked_at = 4 * t->n_touched;
     int status = TK_OK;
     for (size_t i = 0; i < t->n_touched && !status; i++) {
         s->pairs[t->touched[i]].flags &= ~(uint32_t)TK_TOUCHED;
         status = tk_scored_changed(s, t->touched[i]);
     }
-    *visited += 4 * t->n_touched;
-    tk_work += 4 * t->n_touched;
     t->n_touched = 0;
-    for (size_t k = 0; k < n && !status; k++) status = tk_scored_token_changed(s, tokens[k], visited);
-    if (!status) *visited += tk_scored_settle(s);
+    for (size_t k = 0; k < n && !status; k++) status = tk_scored_token_changed(s, tokens[k], &looked_at);
+    *visited += looked_at;
+    tk_work += looked_at;
     return status;
 }
 
@@ -138,13 +137,14 @@ int tk_wordpiece_trainer_words(tk_wordpiece_trainer *t, const tk_word_counts *wo
     size_t n_ids = t->tokens.n_ids + w->n_cells, run = 0, visited = 0;
     if (n_ids > t->limits.vocab_size) n_ids = t->limits.vocab_size;
     if (n_ids < t->tokens.n_ids) n_ids = t->tokens.n_ids;
-    if (tk_scored_pairs_init(&t->scored, n_ids, t->limits.min_frequency)) return TK_NO_MEMORY;
+    if (tk_scored_pairs_init(&t->scored, n_ids, t->limits.min_frequency, t->limits.score))
+        return TK_NO_MEMORY;
     for (size_t i = 1; i < w->n_cells && !status; i++) {
         if (w->cells[i] == BORDER) continue;
         while (w->run_ends[run] <= i) run++;
         int64_t count = w->run_counts[run];
         t->scored.counts[w->cells[i]] += count;
-        t->total += count;
+        t->scored.total += count;
         if (w->cells[i + 1] != BORDER) status = change(t, w->cells[i], w->cells[i + 1], count, (uint32_t)i);
     }
     return status ? status : settle(t, NULL, 0, &visited);
@@ -205,7 +205,7 @@ static int merge_pair(tk_wordpiece_trainer *t, uint32_t number, size_t *visited)
     }
     if (tk_reserve(&t->merges, &t->merges_capacity, t->n_merges + 1, sizeof *t->merges)) return TK_NO_MEMORY;
     t->merges[t->n_merges++] =
-        (tk_scored_merge){x, y, z, pair.count, s->counts[x], s->counts[y], t->total};
+        (tk_scored_merge){x, y, z, pair.count, s->counts[x], s->counts[y], s->total};
     if ((status = collect(t, &s->pairs[number], &n))) return status;
     const uint32_t *cells = t->words.cells;
     int64_t merged = 0;
@@ -222,17 +222,19 @@ static int merge_pair(tk_wordpiece_trainer *t, uint32_t number, size_t *visited)
     s->counts[x] -= merged;
     s->counts[y] -= merged;
     s->counts[z] += merged;
-    t->total -= merged;
+    s->total -= merged;
     tk_token changed[3] = {x, y, z};
     return settle(t, changed, 3, visited);
 }
 
 int tk_wordpiece_trainer_run(tk_wordpiece_trainer *t, size_t budget, int *done) {
     for (size_t visited = 0; visited < budget; visited += 8) { /* what a merge costs beside its occurrences */
-        *done = t->tokens.n_ids >= t->limits.vocab_size || t->scored.tree[1] == TK_NO_PAIR;
-        if (*done) return TK_OK;
-        int status = merge_pair(t, t->scored.tree[1], &visited);
-        if (status) return status;
+        uint32_t best = TK_NO_PAIR;
+        int status = TK_OK;
+        if (t->tokens.n_ids < t->limits.vocab_size) status = tk_scored_best(&t->scored, &best, &visited);
+        *done = best == TK_NO_PAIR;
+        if (status || *done) return status;
+        if ((status = merge_pair(t, best, &visited))) return status;
     }
     return TK_OK;
 }

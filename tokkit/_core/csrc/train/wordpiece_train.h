@@ -1,12 +1,14 @@
-/* WordPiece training by likelihood, from counted words.
+/* WordPiece training by a score, from counted words.
 
-   The pair (x, y) with the greatest count(xy) / (count(x) · count(y)) merges next, of pairs with the same score the one
-   that occurs more often, then the one with the smaller (left id, right id). Counts are those of the words as they are
-   cut at that step, a word of one token counted too; a pair is counted at each place where it stands, also where two
-   overlap. Scores are compared exactly, as fractions. A pair merges wherever it stands, from left to right; where its
-   bytes are a token already, that token is what it becomes, and the vocabulary does not grow. */
+   The pair (x, y) with the greatest score merges next, of pairs with the same score the one that occurs more often,
+   then the one with the smaller (left id, right id). The score is count(xy) / (count(x) · count(y)), compared as a fraction
+   (TK_SCORE_PMI), or the gain in log-likelihood that the merge brings (TK_SCORE_GAIN), compared to 32 bits. Counts are
+   those of the words as they are cut at that step, a word of one token counted too; a pair is counted at each place
+   where it stands, also where two overlap. A pair merges wherever it stands, from left to right; where its bytes are a
+   token already, that token is what it becomes, and the vocabulary does not grow. */
 #ifndef TK_WORDPIECE_TRAIN_H
 #define TK_WORDPIECE_TRAIN_H
+#include "train/scored_pairs.h"
 #include "train/word_cells.h"
 
 /* A merge, and what it was chosen by: the counts then, and the tokens of all words, `total`. */
@@ -21,6 +23,7 @@ typedef struct {
     size_t vocab_size;     /* stop at so many ids, special tokens included; below 2^31 */
     int64_t min_frequency; /* at least 1: pairs that occur less often do not merge */
     size_t n_prefix;       /* bytes that a token which does not begin its word begins with: "##" */
+    tk_pair_score score;
 } tk_wordpiece_limits;
 
 tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits limits);
