@@ -235,8 +235,9 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
 
     An option that begins with the names of models is for these alone, and an error with another.
 
-    Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json. The options of
-    sentencepiece are understood as it writes them: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
+    Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json, which it replaces
+    only if that holds the same tokenizer (or with --force). The options of sentencepiece are understood as it writes
+    them: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
     """
     from tokkit.cli import training
     from tokkit.progress import Progress

@@ -100,9 +100,9 @@ def train(
     - "char": level="characters" or "bytes", special_tokens=("[UNK]",) (bytes: none), unk_token="[UNK]" and
       min_frequency=1 (characters).
     - "hybrid", whole words, and other words in characters or bytes: fallback="char" or "byte",
-    special_tokens=("[UNK]",)
-      (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency and lowercase as of "word",
-      prefix="##" (before parts that do not begin a word; none where words keep their spaces).
+      special_tokens=("[UNK]",) (byte: none), unk_token="[UNK]" and limit_alphabet=None (char), pattern, min_frequency
+      and lowercase as of "word", prefix="##" (before parts that do not begin a word; none where words keep their
+      spaces).
     - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
       (`tokkit.trainers.sentencepiece` says what each means), among them character_coverage=0.9995,
       normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
