@@ -50,9 +50,15 @@ def test_wheels_are_built_for_every_python_and_system() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     systems = set(re.findall(r"only: ([\w-]+)", text))
     assert systems == {"linux-x86_64", "linux-aarch64", "macos-arm64", "macos-x86_64", "windows-amd64"}
-    for command in wheels["test-command"]:
-        for word in command.split():
-            assert not word.startswith("tests/") or (ROOT / word).exists(), word
+
+
+def test_what_workflows_and_wheels_test_is_there() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in [*WORKFLOWS, *(ROOT / ".ci").iterdir()]]
+    texts += PROJECT["tool"]["cibuildwheel"]["test-command"]
+    named = {name for text in texts for name in re.findall(r"(?<![\w./-])(?:tests|data|benchmarks)/[\w/.-]*\w", text)}
+    assert len(named) > 10
+    for name in named:
+        assert (ROOT / name).exists(), name
 
 
 def test_the_version_stands_in_one_place() -> None:
