@@ -51,3 +51,9 @@ def test_the_examples_are_taken(path: tuple[str, ...]) -> None:
         command.make_context("tokkit", words[len(path) + 1 :], resilient_parsing=True)
         flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
         assert all(word in flags for word in words if word.startswith("-") and word != "--"), example
+
+
+@pytest.mark.parametrize("path", [(), ("model",)], ids=["tokkit", "tokkit model"])
+def test_a_group_without_a_command_shows_its_help(path: tuple[str, ...], run) -> None:
+    out = run(*path)
+    assert out.output.rstrip().splitlines() == run(*path, "--help").stdout.rstrip().splitlines()

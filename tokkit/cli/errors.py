@@ -18,6 +18,10 @@ from tokkit.interrupts import INTERRUPTED
 FAILURE = 1
 USAGE = 2
 READER_GONE = 141  # 128 + SIGPIPE
+NO_ARGUMENTS: tuple[type[click.ClickException], ...] = tuple(
+    error for error in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if error is not None
+)
+"""What click raises for a group without a command; click 8.1 prints the help itself."""
 
 
 def note(message: str) -> None:
@@ -54,6 +58,8 @@ def silence_stdout() -> None:
 
 def _visible(error: click.ClickException) -> click.ClickException:
     """Return click's own error with control characters escaped, because it quotes what was typed."""
+    if isinstance(error, NO_ARGUMENTS):
+        return error  # the help of the command
     # Only for a missing choice click's message has several lines, which quote nothing.
     keep = "\n\t" if isinstance(error, click.MissingParameter) else ""
     message = visible(error.format_message(), keep=keep)
