@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import tokkit
-from tokkit.moved import MOVED
+from tokkit.moved import MOVED, RENAMED
 
 
 @pytest.mark.parametrize("old", MOVED)
@@ -22,6 +22,14 @@ def test_a_module_that_has_moved_is_found_by_its_old_name(old: str, monkeypatch:
     names = [name for name in dir(found) if not name.startswith("__")]
     assert names
     assert all(getattr(found, name) is getattr(new, name) for name in names)
+
+
+@pytest.mark.filterwarnings("ignore:.* now:DeprecationWarning")
+@pytest.mark.parametrize("old", RENAMED)
+def test_what_has_another_name_in_a_module_that_has_moved_is_found_there_by_its_old_one(old: str) -> None:
+    new = importlib.import_module(MOVED[old])
+    for name, now in RENAMED[old].items():
+        assert getattr(importlib.import_module(old), name) is getattr(new, now)
 
 
 def test_a_name_that_never_was_is_no_module() -> None:

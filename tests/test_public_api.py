@@ -70,6 +70,8 @@ def test_the_package_has_its_public_names() -> None:
     for name in tokkit.__all__:
         assert hasattr(tokkit, name), name
     assert len(set(tokkit.__all__)) == len(tokkit.__all__)
+    stub = (PLACE / "__init__.pyi").read_text(encoding="utf-8")
+    assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(tokkit.__all__), "type checkers see the same"
 
 
 def test_errors_are_of_one_family_and_of_the_built_in_kind() -> None:

@@ -1,5 +1,15 @@
 """The public names, for type checkers: `__init__.py` imports each when it is first used."""
 
+from tokkit import chat as chat
+from tokkit import decoders as decoders
+from tokkit import limits as limits
+from tokkit import nn as nn
+from tokkit import normalizers as normalizers
+from tokkit import pipeline as pipeline
+from tokkit import postprocessors as postprocessors
+from tokkit import pretokenizers as pretokenizers
+from tokkit import search as search
+from tokkit import view as view
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.encoding.aligned_encodings import AlignedEncodings, align
@@ -11,6 +21,7 @@ from tokkit.errors import (
     FormatError,
     OptionError,
     PatternError,
+    SameFileError,
     ShapeError,
     SpecialTokenError,
     TokkitError,
@@ -35,6 +46,7 @@ __all__ = [
     "OptionError",
     "Padding",
     "PatternError",
+    "SameFileError",
     "ShapeError",
     "SpecialTokenError",
     "Split",

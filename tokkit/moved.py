@@ -53,6 +53,14 @@ MOVED = {
 }
 """Old name → new name."""
 
+RENAMED = {
+    "tokkit.compat.sentencepiece.loaded": {"Loaded": "LoadedModel"},
+    "tokkit.mixed": {"Mixed": "AlignedEncodings"},
+    "tokkit.models.pieces": {"PieceModel": "CompiledModel"},
+    "tokkit.unicode_regex.cuts": {"PatternCuts": "PatternBoundaries", "pattern_cuts": "pattern_boundaries"},
+}
+"""Old name of a module → what it had under another name than the module has now."""
+
 
 class OldNames:
     """Finds modules by their old names, when import finds no file of that name."""
@@ -80,8 +88,10 @@ class OldNames:
         if hasattr(moved, "__path__"):
             module.__path__ = []  # so that its submodules are found here, by their old names
 
+        renamed = RENAMED.get(module.__name__, {})
+
         def get(name: str) -> "Any":
-            return getattr(moved, name)
+            return getattr(moved, renamed.get(name, name))
 
         module.__getattr__ = get  # type: ignore[method-assign]
         module.__dir__ = lambda: dir(moved)  # type: ignore[method-assign]
