@@ -49,5 +49,5 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
             return Choice("compiled", compile_pattern(pattern, keep_unmatched=keep_unmatched))
         except NotRegular as error:
             reason = str(error)
-    regex_split.compile_pattern(pattern)
+    regex_split.compile_regex(pattern)
     return Choice("regex", None, reason)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit.errors import PatternError
 from tokkit.unicode_regex import cost_limits
+from tokkit.unicode_regex.matching import compiled
 
 if TYPE_CHECKING:
     import regex
@@ -20,18 +20,10 @@ _PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
 
 
 @functools.lru_cache(maxsize=64)
-def compile_pattern(pattern: str) -> regex.Pattern[str]:
+def compile_regex(pattern: str) -> regex.Pattern[str]:
     """Compile a split pattern, with `$` as `end_only` has it; PatternError if `regex` refuses it."""
-    import regex
-
-    cost_limits.check_size(pattern)
-    try:
-        regex.compile(pattern)  # so that a message speaks of the pattern as it was given
-        return regex.compile(end_only(pattern))
-    except regex.error as error:
-        raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
-    except RecursionError:
-        raise PatternError(f"the pattern {cost_limits.shown(pattern)} is nested too deep") from None
+    compiled(pattern)  # so that a message speaks of the pattern as it was given
+    return compiled(end_only(pattern))
 
 
 def end_only(pattern: str) -> str:
@@ -64,7 +56,7 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
     found: list[tuple[int, int]] = []
     last = 0
     with cost_limits.MatchTimer(pattern, len(text)) as running:
-        for match in compile_pattern(pattern).finditer(text, timeout=running.remaining()):
+        for match in compile_regex(pattern).finditer(text, timeout=running.remaining()):
             start, end = match.span()
             if keep_unmatched and start > last:
                 found.append((last, start))
@@ -85,7 +77,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
     >>> matches("a*", "baac"), matches("|a", "ba")
     ([(0, 0), (1, 3), (4, 4)], [(0, 0), (1, 1), (2, 2)])
     """
-    search = compile_pattern(pattern).search
+    search = compile_regex(pattern).search
     text = _as_of_version(pattern, text)
     found: list[tuple[int, int]] = []
     at, last = 0, -1
