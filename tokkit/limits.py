@@ -18,7 +18,7 @@ from tokkit.errors import CorpusError, OptionError, TokkitError
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits and their defaults; docs/how-to/limits.md has the reason for each."""
+    """The limits and their defaults; docs/how-to/limits.md says what each bounds."""
 
     file_bytes: int = 1 << 30
     """Bytes of a tokenizer's file; the largest in use have 1/50 of this."""
@@ -26,7 +26,7 @@ class Limits:
     """Characters and classes of a regular expression, after counted repeats are expanded."""
     pattern_seconds: float = 2.0
     """Seconds that all patterns run by the `regex` package may take for one text; each million characters adds 20
-    times as many."""
+    seconds."""
     held_bytes: int = 1 << 27
     """Bytes that a stream, or a block of a file, holds back while the text cannot be cut."""
     grown_bytes: int = 1 << 26

@@ -86,7 +86,7 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
 def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Show the passages of INDEX nearest to QUERY: score (the cosine, up to 1), file:line, and a snippet.
 
-    Several words are one query; with "-" each line of stdin is one. The exit code is 1 where the index is empty.
+    Several words are one query; with "-" each line of stdin is one. The exit code is 1 if the index is empty.
     """
     from tokkit.cli.embedding import answers, show
     from tokkit.cli.errors import note

@@ -196,7 +196,7 @@ class FileEncoder:
             case "not UTF-8", int(at):
                 return CorpusError(
                     f"{name}: byte {offset + at} (0x{buffer[at]:02x}) is not UTF-8; "
-                    'input_errors="replace" or "ignore" would read on'
+                    'use input_errors="replace" or "ignore" to go on'
                 )
             case "special token", int(at), int(id_):
                 return SpecialTokenError(
