@@ -34,7 +34,7 @@ def encode_chat(
 ) -> EncodedChat:
     """Return the ids of a chat. The text of a special token in a message is ordinary text.
 
-    Where no data has any, the ids are those of the whole text with special="all".
+    If no message has any, the ids are those of the whole text with special="all".
     """
     rendered = template.render_parts(
         messages,

@@ -67,13 +67,13 @@ def scaled_dot_product_attention(
     or with `enable_gqa` a divisor of it: key head g serves H / G query heads in a row. float64 and float16 are
     converted. `attn_mask` broadcasts to (B, H, T, S): boolean, True = attend; or a number that is added. `is_causal`
     lets query i see keys up to i + causal_offset (torch's top-left alignment at 0; with a cache of n, n). `window`
-    is (left, right): how far behind and ahead of itself a query sees, None for no limit; or a number n, short for
+    is (left, right): how far before and after itself a query sees, None for no limit; or a number n, short for
     (n - 1, n - 1). All masks hold together. `scale` is 1/√D if None. `dropout_p` drops weights at random, with
     fresh randomness at each call (training; `attention` takes a seed).
 
-    A key that a query does not see counts nothing for it, not even NaN or infinity; nor, with `dropout_p`, one whose
-    weight is dropped. A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form).
-    `return_weights` returns (outputs, weights (B, H, T, S)) and is the one way here that makes T × S numbers.
+    A key that a query does not see, or whose weight is dropped, has no effect on it, even if it holds NaN or infinity.
+    A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form).
+    `return_weights` returns (outputs, weights (B, H, T, S)); only then are T × S numbers stored.
 
     Raises ShapeError if shapes do not fit, TypeError for masks neither boolean nor floating point.
     Source: Vaswani et al. 2017, 3.2.1; tiles with a running maximum as in Dao et al. 2022.
@@ -129,7 +129,7 @@ def attention(
     return_weights: bool = False,
     out: Floats | None = None,
 ) -> Any:
-    """Return attention as `scaled_dot_product_attention`, whose arguments these are, with all that a model needs.
+    """Return attention as `scaled_dot_product_attention` does, with the further options that models need.
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E), written to `out` where
     given: it may be `query`, but not overlap it otherwise, nor any other array at all. `key_padding_mask` (B, S):

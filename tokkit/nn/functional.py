@@ -38,10 +38,9 @@ def _columns(array: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
 
 
 def softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return e^x / Σ e^x along the last axis of x (…, m), by the row's maximum: nothing overflows.
+    """Return e^x / Σ e^x along the last axis of x (…, m); less the row's maximum, so that nothing overflows.
 
-    A row of -inf alone gives NaN, as torch does, and rows of no columns nothing. `out` may be x, but not overlap it
-    otherwise.
+    A row in which all is -inf gives NaN, as in torch. `out` may be x, but not overlap it otherwise.
 
     >>> softmax([2.0, 1.0, 0.1]).round(6)
     array([0.659001, 0.242433, 0.098566], dtype=float32)

@@ -18,8 +18,8 @@ class KVCache:
 
     Three kinds: growing (the default), in memory that doubles as needed; contiguous, `capacity` tokens reserved once,
     more being an error; sliding, the last `window` tokens, older ones forgotten: with sliding-window attention
-    nothing is lost. A cache is state: one sequence's, or one batch's, and one thread's at a time; while a call uses it,
-    one of another thread raises OptionError.
+    nothing is lost. A cache is the state of one sequence or batch, for one thread at a time: a call from another thread
+    while one uses it raises OptionError.
 
     >>> cache = KVCache(window=2)
     >>> for i in range(3):
@@ -54,8 +54,8 @@ class KVCache:
     def append(self, keys: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
         """Add keys (B, G, T, D) and values (B, G, T, E); return all that are kept, these included, without a copy.
 
-        With a window, the T tokens' own queries see what is kept before it is forgotten: the result may hold
-        window + T - 1 tokens. ShapeError, and the cache as it was, for what does not fit or has no room.
+        With a window, the result may hold window + T - 1 tokens, because the queries of the T tokens see what is kept
+        before it is forgotten. ShapeError if the arrays do not fit or there is no room; the cache is unchanged then.
         """
         k, v = floats(keys, "keys"), floats(values, "values")
         if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
@@ -99,7 +99,7 @@ class KVCache:
         return made
 
     def clear(self) -> None:
-        """Forget all tokens: what comes next may be another batch. The memory stays for one of the same shape."""
+        """Forget all tokens: the next tokens may be another batch. The memory is reused for one of the same shape."""
         with Use(self):
             self.length = self._start = self._end = 0
 

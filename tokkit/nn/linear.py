@@ -124,6 +124,6 @@ class Linear:
         return result
 
     def rows(self, x: Floats, y: Floats, activation: str = "identity", residual: Floats | None = None) -> Floats:
-        """Write to y (m, n) and return it: as a call, for float32 x (m, k) that is known to fit."""
+        """Write the result for float32 x (m, k), which must fit, to y (m, n), and return y."""
         self.packed.run(x, y, activation=activation, residual=residual, threads=current_threads())
         return y

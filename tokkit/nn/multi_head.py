@@ -21,7 +21,7 @@ from tokkit.nn.rope import Rope, RopeConfig
 
 
 class MultiHeadAttention:
-    """Attention of n_heads heads with projections q, k, v and o: to itself, or with a memory to that.
+    """Attention of n_heads heads with projections q, k, v and o: self-attention, or cross-attention to a memory.
 
     Fewer key heads than query heads make it grouped-query attention (Ainslie et al. 2023), one multi-query attention
     (Shazeer 2019). Weights: see `TransformerConfig.attention_shapes`.
@@ -111,7 +111,7 @@ class MultiHeadAttention:
         return (result, found[1]) if return_weights else result
 
     def check_cache(self, cache: KVCache) -> None:
-        """Raise OptionError for a cache with which tokens in parts would not give what they give as a whole."""
+        """Raise OptionError for a cache with which tokens in parts give other results than all at once."""
         if self.memory_dim is not None:
             raise OptionError("a cache is for attention to itself; cross-attention is given its whole memory")
         if self._right > 0:

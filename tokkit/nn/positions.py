@@ -130,10 +130,11 @@ def alibi(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0) -> Dist
 def relative_buckets(
     distances: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
 ) -> NDArray[np.int64]:
-    """Return T5's bucket (…) of each distance (…) key - query: one each near by, logarithmically wider ones far off.
+    """Return T5's bucket (…) of each distance (…) key - query.
 
-    `bidirectional` gives half of the buckets to keys ahead; otherwise these share bucket 0. From `max_distance` on all
-    share the last bucket. Too few buckets for `max_distance` raise OptionError, distances that are not whole numbers
+    Small distances have a bucket each, larger ones share buckets that are logarithmically wider. `bidirectional` gives
+    half of the buckets to later keys; otherwise these share bucket 0. From `max_distance` on all share the last bucket.
+    Too few buckets for `max_distance` raise OptionError, distances that are not whole numbers
     TypeError. Source: Raffel et al. 2020, 2.1.
 
     >>> relative_buckets([0, -1, 1, -200]).tolist()

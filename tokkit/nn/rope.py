@@ -37,10 +37,10 @@ class RopeConfig:
 
     `head_factors`: a number a head by which its positions are divided.
 
-    "dynamic" takes n from the call: its largest position and one. Beyond L tokens this has two effects. Sequences that
-    are packed or batched together all turn by the base of the longest, not by their own. And keys in a cache stay as
-    they were turned when they came, while later tokens turn by a larger base: token by token is not the whole text at
-    once (transformers does the same). Where results must not depend on that, take "ntk", or `Rope` with a `length`.
+    "dynamic" takes n from the call: its largest position plus one. Beyond L tokens this has two effects. Sequences that
+    are packed or batched together all turn by the base of the longest, not by their own. And keys in a cache keep the
+    rotation they were stored with, while later tokens turn by a larger base, so that token by token gives other results
+    than the whole text at once (as in transformers). If that matters, use "ntk", or `Rope` with a `length`.
 
     A head or a part of it that does not come in pairs raises ShapeError, any other number that cannot work OptionError.
     """
@@ -116,7 +116,7 @@ def converted_base(base: float, factor: float, dim: int) -> float:
 
 
 def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
-    """Return the angle of each pair per position (rotary_dim / 2); `length` of the text counts for "dynamic" alone.
+    """Return the angle of each pair per position (rotary_dim / 2); only "dynamic" uses `length`, that of the text.
 
     >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
     [1.0, 0.01]
@@ -167,7 +167,7 @@ def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
     """Return max(1, log of (position + 1) to the base train_length) (…) of positions (…): what queries are scaled by.
 
     It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling"). OptionError if a
-    position is below 0, or `train_length` no whole number of at least 2.
+    position is below 0, or `train_length` is not a whole number of at least 2.
 
     >>> log_n_scale([511, 512 * 512 - 1], 512).tolist()
     [1.0, 2.0]
@@ -194,7 +194,7 @@ class Rope:
     def angles(self, positions: ArrayLike, *, length: int | None = None) -> tuple[Floats, Floats]:
         """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
 
-        `length` is the text's for "dynamic" scaling; if None, the last position and one. Angles are made in
+        `length` is the text's for "dynamic" scaling; if None, the largest position plus one. Angles are made in
         float64: at position 10^5 float32 would be wrong in the second digit after the point.
         """
         where = ids_of(positions, "positions").astype(np.float64)

@@ -71,7 +71,7 @@ class EncoderModel:
 
     @property
     def max_length(self) -> int:
-        """Tokens of the longest text, special tokens included: what is longer is cut."""
+        """Maximum tokens that are read of a text, special tokens included."""
         return self._packer.max_length
 
     @property

@@ -32,11 +32,11 @@ def load(
 ) -> SentenceEncoder:  # fmt: skip
     """Return the encoder model of a folder with config.json, model.safetensors and a tokenizer.
 
-    BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT and MPNet are run; of a folder of sentence-transformers
-    its modules are followed, and any other is pooled by the mean. `precision` is "fp32"; "bf16", half of the memory
-    and, where the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and fastest
-    (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model has
-    positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
+    The model is a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or MPNet. The modules of a folder of
+    sentence-transformers are applied; vectors of any other are pooled by the mean. `precision` is "fp32"; "bf16", half
+    of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and
+    fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model
+    has positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
     `download`.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.

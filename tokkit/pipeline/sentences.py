@@ -74,16 +74,15 @@ class SentenceEncoder(EncoderModel):
     ) -> Floats:
         """Return the vectors (n, dimension) of n texts, float32, in the order given.
 
-        Of each text the first `max_length` tokens are read; that one was cut is logged, once. Texts are packed one
-        after another, about `batch_tokens` tokens at a time, which changes no bit of the result beyond rounding.
+        Only the first `max_length` tokens of a text are read; a warning is logged for the first one cut. Texts are
+        packed one after another, about `batch_tokens` tokens at a time; their number changes results by rounding only.
         `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case, unless they are
-        cut after it by `truncate_dim`).
-        `prompt`, or the model's prompt of the name `prompt_name`, is put before each text; without either the model's
-        default prompt, if it has one. `truncate_dim` keeps so many columns, before the length is made 1. `progress`
-        is called with (texts done, of how many). `special` rules special tokens written out in a text; "all" is what
-        other programs do with these models.
+        cut after it by `truncate_dim`). `prompt`, or the model's prompt of the name `prompt_name`, is put before each
+        text; without either the model's default prompt, if it has one. `truncate_dim` keeps so many columns, before
+        the length is made 1. `progress` is called with (texts done, of how many). `special` is as in
+        `Tokenizer.encode`; "all" is what other programs do with these models.
 
-        Raises TypeError for one text in the place of several, OptionError for options that cannot work.
+        Raises TypeError for a text instead of a list of texts, OptionError for invalid options.
         """
         if isinstance(sentences, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"encode takes a sequence of texts, not one {type(sentences).__name__}: encode([text])")

@@ -105,7 +105,7 @@ class Builder:
         self._texts: list[bytes] = []
 
     def add(self, source: int, documents: Sequence[Document]) -> int:
-        """Take the texts of the source of that number; return how many chunks they gave."""
+        """Add the texts of source number `source`; return the number of chunks they gave."""
         before = len(self._places)
         for document in documents:
             self._add(source, document)

@@ -136,7 +136,7 @@ def find(
     ann: bool = False,
     threads: int | None = None,
 ) -> list[list[Hit]]:
-    """Return the k passages nearest to each query, the best first; `ann` asks the graph (see ann.py).
+    """Return the k passages nearest to each query, the best first; `ann` searches the graph (see ann.py).
 
     OptionError if the index is another model's.
     """

@@ -43,8 +43,8 @@ def top_k(
 ) -> Nearest:
     """Return the k rows of `vectors` (n, d) that have the greatest products with each of `queries` (q, d).
 
-    Of vectors of length 1 the product is the cosine. Where fewer than k rows are there, all come; of equal scores the
-    lower row comes first, and rows that hold NaN come last. `norm` is the length of the longest row, where that is
+    Of vectors of length 1 the product is the cosine. If there are fewer than k rows, all are returned; of equal scores
+    the lower row comes first, and rows that hold NaN come last. `norm` is the length of the longest row, if that is
     known. ShapeError for what does not fit, OptionError for a k below 1 or queries that are not finite.
 
     >>> found = top_k(np.eye(3, dtype=np.float32), [[0.1, 0.7, 0.2]], 2)

@@ -92,7 +92,7 @@ def _runs(keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
 class SearchIndex:
     """Passages and their vectors, read from a folder; immutable.
 
-    `about` says whose vectors they are, `sources` is path → sha256 of the texts of each file.
+    `about` describes the model that made the vectors, `sources` is path → sha256 of the texts of each file.
     """
 
     def __init__(
