@@ -1,4 +1,4 @@
-"""Results of benchmarks in, bar charts for docs/speed.md out: `--json` files of docs/speed to SVG in docs/drawings.
+"""Draws the bar charts of docs/speed.md from the `--json` files in docs/speed, as SVG in docs/drawings.
 
 Figures are those of the files, as the programs printed them; nothing is measured here.
 """

@@ -143,7 +143,7 @@ def normalization() -> str:
     arrays += [("uint32_t tk_pool", pool), ("uint32_t tk_pairs", slots)]
     bits = ", ".join(f"TK_QUICK_{name} = {1 << bit}" for bit, name in enumerate(QUICK))
     rows = "\n".join("    {" + ",".join(map(str, record)) + "}," for record in records)
-    return f"""/* Code point in, forms and lower case out: made by data/make_normalization_tables.py, do not edit */
+    return f"""/* Forms and lower case of code points: made by data/make_normalization_tables.py, do not edit */
 #ifndef TK_NORMALIZATION_TABLES_H
 #define TK_NORMALIZATION_TABLES_H
 #include <stdint.h>
@@ -192,7 +192,7 @@ def graphemes() -> str:
     arrays = Table("cluster", values).arrays
     kinds_enum = ", ".join(f"TK_CLUSTER_{name} = {i}" for name, i in number.items())
     flags_enum = ", ".join(f"TK_CLUSTER_{name.upper()} = {flag}" for name, flag in CLUSTER_FLAGS.items())
-    return f"""/* Code point in, its part in clusters out: made by data/make_normalization_tables.py, do not edit */
+    return f"""/* Parts of code points in clusters: made by data/make_normalization_tables.py, do not edit */
 #ifndef TK_GRAPHEME_TABLES_H
 #define TK_GRAPHEME_TABLES_H
 #include <stdint.h>

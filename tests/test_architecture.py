@@ -1,4 +1,4 @@
-"""The sources in, a failure for each arrow that points up: imports run from higher levels to lower ones."""
+"""Imports run from higher levels to lower ones, and never in a circle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input that decides how much is done in, an error out that names the limit and how to raise it: in every place."""
+"""Input that decides how much is done meets a limit: an error that names it and how to raise it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old names of modules in, what stands at the new ones out, with a warning."""
+"""Modules that have moved are found by their old names, with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as users see it in, a failure for each missing name, docstring, example or slow import out."""
+"""The package has its public names, docstrings and examples, and imports quickly."""
 
 from __future__ import annotations
 

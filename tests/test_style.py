@@ -1,4 +1,4 @@
-"""Every source file in, a failure for each broken rule of the house that no linter of the field knows."""
+"""The rules of the house that no linter knows, checked on every source file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in, done by several threads: none is left behind, whatever fails and whoever interrupts."""
+"""Work in several threads leaves none of them running, whatever fails or interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages in, the text of a chat out: as transformers renders it, with clear errors and within bounds."""
+"""Chat templates render messages as transformers does, with clear errors and within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of tokenizers in, their chat templates out."""
+"""Chat templates are found in the folders of tokenizers."""
 
 from __future__ import annotations
 

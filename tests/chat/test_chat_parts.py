@@ -1,4 +1,4 @@
-"""Chats with the text of special tokens in messages in, ids out: no such text becomes a special token."""
+"""The text of a special token in a message never becomes a special token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python functions in, tool schemas out: as transformers makes them, with an error that names what is missing."""
+"""Schemas of Python functions are those of transformers, and an error names what is missing."""
 
 from __future__ import annotations
 

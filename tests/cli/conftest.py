@@ -1,4 +1,4 @@
-"""Nothing in, a small tokenizer's file and two ways to run a command out: in this process and in one of its own."""
+"""Fixtures: a small tokenizer's file, and two ways to run a command, in this process and in one of its own."""
 
 from __future__ import annotations
 

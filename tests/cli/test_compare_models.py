@@ -1,4 +1,4 @@
-"""A corpus and models in; out what `tokkit compare --train` says of a part held out, as counted by hand."""
+"""`tokkit compare --train` on a held-out part, beside figures counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, limits and tables of prices in, what `tokkit count` says of them out."""
+"""`tokkit count`: numbers of tokens, limits and prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in, ids and the same texts out: `tokkit encode` and `tokkit decode`, in each of their formats."""
+"""`tokkit encode` and `tokkit decode` restore the same text in each of their formats."""
 
 from __future__ import annotations
 

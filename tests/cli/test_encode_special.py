@@ -1,4 +1,4 @@
-"""Texts and pairs in, lines as a model wants them out: `tokkit encode --add-special --pair --max-length --pad`."""
+"""`tokkit encode --add-special --pair --max-length --pad` writes lines as a model expects them."""
 
 from __future__ import annotations
 

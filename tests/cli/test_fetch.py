@@ -1,4 +1,4 @@
-"""Names in, `tokkit fetch` and commands that take names out."""
+"""`tokkit fetch`, and commands that take names of encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands in, their help out: options in groups, each once, and examples that the command takes."""
+"""The help of each command has each option once, in groups, and examples that the command takes."""
 
 from __future__ import annotations
 

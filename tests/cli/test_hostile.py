@@ -1,4 +1,4 @@
-"""Names, tokens and texts that would steer a terminal in, what each command shows of them out: no control character."""
+"""Commands show no control character of hostile names, tokens and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a command in, exit code 130, one line and nothing left behind out."""
+"""Ctrl-C at any moment of a command: exit code 130, one line, and no file left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers and texts in, what is said of them out: count, inspect, compare, bench, info, completion."""
+"""What count, inspect, compare, bench, info and completion print."""
 
 from __future__ import annotations
 

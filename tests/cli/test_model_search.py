@@ -1,4 +1,4 @@
-"""Files and queries in, what `tokkit model embed`, `search` and `similarity` say of them out; no weights needed."""
+"""What `tokkit model embed`, `search` and `similarity` print; no weights needed."""
 
 from __future__ import annotations
 

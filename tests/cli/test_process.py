@@ -1,4 +1,4 @@
-"""Whole processes in, exit codes and clean folders out: pipes, signals, full disks, odd names."""
+"""Commands as processes: exit codes and clean folders with pipes, signals, full disks and odd names."""
 
 from __future__ import annotations
 

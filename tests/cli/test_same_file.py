@@ -1,4 +1,4 @@
-"""Commands whose output is one of their inputs in, a refusal that names both and every file as it was out."""
+"""A command whose output is one of its inputs is refused, names both, and changes no file."""
 
 from __future__ import annotations
 

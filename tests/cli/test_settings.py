@@ -1,4 +1,4 @@
-"""Flags, environment and files in, the setting that wins out; and what the help says."""
+"""Which setting wins of flags, environment and files, and what the help says."""
 
 from __future__ import annotations
 

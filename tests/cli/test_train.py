@@ -1,4 +1,4 @@
-"""Options and texts in, files of tokenizers and reports out: `tokkit train`."""
+"""`tokkit train`: options, files and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in; tokenizers of pieces, words and characters out by `tokkit train --model`, and reports of them."""
+"""`tokkit train --model`: tokenizers of tokens, words and characters, and their reports."""
 
 from __future__ import annotations
 

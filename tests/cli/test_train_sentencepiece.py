@@ -1,4 +1,4 @@
-"""Text in; .model files out by `tokkit train --model unigram`, with our flags and with sentencepiece's."""
+"""`tokkit train --model unigram` writes .model files, with our flags and with sentencepiece's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and limits in, what `tokkit truncate` keeps of them out."""
+"""What `tokkit truncate` keeps of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in, what `tokkit view` shows of their tokens out: with colours, and plain where nobody looks."""
+"""How `tokkit view` shows tokens: with colours, and plain if the output is no terminal."""
 
 from __future__ import annotations
 

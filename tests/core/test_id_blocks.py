@@ -1,4 +1,4 @@
-"""Long texts in, arrays that own the memory of their ids out: nothing is shared, and memory that comes back is used."""
+"""Arrays own the memory of their ids: it is never shared, and is used again when it is free."""
 
 from __future__ import annotations
 

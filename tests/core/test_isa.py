@@ -1,4 +1,4 @@
-"""Each instruction set in, the same pieces and ids out: the vector scanners against the scalar ones."""
+"""The scanners of every instruction set find the same pretokens as the scalar ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, split points out: where the core cuts long texts, both sides must give what the whole gives."""
+"""Texts cut at split points have the ids of the whole text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and stages in, pieces and ids counted: what is measured is what encoding does, on every instruction set."""
+"""Timed stages of encoding find the pretokens and ids of encoding, on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, the units that the core merges on their own out: together they must give what the whole pieces give.
+"""Units that the core merges alone have, together, the ids of whole pretokens.
 
 Vector scanners cut runs of Han, Kana and Hangul where no token can span the cut (csrc/split/safe_cuts.h). The twin is
 reference/safe_cuts.py: it merges pieces, and merges units, and knows every place where a cut may be.

@@ -1,4 +1,4 @@
-"""A str of each width in, UTF-8 out by each instruction set: what Python's codecs make of it."""
+"""A str of each width becomes the UTF-8 of Python's codecs by every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long pieces in, the naive twin's ids out: neighbours that are valid pairs all along are the ids (bpe_backtrack.h).
+"""Tokens of long pretokens whose neighbours are valid pairs are the naive twin's (bpe_backtrack.h).
 
 A pair (a, b) is valid if merging their bytes gives a, b; a sequence whose pairs are all valid is what merging gives.
 The core decides that by walking two spines and comparing ranks, of which equal ones (the leftmost goes first) are the

@@ -1,4 +1,4 @@
-"""Text files in, files of ids out: the ids of the whole text, whatever the blocks, threads, shards and errors."""
+"""Files of ids hold the ids of the whole text, whatever the blocks, threads, shards and errors."""
 
 from __future__ import annotations
 

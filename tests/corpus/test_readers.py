@@ -1,4 +1,4 @@
-"""Files of every kind, whole and broken, in; their documents, or an error that names the file and the place, out."""
+"""Documents are read from files of every kind; an error names the file and the position."""
 
 from __future__ import annotations
 

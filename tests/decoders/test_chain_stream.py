@@ -1,4 +1,4 @@
-"""Ids one at a time in, text that nothing can change any more out: joined, it is what decoding at once gives."""
+"""Decoder streams return text that no later id changes; joined, it is what decoding at once gives."""
 
 from __future__ import annotations
 

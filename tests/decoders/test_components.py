@@ -1,4 +1,4 @@
-"""Tokens in, the text and the tokens behind each decoder out: all as tokenizers 0.23 has them."""
+"""Each decoder returns the text and the tokens that tokenizers 0.23 returns."""
 
 from __future__ import annotations
 

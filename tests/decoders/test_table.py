@@ -1,4 +1,4 @@
-"""Decoders over small vocabularies in, the text of any ids out: tables decode as the chain they stand for."""
+"""Decoding by a table gives what the chain of decoders gives, for any ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One text at several levels in, which tokens share which bytes out, compared with looking at every pair."""
+"""Alignment of several tokenizers on one text, compared with looking at every pair of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens and spans in, Encoding objects out: equal to tokenizers' in all they say, cut, padded and merged."""
+"""Encodings equal those of tokenizers in all their columns, also cut, padded and merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in, the same tokens out: BERT's engine against the components run one by one, and against tokenizers."""
+"""BERT tokenizers give equal tokens by the engine, by the components one by one, and by tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BERT's vocabularies and texts in; out of the engine all that tokenizers 0.23 says of them: ids, spans, words, masks.
+"""The engine gives what tokenizers 0.23 says of BERT's vocabularies: ids, spans, words, masks.
 
 test_bert_engine.py compares the engine with the components on a small vocabulary; here are the published ones, with
 each option that cuts, fills up, pairs or cases. TOKKIT_LONG=1 reads 20,000 texts and each context of each code point.

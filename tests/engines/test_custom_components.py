@@ -1,4 +1,4 @@
-"""Components of one's own in, encodings out: they run as the library's do, and cannot be saved."""
+"""Components written in Python run as the library's do, and cannot be saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components and texts in; where a rule allows a cut, the parts give what the whole gives."""
+"""If a cut rule allows a cut, the parts give what the whole text gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids in, bytes or text out; an id that is no token's is an error that names it."""
+"""Decoding ids to bytes and text; an id without a token is an error that names it."""
 
 from __future__ import annotations
 

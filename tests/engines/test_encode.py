@@ -1,4 +1,4 @@
-"""Text in, ids out: what encode, its array and counting forms, and the Encoding object promise."""
+"""Encoding a text: `encode`, its array and counting forms, and the Encoding object."""
 
 from __future__ import annotations
 

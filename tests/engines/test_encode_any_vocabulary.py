@@ -1,4 +1,4 @@
-"""Random vocabularies in, the naive twins' ids out: what holds for trained ones must not be taken for granted.
+"""Random vocabularies give the naive twins' ids: what holds for trained ones may not be assumed.
 
 A trained vocabulary has every token reachable by merges of lesser rank. Published ones break that (Llama 3 has
 hundreds of tokens that only a whole piece can be), and a loader cannot know: here ranks are in any order.

@@ -1,4 +1,4 @@
-"""Many texts in, one flat array of ids and the offsets of the texts in it out, whatever the number of threads."""
+"""A batch is one flat array of ids and the offsets of its texts, for any number of threads."""
 
 from __future__ import annotations
 

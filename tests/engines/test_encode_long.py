@@ -1,4 +1,4 @@
-"""One piece of 100 kB to 1 MB in, the right ids out, in time that grows like n log n and not like its square."""
+"""A pretoken of 100 kB to 1 MB has the right ids, in time that grows like n log n."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any text into every instruction set and every tier of splitting, the reference's ids out.
+"""Every instruction set and every way of splitting gives the reference's ids for any text.
 
 The reference is the pattern run by the `regex` package with classes of our own tables, and merging as its
 definition reads. TOKKIT_LONG=1 makes it 50,000 examples, every code point in every context, and 200 MB of

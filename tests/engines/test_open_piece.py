@@ -1,4 +1,4 @@
-"""Words that do not end in; they are divided where, whatever follows, the ids of the parts are those of the whole."""
+"""A word without an end is divided where, whatever follows, the ids stay those of the whole."""
 
 from __future__ import annotations
 

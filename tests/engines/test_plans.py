@@ -1,4 +1,4 @@
-"""Pipelines and texts in; a plan gives what the components give one by one, however a text comes."""
+"""A plan gives what the components give one by one, however a text arrives."""
 
 from __future__ import annotations
 

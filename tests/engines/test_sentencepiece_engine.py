@@ -1,4 +1,4 @@
-"""Texts and SentencePiece models in, the same ids out as of sentencepiece 0.2.3: by units, a cache and the margin."""
+"""The engine of SentencePiece models gives the ids of sentencepiece 0.2.3, by units and a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that looks like special tokens in, ids or plain text or an error out, as the caller's policy says."""
+"""The text of special tokens becomes ids, plain text or an error, as the caller's policy says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing in, small definitions and their files out: a vocabulary that a reader can check by hand."""
+"""Fixtures: small definitions and their files, with a vocabulary that can be checked by hand."""
 
 from __future__ import annotations
 

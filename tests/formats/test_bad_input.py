@@ -1,4 +1,4 @@
-"""Files and options that cannot work in, an error of ours that names the place out: in bounded time, never a crash."""
+"""Bad files and options raise an error that names the place, in bounded time, and never crash."""
 
 from __future__ import annotations
 

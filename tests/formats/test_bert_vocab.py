@@ -1,4 +1,4 @@
-"""A vocab.txt in, the tokenizer that BERT's own make of it out; and back."""
+"""A vocab.txt becomes the tokenizer that BERT's own code makes of it, and can be written again."""
 
 from __future__ import annotations
 

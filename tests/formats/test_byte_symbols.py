@@ -1,4 +1,4 @@
-"""Bytes in, GPT-2's printable characters out, and back."""
+"""Bytes become GPT-2's printable characters, and bytes again."""
 
 from __future__ import annotations
 

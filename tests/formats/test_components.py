@@ -1,4 +1,4 @@
-"""Every component of tokenizer.json in, read, run, written and read again: as tokenizers does, in both directions.
+"""Every component of tokenizer.json is read, run and written as tokenizers does it.
 
 Where we differ on purpose, tests/formats/test_differences.py has the test; the random pipelines leave it out.
 """

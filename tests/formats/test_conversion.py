@@ -1,4 +1,4 @@
-"""Random vocabularies in, equal ids out: ranks as a merge list, against both naive encoders."""
+"""Ranks converted to a merge list give equal ids for random vocabularies, by both naive encoders."""
 
 from __future__ import annotations
 

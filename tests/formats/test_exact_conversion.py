@@ -1,5 +1,4 @@
-"""Every tokenizer at hand in every format, adversarial texts in: equal ids out, here and in the library of the format,
-or a refusal that names what differs."""
+"""Saving in every format keeps all ids of adversarial texts, here and in the library of the format."""
 
 from __future__ import annotations
 

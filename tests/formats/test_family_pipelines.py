@@ -1,4 +1,4 @@
-"""A family's split in, ids out: vocabularies trained here, saved, and run by tokenizers; and the split set up by hand.
+"""The pipelines of model families, with vocabularies trained here, give the ids of tokenizers.
 
 Of most families no file is at hand. So one is made: byte-level BPE trained with the family's pattern, whose
 tokenizer.json the installed tokenizers loads. Lest writer and reader share a mistake, tokenizers also gets the

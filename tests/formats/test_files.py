@@ -1,4 +1,4 @@
-"""Contents and failures in, whole files out: what reading refuses and what a failed write leaves behind."""
+"""Files are read or refused as a whole, and a failed write leaves nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that other libraries take, in; the same ids out, and a word of what is odd about them."""
+"""Files that other libraries accept give the same ids here, with a warning for what is odd."""
 
 from __future__ import annotations
 

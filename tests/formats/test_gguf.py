@@ -1,4 +1,4 @@
-"""GGUF files in, definitions out: the golden ids of a real vocabulary, and every way in which a key can be wrong."""
+"""GGUF files: the golden ids of a real vocabulary, and every way in which a key can be wrong."""
 
 from __future__ import annotations
 

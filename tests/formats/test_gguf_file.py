@@ -1,4 +1,4 @@
-"""Bytes in, keys out: values of each type, and lengths, counts and nesting that a file has no room for."""
+"""Keys of GGUF files: values of each type; lengths, counts and nesting that a file has no room for."""
 
 from __future__ import annotations
 

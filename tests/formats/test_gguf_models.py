@@ -1,4 +1,4 @@
-"""GGUF files of SentencePiece and BERT vocabularies in, ids out: those of sentencepiece and of tokenizers."""
+"""GGUF files of SentencePiece and BERT give the ids of sentencepiece and of tokenizers."""
 
 from __future__ import annotations
 

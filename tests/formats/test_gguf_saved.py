@@ -1,4 +1,4 @@
-"""GGUF files and small changes to them in: what loads is saved to files that load with equal ids, or is refused."""
+"""GGUF files that load are saved to files with equal ids, or refused."""
 
 from __future__ import annotations
 

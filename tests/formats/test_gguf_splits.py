@@ -1,4 +1,4 @@
-"""Names of splits in, pieces out: splits that run in turn against the one pattern that we make of them."""
+"""Splits of GGUF files that run in turn equal the one pattern that is made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vocab.json and merges.txt in, definitions out, and back."""
+"""vocab.json and merges.txt are read and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns in, yes or a refusal out: where Oniguruma, in tokenizers, and the `regex` package read alike."""
+"""Patterns run if Oniguruma, in tokenizers, and the `regex` package read them alike; others are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random patterns of all constructs that are taken from files in, our matches as those of Oniguruma out."""
+"""Random patterns of all constructs that files may have match as Oniguruma matches them."""
 
 from __future__ import annotations
 

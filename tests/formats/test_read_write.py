@@ -1,4 +1,4 @@
-"""Paths in, definitions out, and back: how a format is known, what an unknown one is told, and what writing leaves."""
+"""Recognizing formats, errors for unknown ones, and the files that writing leaves."""
 
 from __future__ import annotations
 

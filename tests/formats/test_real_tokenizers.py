@@ -1,4 +1,4 @@
-"""Real tokenizer.json files in, encodings out: those of tokenizers, in everything that an encoding says."""
+"""Real tokenizer.json files give the encodings of tokenizers, in every column."""
 
 from __future__ import annotations
 

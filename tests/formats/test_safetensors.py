@@ -1,4 +1,4 @@
-"""Tensors, and files spoilt in every way, in; the same tensors, or an error that names the tensor, out."""
+""".safetensors files return their tensors; a spoilt one is an error that names the tensor."""
 
 from __future__ import annotations
 

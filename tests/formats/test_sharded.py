@@ -1,4 +1,4 @@
-"""Folders of shards and their index in, all tensors or an error that names file and tensor out."""
+"""Folders of shards return all tensors, or an error that names file and tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON spelt in every way in, tables read in C out: they hold what the parser of Python makes of the same bytes."""
+"""Tables of JSON read in C hold what Python's parser makes of the same bytes."""
 
 from __future__ import annotations
 

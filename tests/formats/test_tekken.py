@@ -1,4 +1,4 @@
-"""tekken.json files made here in, ids out: those of tiktoken configured alike, and each way a file can be wrong."""
+"""tekken.json files made here give tiktoken's ids, and each way a file can be wrong is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writers that are killed, alive or elsewhere in, which of their files the next writer removes out."""
+"""Which temporary files of other writers, killed, alive or elsewhere, the next writer removes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank files in, definitions out, and back: real files byte for byte, and every way in which a line can be wrong."""
+"""Rank files are read and written byte for byte, and every wrong line is refused."""
 
 from __future__ import annotations
 

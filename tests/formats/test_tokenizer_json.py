@@ -1,4 +1,4 @@
-"""tokenizer.json in, definitions out, and back: what is read, what is written, and that tokenizers agrees."""
+"""tokenizer.json files are read and written, and tokenizers agrees with both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spoilt tokenizer.json files in, errors out that name the place: nothing is dropped, nothing else is raised."""
+"""Errors for malformed tokenizer.json files name the place; nothing is dropped."""
 
 from __future__ import annotations
 

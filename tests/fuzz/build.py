@@ -1,4 +1,4 @@
-"""Fuzz targets and the C core in, programs out: with libFuzzer where clang has it, else what runs inputs from files."""
+"""Builds the fuzz targets in C: with libFuzzer if clang has it, else with a program that runs inputs from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* The bytes of an input in, numbers, texts and vocabularies out: what the fuzz targets share.
+/* What the fuzz targets share: numbers, texts and vocabularies made of the bytes of an input.
 
    A target reads its options first, a byte each, and its text last, so that a change of one byte of the input is a
    change of one thing. An input that is over reads as zeros. What is wrong ends by abort(). */

@@ -1,4 +1,4 @@
-/* Added tokens and a text in, nothing out if they are found where trying each place in turn finds them, by every
+/* Fuzzes added tokens and a text: checks that they are found where trying each place in turn finds them, by every
    instruction set, and cut an aligned text there. */
 #include "split/added.h"
 #include "text/char_kinds.h"

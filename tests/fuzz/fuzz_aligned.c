@@ -1,4 +1,4 @@
-/* Components and texts in, nothing out if each leaves a text of whole characters in pieces one behind another, every
+/* Fuzzes components and texts: checks that each leaves a text of whole characters in pieces one after another, every
    byte of which comes from a place in the original; and the same in memory that is used again. */
 #include "fuzz_stages.h"
 

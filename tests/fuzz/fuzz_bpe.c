@@ -1,5 +1,5 @@
-/* A vocabulary and bytes in, nothing out if the heap and the longest match that is proved merge them as the definition
-   does, and a pair is valid where merging its bytes gives it. */
+/* Fuzzes a vocabulary and bytes: checks that the heap and the longest match that is proved merge them as the
+   definition does, and a pair is valid where merging its bytes gives it. */
 #include "encode/bpe_backtrack.h"
 #include "fuzz_bpe.h"
 

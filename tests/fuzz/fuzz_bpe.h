@@ -1,4 +1,4 @@
-/* Bytes of an input in, a byte-level BPE model and its naive twin out: what targets share that merge bytes. */
+/* Makes a byte-level BPE model and its naive twin of the bytes of an input, for targets that merge bytes. */
 #ifndef FUZZ_BPE_H
 #define FUZZ_BPE_H
 #include "encode/bpe_model.h"

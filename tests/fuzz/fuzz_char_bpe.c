@@ -1,4 +1,4 @@
-/* Tokens, merges and a piece in, nothing out if BPE over characters gives what its rules say, read plainly: with a
+/* Fuzzes tokens, merges and a piece: checks that BPE over characters gives what its rules say, read plainly: with a
    prefix and a suffix, tokens of bytes, unknown characters, and all merges left out by dropout. */
 #include "fuzz_model.h"
 

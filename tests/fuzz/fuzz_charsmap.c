@@ -1,4 +1,4 @@
-/* Bytes in, nothing out if what they say is a charsmap is one that can be used without harm; and if a map built of
+/* Fuzzes charsmaps: checks that one made of any bytes is refused or can be used without harm, and that one built of
    rules finds what a look at each rule finds. */
 #include "fuzz_charsmap.h"
 #include "sentencepiece/sp_normalize.h"

@@ -1,4 +1,4 @@
-/* Bytes of an input in, rules and the charsmap that they make out: what targets share that normalize by one. */
+/* Makes rules and their charsmap of the bytes of an input, for targets that normalize by one. */
 #ifndef FUZZ_CHARSMAP_H
 #define FUZZ_CHARSMAP_H
 #include "text/charsmap.h"

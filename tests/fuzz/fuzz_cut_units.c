@@ -1,4 +1,4 @@
-/* A cut rule and a text in, nothing out if every instruction set cuts units where a loop over characters does, and a
+/* Fuzzes a cut rule and a text: checks that every instruction set cuts units where a loop over characters does, and a
    split point of the rule is one of these places. */
 #include "fuzz.h"
 #include "split/cut_rule.h"

@@ -1,4 +1,4 @@
-/* An automaton and a text in, nothing out if the run loop, with a memo and without, however little is asked for at a
+/* Fuzzes an automaton and a text: checks that the run loop, with a memo and without, however little is asked for at a
    time, cuts the text as trying each place in turn does. */
 #include "fuzz_dfa.h"
 

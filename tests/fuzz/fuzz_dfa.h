@@ -1,4 +1,4 @@
-/* Bytes of an input in, an automaton and its tables out: what targets share that cut text by a compiled pattern.
+/* Makes an automaton and its tables of the bytes of an input, for targets that cut text by a compiled pattern.
 
    The automaton is any that unicode_regex/automaton.py could make: from state 0, which no state leads back to, by
    classes of characters; a match ends before a character of some classes, the end of the text being one. The tables are

@@ -1,4 +1,4 @@
-/* A byte-level vocabulary and texts in, nothing out if they have the ids that merging each piece by itself gives: by
+/* Fuzzes a byte-level vocabulary and texts: checks that they have the ids that merging each piece by itself gives: by
    a worker whose cache knows the texts before, by every instruction set, and in parts. */
 #include "encode/plan.h"
 #include "fuzz_bpe.h"

@@ -1,5 +1,5 @@
-/* A text in, nothing out if the four normal forms of Unicode hold what the standard says of them: each of its own form
-   is itself, and forms of forms are the last one's. */
+/* Fuzzes a text: checks that the four normal forms of Unicode hold what the standard says of them: each of its own
+   form is itself, and forms of forms are the last one's. */
 #include "fuzz.h"
 #include "text/normalize.h"
 

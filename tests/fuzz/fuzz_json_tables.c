@@ -1,4 +1,4 @@
-/* Any bytes in, nothing out if the tables found in them are whole, and, written down and read again, the same. */
+/* Fuzzes any bytes: checks that the tables found in them are whole, and, written down and read again, the same. */
 #include "fuzz.h"
 #include "files/json_tables.h"
 

@@ -1,4 +1,4 @@
-/* Bytes of an input in, a small vocabulary of text and a model of it out: what the targets of models share. */
+/* Makes a small vocabulary of text and a model of the bytes of an input, for the targets of models. */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* A vocabulary, a compiled pattern and a text in, nothing out if the text, encoded up to the place where it may be cut
-   and from there on, has its ids, whatever follows; and if they are those of the naive twins. */
+/* Fuzzes a vocabulary, a compiled pattern and a text: checks that the text, encoded up to the place where it may be
+   cut and from there on, has its ids, whatever follows; and that they are those of the naive twins. */
 #include "encode/open_piece.h"
 #include "fuzz_bpe.h"
 #include "fuzz_dfa.h"

@@ -1,5 +1,5 @@
-/* A text in, nothing out if the scanners of each family cut it alike by every instruction set, whatever is asked for at
-   a time; with safe cuts, finer; and where it may be split, its parts have the pieces of the whole. */
+/* Fuzzes a text: checks that the scanners of each family cut it alike by every instruction set, whatever is asked for
+   at a time; with safe cuts, finer; and where it may be split, its parts have the pieces of the whole. */
 #include "fuzz.h"
 #include "split/scan.h"
 #include "split/split_points.h"

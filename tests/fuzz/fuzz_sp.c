@@ -1,5 +1,5 @@
-/* A small SentencePiece model and texts in, nothing out if its engine gives the ids of the plain rules: by units with a
-   cache that knows the texts before, as a whole, with spans, and by every instruction set. */
+/* Fuzzes a small SentencePiece model and texts: checks that its engine gives the ids of the plain rules: by units with
+   a cache that knows the texts before, as a whole, with spans, and by every instruction set. */
 #include "fuzz_sp.h"
 
 enum { MOST = 400, TEXTS = 4 };

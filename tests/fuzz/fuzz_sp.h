@@ -1,4 +1,4 @@
-/* Bytes of an input in, a small SentencePiece model and its naive twin out. */
+/* Makes a small SentencePiece model and its naive twin of the bytes of an input. */
 #ifndef FUZZ_SP_H
 #define FUZZ_SP_H
 #include "fuzz_charsmap.h"

@@ -1,4 +1,4 @@
-/* A small Unigram model and a text in, nothing out if the lattice has the ways that going all of them finds: the best
+/* Fuzzes a small Unigram model and a text: checks that the lattice has the ways that going all of them finds: the best
    ones, the entropy, and by chance only such ways. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Special tokens and a text in, nothing out if they are found where trying each place in turn finds them, and a text
+/* Fuzzes special tokens and a text: checks that they are found where trying each place in turn finds them, and a text
    may be split where none stands across, or beside, whatever units it is given in. */
 #include "fuzz.h"
 #include "split/scan.h"

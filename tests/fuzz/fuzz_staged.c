@@ -1,5 +1,5 @@
-/* Components, a model and texts in, nothing out if texts cut into units, with a cache that knows those before, have the
-   ids, spans and words that one run over the whole text gives; in parts and with added tokens too. */
+/* Fuzzes components, a model and texts: checks that texts cut into units, with a cache that knows those before, have
+   the ids, spans and words that one run over the whole text gives; in parts and with added tokens too. */
 #include "encode/plan.h"
 #include "fuzz_model.h"
 #include "fuzz_stages.h"

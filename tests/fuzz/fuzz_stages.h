@@ -1,4 +1,4 @@
-/* Bytes of an input in, components that change and cut a text out: what targets share that run them. */
+/* Makes components that change and cut a text of the bytes of an input, for targets that run them. */
 #ifndef FUZZ_STAGES_H
 #define FUZZ_STAGES_H
 #include "text/char_kinds.h"

@@ -1,4 +1,4 @@
-/* Texts over a small alphabet in, nothing out if their suffixes are in order, all of them, up to the depth. */
+/* Fuzzes texts over a small alphabet: checks that their suffixes are in order, all of them, up to the depth. */
 #include "fuzz.h"
 #include "train/suffix_sort.h"
 

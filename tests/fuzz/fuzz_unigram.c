@@ -1,4 +1,4 @@
-/* Tokens with scores and a piece in, nothing out if Unigram gives the way of the greatest score, as weighing all ways
+/* Fuzzes tokens with scores and a piece: checks that Unigram gives the way of the greatest score, as weighing all ways
    to every place does. */
 #include "fuzz_model.h"
 

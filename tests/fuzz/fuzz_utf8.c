@@ -1,4 +1,4 @@
-/* Any bytes in, nothing out if UTF-8 is checked and code units are converted as the plainest loop does, by every
+/* Fuzzes any bytes: checks that UTF-8 is checked and code units are converted as the plainest loop does, by every
    instruction set. */
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-/* Tokens and a word in, nothing out if WordPiece takes the longest tokens from the left, and WordLevel the word. */
+/* Fuzzes tokens and a word: checks that WordPiece takes the longest tokens from the left, and WordLevel the word. */
 #include "fuzz_model.h"
 
 enum { MOST = 300 };

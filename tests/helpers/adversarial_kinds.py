@@ -1,4 +1,4 @@
-"""A kind of text and a length in, an adversarial text out: most of it one piece that there is no plain place to cut."""
+"""Makes adversarial texts of a given kind and length, most of them one pretoken without a plain place to cut."""
 
 from __future__ import annotations
 

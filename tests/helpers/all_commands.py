@@ -1,4 +1,4 @@
-"""Nothing in, every command of the command line out, and arguments with which each runs."""
+"""Lists every command of the command line, with arguments that make it run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls in, what each gave out: all begin at once, in threads of their own."""
+"""Runs calls in threads that begin at once, and returns what each gave."""
 
 from __future__ import annotations
 

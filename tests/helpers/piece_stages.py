@@ -1,4 +1,4 @@
-"""Text in, `AlignedText` in pieces out, by plain Python stand-ins for the stages before a model; and what comes of it.
+"""Plain Python stand-ins for the stages before a model, which cut an `AlignedText`.
 
 tokenizers runs the same stages itself, so that ids, offsets and word numbers can be compared as they come.
 """

@@ -1,4 +1,4 @@
-"""A source of chance in, a random tokenizer.json out: any components, over a small vocabulary that fits them.
+"""Makes a random tokenizer.json: any components, over a small vocabulary that fits them.
 
 `pipeline` draws all it decides from one `random.Random`, so that a seed, or hypothesis' own `randoms`, names a case.
 Vocabularies are cut from what tokenizers' normalizer and pretokenizer make of sample texts, or hardly a token would

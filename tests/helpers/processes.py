@@ -1,4 +1,4 @@
-"""A process in, how much processor time it takes to end after a signal out, or when it has read all that came."""
+"""Measures the processor time that a process takes to end after a signal, or to read its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Encoding of tokenizers in, ours of the same tokens out; and all that the two say, for comparing them."""
+"""Turns an Encoding of tokenizers into one of tokkit, and lists all columns of both to compare."""
 
 from __future__ import annotations
 

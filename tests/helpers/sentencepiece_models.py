@@ -1,4 +1,4 @@
-"""Names and seeds in, SentencePiece models out: traps that sentencepiece trains, and small ones of chance."""
+"""SentencePiece models for tests: traps that sentencepiece trains, and small random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in, models that sentencepiece trains on the bundled corpus out: one for each thing a model may do."""
+"""Models that sentencepiece trains on the bundled corpus, one for each feature of a model."""
 
 from __future__ import annotations
 

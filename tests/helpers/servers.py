@@ -1,4 +1,4 @@
-"""Data in, what answers a request with it out: whole, cut short, or slowly."""
+"""Servers that answer a request with given data: whole, cut short, or slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seed in, small vocabularies out whose tokens begin and end inside characters, each of them reachable."""
+"""Makes small vocabularies from a seed, whose tokens begin and end inside characters, each reachable."""
 
 from __future__ import annotations
 

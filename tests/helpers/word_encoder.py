@@ -1,4 +1,4 @@
-"""Texts in, vectors that are near where words are shared out: an encoder without weights, for tests of search."""
+"""An encoder without weights for tests of search: texts that share words have near vectors."""
 
 from __future__ import annotations
 

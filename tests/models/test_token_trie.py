@@ -1,4 +1,4 @@
-"""Tokens in any order in, the trie of them out: each is found, whatever the trie's builder sorts them by."""
+"""The trie of tokens finds each token, whatever the order in which they are given."""
 
 from __future__ import annotations
 

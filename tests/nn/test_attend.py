@@ -1,4 +1,4 @@
-"""The attention kernels of every instruction set in, what the naive twin says out."""
+"""The attention kernels of every instruction set, compared with the naive twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public attention in, torch's and the naive twin's out; and what it says of input that does not fit."""
+"""The public attention, compared with torch and the naive twin, and its errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks, biases and packed sequences of every layout in, the naive twin's outputs and weights out; and what costs."""
+"""Masks, biases and packed sequences of every layout, compared with the naive twin; and their cost."""
 
 from __future__ import annotations
 

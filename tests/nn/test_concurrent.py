@@ -1,4 +1,4 @@
-"""One layer, encoder or cache, called by several threads at once, in; what one thread alone gets, or an error, out."""
+"""Layers, encoders and caches that several threads call at once return what one thread gets, or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worked numbers of attention, positions and norms in, our own out: from their inputs, against float64 by hand."""
+"""Worked examples of attention, positions and norms, computed in float64 by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers and stacks of every kind in, the float64 twin's and torch's outputs out; caches, packing, bad input."""
+"""Layers and stacks of every kind, compared with a float64 twin and torch; caches, packing, bad input."""
 
 from __future__ import annotations
 

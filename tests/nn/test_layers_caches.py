@@ -1,4 +1,4 @@
-"""Calls that fail, caches that cannot work, and caches that are used again in; nothing lost or mixed out."""
+"""Calls that fail and caches that are used again lose and mix nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed matrices of every kind and instruction set in, the products of the naive twins out."""
+"""Products with packed matrices of every dtype and instruction set, compared with naive twins."""
 
 from __future__ import annotations
 

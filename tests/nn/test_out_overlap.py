@@ -1,4 +1,4 @@
-"""Calls of `tokkit.nn` into memory that they share with inputs in, the right result or ShapeError out."""
+"""Calls whose `out` overlaps their inputs give the right result or ShapeError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embeddings, linear layers, norms and losses in, what torch and their formulas say out."""
+"""Embeddings, linear layers, norms and losses, compared with torch and their formulas."""
 
 from __future__ import annotations
 

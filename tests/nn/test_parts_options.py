@@ -1,4 +1,4 @@
-"""Parts with each of their options in, what the option asks for out; and numbers and shapes that cannot work, named."""
+"""Each option of embeddings, linear layers and norms, and the errors for invalid numbers and shapes."""
 
 from __future__ import annotations
 

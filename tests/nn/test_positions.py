@@ -1,4 +1,4 @@
-"""Positions of every kind in, the properties that make them positions out."""
+"""The properties that make each kind of positions what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads and distances in, ALiBi's slopes and T5's buckets out: by the papers' rules, written again here in float64."""
+"""ALiBi's slopes and T5's buckets, compared with the papers' rules in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RoPE's scalings in, their published formulas out: written again here pair by pair in float64, and by transformers."""
+"""RoPE's scalings, compared with their published formulas in float64, and with transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and arrays of positions in, their vectors out: what is a number, what fits, and what is refused."""
+"""Position vectors of numbers and arrays: which are accepted, which fit, which are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of every length and instruction set in, the values of the naive twins out."""
+"""Kernels on rows of every length and instruction set, compared with naive twins."""
 
 from __future__ import annotations
 

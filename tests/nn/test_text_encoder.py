@@ -1,4 +1,4 @@
-"""Packed ids in, hidden states out: the one call of the core beside the float64 twin, on every instruction set."""
+"""The encoder in one call of the core, compared with a float64 twin on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings to replace in, a precompiled_charsmap out: made in the plainest way, a block of 256 units for each node."""
+"""Builds a precompiled_charsmap in the plainest way: a block of 256 units for each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A normalizer of tokenizers or of ours and a text in, what each makes of its pieces out, in one form to compare."""
+"""Runs a normalizer of tokenizers and one of tokkit on a text, in one form to compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles of earlier releases, and those that processes hand one another, in; objects that do what they did out."""
+"""Pickles of earlier releases load, and processes hand objects to one another."""
 
 from __future__ import annotations
 

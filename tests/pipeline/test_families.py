@@ -1,4 +1,4 @@
-"""Random models of every family, saved by transformers, in; its hidden states and logits out of ours."""
+"""Random models of every family, saved by transformers, give its hidden states and logits."""
 
 from __future__ import annotations
 

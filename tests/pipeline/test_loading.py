@@ -1,4 +1,4 @@
-"""Folders whole and broken in, encoders or errors that say what was found and what would be right out."""
+"""Folders of models load, or raise an error that says what was found and what would be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences in, the vectors of all-MiniLM-L6-v2 out, beside those of sentence-transformers."""
+"""The vectors of all-MiniLM-L6-v2 equal those of sentence-transformers."""
 
 from __future__ import annotations
 

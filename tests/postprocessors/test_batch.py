@@ -1,4 +1,4 @@
-"""The ids of many texts in, padded arrays out: equal to encodings made one by one, and to tokenizers' batches."""
+"""Padded arrays equal encodings made one by one, and the batches of tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and pairs in, encodings with special tokens out: equal to what tokenizers makes of them, cut and padded."""
+"""Encodings of texts and pairs with special tokens equal those of tokenizers, cut and padded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tokenizer, trainer or set of limits, called by several threads at once, in; what one thread alone gets out.
+"""Tokenizers, trainers and limits that several threads call at once give what one thread gets.
 
 `.ci/tsan` runs these, and the others marked `threads`, with the thread sanitizer.
 """

@@ -1,4 +1,4 @@
-"""The seeds and regressions of tests/fuzz in, the fuzz targets' word for each out: those in C by any C compiler.
+"""Runs the seeds and regressions of tests/fuzz through their targets; those in C by any C compiler.
 
 tests/fuzz/run.py looks for new inputs, and keeps those that a target falls over; .ci/fuzz runs it.
 """

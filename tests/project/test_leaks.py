@@ -1,4 +1,4 @@
-"""The same calls over and over in, the memory of the process and its counts of references unchanged out."""
+"""Repeated calls leave the memory and the reference counts of the process unchanged."""
 
 from __future__ import annotations
 

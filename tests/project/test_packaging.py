@@ -1,4 +1,4 @@
-"""The files that build, test and publish the package in, a failure for what is not so out."""
+"""Checks the files that build, test and publish the package."""
 
 from __future__ import annotations
 

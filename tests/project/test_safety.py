@@ -1,4 +1,4 @@
-"""Hostile and mistaken input in, an exception that says what is wrong out: never a crash, a leak or a wrong id."""
+"""Hostile and mistaken input raises an error that says what is wrong: no crash, no leak, no wrong id."""
 
 from __future__ import annotations
 

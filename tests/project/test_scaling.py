@@ -1,4 +1,4 @@
-"""A text of n characters and one of 2n in, no more than twice the work out: every call, on adversarial text.
+"""Twice as long a text takes at most twice the work, for every call and adversarial text.
 
 Work is counted (work.py), not timed. A quadratic loop gives four; sorting and heaps give little more than two.
 """

@@ -1,4 +1,4 @@
-"""Worked examples of textbooks in, the answers that they should have printed out: BERT, words, bytes, padding."""
+"""Worked examples of textbooks give the right answers: BERT, words, bytes, padding."""
 
 from __future__ import annotations
 

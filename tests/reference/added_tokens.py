@@ -1,4 +1,4 @@
-"""A text and added tokens in, the pieces of one pass out: leftmost, then longest, by trying each place in turn."""
+"""Added tokens in a text: leftmost, then longest, by trying each place in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries, keys and values in, attention by its formula out: float64, one query at a time, nothing skipped."""
+"""Attention by its formula: float64, one query at a time, nothing left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words with counts in, merges out: classic BPE as its paper tells it, all pairs counted anew at each step."""
+"""Training of classic BPE as its paper tells it, all pairs counted anew at each step."""
 
 from __future__ import annotations
 

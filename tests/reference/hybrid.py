@@ -1,4 +1,4 @@
-"""A word in, tokens out: itself where it is one, else its characters or bytes, as the definition of hybrid reads."""
+"""The hybrid model: a word is itself if it is a token, else its characters or bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A piece and sentencepiece's rules in, whether it may be one out; for the few characters that tests use."""
+"""Whether sentencepiece's rules allow a piece, for the few characters that tests use."""
 
 from __future__ import annotations
 

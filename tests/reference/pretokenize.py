@@ -1,4 +1,4 @@
-"""Text in, pieces out: the pretokenizers that cut by kinds of characters or by matches, in the plainest words."""
+"""The pretokenizers that cut by kinds of characters or by matches, in the plainest form."""
 
 from __future__ import annotations
 

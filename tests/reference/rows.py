@@ -1,4 +1,4 @@
-"""Rows of numbers in, activations, norms, rotations and quantised products out: float64 by their formulas."""
+"""Activations, norms, rotations and quantized products of rows, by their formulas in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors and queries in, exact search out, the plain way: float64, one row at a time."""
+"""Exact search of vectors, the plain way: float64, one row at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A SentencePiece model and a normalized text in, its pieces out: all four kinds of models in the plainest way."""
+"""The pieces of a normalized text by a SentencePiece model of each of the four kinds, the plainest way."""
 
 from __future__ import annotations
 

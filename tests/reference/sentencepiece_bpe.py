@@ -1,4 +1,4 @@
-"""Units in, the pieces that sentencepiece's BPE merges out: counted anew at each step."""
+"""The pieces that sentencepiece's BPE merges in training, counted anew at each step."""
 
 from __future__ import annotations
 

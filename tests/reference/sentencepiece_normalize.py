@@ -1,4 +1,4 @@
-"""A SentencePiece model and a text in, the text as the model sees it out, in the plainest way."""
+"""Normalization by a SentencePiece model, in the plainest way."""
 
 from __future__ import annotations
 

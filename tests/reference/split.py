@@ -1,4 +1,4 @@
-"""A pattern and a text in, pieces out: the split patterns run by the `regex` package, with Unicode 16.0.0 classes.
+"""The split patterns run by the `regex` package, with Unicode 16.0.0 classes.
 
 `regex` follows a newer Unicode than the encodings do. So each character is first replaced by one of the same
 category that every version of Unicode has put there since long ago; the pattern runs on those, and the spans

@@ -1,4 +1,4 @@
-"""A text in, the offsets where it may be cut for threads and blocks out: the rule of the core, said naively."""
+"""The offsets at which a text may be cut for threads and blocks, by the rule of the core, said naively."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A character in, one of the same category and script out that every version of Unicode has put there long ago."""
+"""Stands in for a character by one of its category and script that all versions of Unicode have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configuration and weights in, what a stack of layers makes of x out: float64, written as the formulas are."""
+"""A stack of transformer layers in float64, written as the formulas are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The characters of one piece in, tokens out: Unigram as tokenizers' rules read, all ways to every place weighed.
+"""Unigram over the characters of one pretoken as tokenizers' rules read, all ways to every place weighed.
 
 A token is (id, start, end) in characters; the bytes' tokens of unknown characters all cover the whole of them.
 """

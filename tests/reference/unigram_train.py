@@ -1,4 +1,4 @@
-"""Units and pieces in, what Unigram's training makes of them out, by listing every segmentation."""
+"""Unigram's training, by listing every segmentation of the units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A str in, the UTF-8 that the core reads out, by Python's codecs: surrogate pairs joined, lone surrogates U+FFFD."""
+"""The UTF-8 that the core reads of a str, by Python's codecs: surrogate pairs joined, lone ones U+FFFD."""
 
 from __future__ import annotations
 

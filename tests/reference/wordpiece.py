@@ -1,4 +1,4 @@
-"""The characters of one word in, tokens out: WordPiece as its definition reads, by trying all ends, longest first."""
+"""WordPiece over the characters of one word as its definition reads: all ends are tried, longest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that are good, wrong, absent, cut short and slow in, a whole file or an error and nothing left out."""
+"""Downloads from good, wrong, absent and slow servers give a whole file, or an error and no file."""
 
 from __future__ import annotations
 

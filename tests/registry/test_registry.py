@@ -1,4 +1,4 @@
-"""Names in, the encodings that tiktoken has under them out, wherever their file lies."""
+"""Names give the encodings that tiktoken has under them, wherever their files lie."""
 
 from __future__ import annotations
 

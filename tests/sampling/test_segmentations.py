@@ -1,4 +1,4 @@
-"""SentencePiece models and texts in, other segmentations than the best out: against all of them, and sentencepiece."""
+"""Other segmentations than the best, compared with a list of all of them, and with sentencepiece."""
 
 from __future__ import annotations
 

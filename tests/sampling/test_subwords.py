@@ -1,4 +1,4 @@
-"""BPE tokenizers and words in, merges step by step, chance and "@@" out."""
+"""BPE of words merge by merge, with dropout, and with "@@"."""
 
 from __future__ import annotations
 

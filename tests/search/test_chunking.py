@@ -1,4 +1,4 @@
-"""Texts of every kind in, chunks out: within their size, none of a text lost, no character cut, at pauses."""
+"""Chunks have their size, lose no text, cut no character, and end at pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders and an encoder in, an index and its answers out, as a program calls it; once with real weights."""
+"""Files are embedded into an index and searched, as a program does it; once with real weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and an encoder without weights in, an index on disk out: added to, replaced, spoilt, interrupted."""
+"""An index on disk, made with an encoder without weights: added to, replaced, spoilt, interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders of every kind in, their texts, and what was left out with the reason, out."""
+"""Texts are read from files and folders of every kind; what is left out is listed with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids one at a time in, text as soon as it is whole out: streams give what decode gives at once."""
+"""Decode streams return text as soon as it is whole, and in all what decoding at once gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text bit by bit in, the ids of the whole out; and what the end of a text may become, as tiktoken has it."""
+"""Encode streams give the ids of the whole text; completions are those of tiktoken."""
 
 from __future__ import annotations
 

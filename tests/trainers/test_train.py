@@ -1,4 +1,4 @@
-"""Corpora in; out the very tokens and merges of tokenizers' trainer and of the naive twin, however we are asked."""
+"""Training gives the tokens and merges of tokenizers' trainer and of the naive twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words with counts in, classic BPE out: merge for merge as the paper tells it, as text and as files."""
+"""Classic BPE is trained merge for merge as the paper tells it, from text and from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora in; out words that fall back to characters or bytes, which their twin and tokenizers run alike."""
+"""Words that fall back to characters or bytes run alike in the twin and in tokenizers."""
 
 from __future__ import annotations
 

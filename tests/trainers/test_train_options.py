@@ -1,4 +1,4 @@
-"""Options and sources that cannot work in, errors that say why out; progress, warnings and Ctrl-C as promised."""
+"""Errors for invalid options and sources; progress, warnings and Ctrl-C while training."""
 
 from __future__ import annotations
 

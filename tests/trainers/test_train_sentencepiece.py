@@ -1,4 +1,4 @@
-"""Corpora and sentencepiece's options in; models out that have its pieces, or, of Unigram, predict as well as its."""
+"""Models trained by sentencepiece's options have its pieces, or, of Unigram, predict as well as its."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counted units in, what Unigram's training makes of them out, beside the naive twin."""
+"""Unigram's training gives what the naive twin gives, by listing all segmentations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora in; out vocabularies of words, characters and bytes, those of words as tokenizers trains them."""
+"""Vocabularies of words, characters and bytes; those of words are as tokenizers trains them."""
 
 from __future__ import annotations
 

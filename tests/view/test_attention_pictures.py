@@ -1,4 +1,4 @@
-"""Weights and tokens, or position vectors, in, the pixels of their pictures out."""
+"""The pixels of pictures of attention weights and of position vectors."""
 
 from __future__ import annotations
 

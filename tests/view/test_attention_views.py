@@ -1,4 +1,4 @@
-"""Weights and tokens in, the page that a browser makes of them out."""
+"""The page of attention weights, as a browser reads it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Encode = Callable[[list[str]], Any]
-"""All documents in; their ids out, as a sequence of rows or as (flat ids, offsets)."""
+"""Encodes all documents; the ids are a sequence of rows or (flat ids, offsets)."""
 
 DOCUMENT_BYTES = 100_000
 COLD_RUNS = 3

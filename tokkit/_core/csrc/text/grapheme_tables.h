@@ -1,4 +1,4 @@
-/* Code point in, its part in clusters out: made by data/make_normalization_tables.py, do not edit */
+/* Parts of code points in clusters: made by data/make_normalization_tables.py, do not edit */
 #ifndef TK_GRAPHEME_TABLES_H
 #define TK_GRAPHEME_TABLES_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Code point in, forms and lower case out: made by data/make_normalization_tables.py, do not edit */
+/* Forms and lower case of code points: made by data/make_normalization_tables.py, do not edit */
 #ifndef TK_NORMALIZATION_TABLES_H
 #define TK_NORMALIZATION_TABLES_H
 #include <stdint.h>
