@@ -124,7 +124,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
     ({"hidden_size": 17}, "dim 17 is not a multiple of 2 heads"),
     ({"hidden_size": "16"}, "hidden_size: an integer is needed, not a string"),
-    ({"num_hidden_layers": 0}, "num_hidden_layers: 0 is none; it is a whole number of at least 1"),
+    ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be a whole number of at least 1"),
     (
         {"num_hidden_layers": 3},
         r"'bert.encoder.layer.2.attention.self.query.weight' is missing; .* shape is \(16, 16\)",
@@ -136,7 +136,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"type_vocab_size": 1}, r"token_type_embeddings.weight' has shape \(2, 16\); by config.json it is \(1, 16\)"),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type: 'relative_key' is not supported"),
     ({"is_decoder": True}, "is_decoder: True is not supported; False is"),
-    ({"layer_norm_eps": -1.0}, "layer_norm_eps: -1.0 is none"),
+    ({"layer_norm_eps": -1.0}, "layer_norm_eps is -1.0; it must be at least 0"),
 ]
 
 
@@ -188,7 +188,7 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest
     folder = write(tmp_path / "model")
     with pytest.raises(FormatError, match="a file, where the folder of a model is needed"):
         pipeline.load(folder / "config.json")
-    with pytest.raises(OptionError, match="precision is 'fp16'; it is one of fp32, bf16, int8"):
+    with pytest.raises(OptionError, match="precision is 'fp16'; it must be one of fp32, bf16, int8"):
         pipeline.load(folder, precision="fp16")
     for most in (0, 21, True, 2):
         with pytest.raises(OptionError):

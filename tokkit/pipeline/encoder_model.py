@@ -144,7 +144,7 @@ class EncoderModel:
             raise OptionError("layers is empty; name at least one, or leave it out for all")
         for layer in chosen:
             if isinstance(layer, bool) or not isinstance(layer, (int, np.integer)):
-                raise TypeError(f"a layer is {type(layer).__name__}; it is a number from 0 on")
+                raise TypeError(f"a layer is {type(layer).__name__}; it must be an int of at least 0")
             if not 0 <= layer < self.n_layers:
                 raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
         seen = self.hidden_states(text, special=special)
@@ -181,7 +181,7 @@ class EncoderModel:
         if not len(where):
             raise OptionError(f"there is no {name} in the text {text!r}; put it where a word is to be found")
         if k < 1:
-            raise OptionError(f"k is {k}; it is the number of guesses, at least 1")
+            raise OptionError(f"k is {k}; it must be the number of guesses, at least 1")
         logits = self.masked_logits(text)[where]
         probabilities = softmax(logits)
         # Tables are often rounded up to rows that belong to no token.

@@ -197,7 +197,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
         raise FormatError(f"{key}: {brief(activation)} is not supported; {', '.join(ACTIVATIONS)} are")
     eps = typed(config.get("layer_norm_eps", family.eps), "layer_norm_eps", int, float)
     if not 0 <= eps < 1:
-        raise FormatError(f"layer_norm_eps: {eps} is none; it is a small number of at least 0")
+        raise FormatError(f"layer_norm_eps is {eps}; it must be at least 0 and below 1")
     buckets = _count(config, "relative_attention_num_buckets", family.buckets) if family.buckets else 0
     try:
         made = TransformerConfig(
@@ -223,7 +223,7 @@ def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, m
         raise FormatError(f"{key}: missing")
     value = typed(config.get(key, default), key, int)
     if not minimum <= value <= 1 << 31:
-        raise FormatError(f"{key}: {value} is none; it is a whole number of at least {minimum}")
+        raise FormatError(f"{key} is {value}; it must be a whole number of at least {minimum}")
     return int(value)
 
 

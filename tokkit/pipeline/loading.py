@@ -42,7 +42,7 @@ def load(
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
     if precision not in PRECISIONS:
-        raise OptionError(f"precision is {precision!r}; it is one of {', '.join(PRECISIONS)}")
+        raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     folder = Path(_found(path_or_name, download))
     if not folder.is_dir():
         if not folder.exists():

@@ -87,7 +87,7 @@ class SentenceEncoder(EncoderModel):
         if isinstance(sentences, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"encode takes a sequence of texts, not one {type(sentences).__name__}: encode([text])")
         if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
-            raise OptionError(f"batch_tokens is {batch_tokens!r}; it is a number of at least 1")
+            raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
         kept = self._kept(truncate_dim)
         texts = list(sentences)
         for i, text in enumerate(texts):
@@ -130,7 +130,7 @@ class SentenceEncoder(EncoderModel):
         if truncate_dim is None:
             return self.dimension
         if isinstance(truncate_dim, bool) or not isinstance(truncate_dim, int):
-            raise OptionError(f"truncate_dim is {truncate_dim!r}; it is a number of columns")
+            raise OptionError(f"truncate_dim is {truncate_dim!r}; it must be a number of columns")
         if not 1 <= truncate_dim <= self.dimension:
             raise OptionError(f"truncate_dim is {truncate_dim}; the model's vectors have 1 to {self.dimension} columns")
         return truncate_dim
