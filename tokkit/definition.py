@@ -71,6 +71,12 @@ def checked_int(owner: str, name: str, value: object, minimum: int = 0, maximum:
         raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {minimum} to {maximum}")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise OptionError if an option is not a bool."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} is {value!r}; it must be True or False")
+
+
 def is_text(value: object) -> bool:
     """Return whether a value is a str without lone surrogates, so that it has UTF-8."""
     if not isinstance(value, str):

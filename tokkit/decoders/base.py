@@ -63,9 +63,3 @@ def check_character(name: str, value: object) -> None:
     """Raise OptionError if a field is not one character."""
     if not isinstance(value, str) or len(value) != 1:
         raise OptionError(f"{name} is {value!r}; it must be one character")
-
-
-def check_flag(name: str, value: object) -> None:
-    """Raise OptionError if a field is not a boolean."""
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is {value!r}; it must be True or False")

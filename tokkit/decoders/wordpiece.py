@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tokkit.decoders.base import Decoder, change_each, check_flag, check_text
+from tokkit.decoders.base import Decoder, change_each, check_text
+from tokkit.definition import check_flag
 
 # Replacements of clean-up, in this order, because one may make or break the next.
 _CLEANED = (

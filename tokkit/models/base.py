@@ -106,10 +106,3 @@ def check_text(*, optional: bool, **options: object) -> None:
             raise OptionError(f"{name} is {value!r}; it must be text{' or None' if optional else ''}")
         if any(0xD800 <= ord(c) < 0xE000 for c in value):
             raise OptionError(f"{name} has a lone surrogate, which no token has: {value!r}")
-
-
-def check_switches(**options: object) -> None:
-    """OptionError unless each is True or False."""
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise OptionError(f"{name} is {value!r}; it must be True or False")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tokkit import renamed
 from tokkit._core.encode import PieceEncoder, find_merges
+from tokkit.definition import check_flag
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import base
 from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere
@@ -66,12 +67,8 @@ class CharBPE:
             continuing_subword_prefix=self.continuing_subword_prefix,
             end_of_word_suffix=self.end_of_word_suffix,
         )
-        base.check_switches(
-            suffix_apart=self.suffix_apart,
-            fuse_unk=self.fuse_unk,
-            byte_fallback=self.byte_fallback,
-            ignore_merges=self.ignore_merges,
-        )
+        for name in ("suffix_apart", "fuse_unk", "byte_fallback", "ignore_merges"):
+            check_flag(name, getattr(self, name))
         dropout = self.dropout
         number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
         if dropout is not None and not (number and 0 <= dropout <= 1):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import renamed
+from tokkit.definition import check_flag
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import base
 from tokkit.vocab import Vocab
@@ -45,7 +46,7 @@ class Unigram:
             raise VocabError(f"the score of token {np.argmin(finite)} is {scores[np.argmin(finite)]}; give a number")
         scores.flags.writeable = False
         object.__setattr__(self, "scores", scores)
-        base.check_switches(byte_fallback=self.byte_fallback)
+        check_flag("byte_fallback", self.byte_fallback)
         unk_id = self.unk_id
         if unk_id is not None and (isinstance(unk_id, bool) or not isinstance(unk_id, int)):
             raise OptionError(f"unk_id is {unk_id!r}; it must be an id or None")

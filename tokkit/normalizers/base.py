@@ -46,9 +46,3 @@ def check_text(name: str, value: object) -> None:
         raise OptionError(f"{name} is {value!r}; it must be text")
     if any(0xD800 <= ord(c) < 0xE000 for c in value):
         raise OptionError(f"{name} is {value!r}: a lone surrogate is not text")
-
-
-def check_flag(name: str, value: object) -> None:
-    """Raise OptionError if a field is not a boolean."""
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is {value!r}; it must be True or False")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokkit.definition import is_text
+from tokkit.definition import check_flag, is_text
 from tokkit.encoding.columns import filled
 from tokkit.encoding.encoding import Encoding, Overflow, added, derived, joined
 from tokkit.encoding.length_rules import Truncation
@@ -309,5 +309,4 @@ def checked_type_id(owner: str, type_id: object) -> None:
 def checked_bool(processor: Postprocessor, *names: str) -> None:
     """Raise OptionError if a field of these names is neither True nor False."""
     for name in names:
-        if not isinstance(value := getattr(processor, name), bool):
-            raise OptionError(f"{type(processor).__name__}: {name} is {value!r}; it must be True or False")
+        check_flag(f"{type(processor).__name__}: {name}", getattr(processor, name))

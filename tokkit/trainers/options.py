@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
 from tokkit._core.train import WordCounts
-from tokkit.definition import Definition, is_text
+from tokkit.definition import Definition, check_flag, is_text
 from tokkit.errors import OptionError
 from tokkit.trainers.counts import Counter, Reporter
 
@@ -157,9 +157,8 @@ def number(name: str, value: object, minimum: float, maximum: float, *, above: b
 
 def flag(name: str, value: object) -> bool:
     """Return an option that must be True or False."""
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is {value!r}; it must be True or False")
-    return value
+    check_flag(name, value)
+    return bool(value)
 
 
 def choice(name: str, value: object, *choices: str) -> str:
