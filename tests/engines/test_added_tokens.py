@@ -166,7 +166,7 @@ def test_a_policy_names_the_special_tokens_that_are_found() -> None:
     assert ids("text") == [None, 4, None, 3, None]  # the s of <s> is not found
     assert ids("all") == [1, 4, None, 3, 2]
     assert ids({"</s>"}) == [None, 4, None, 3, 2]
-    with pytest.raises(OptionError, match="'s' is no special token"):
+    with pytest.raises(OptionError, match="'s' is not a special token"):
         ids({"s"})
     with pytest.raises(OptionError, match="special is 'none'"):
         ids("none")

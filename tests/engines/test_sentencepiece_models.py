@@ -103,7 +103,7 @@ def test_special_tokens_are_text_unless_they_are_allowed() -> None:
     assert tok(text, special="all").offsets[-1] == (8, 12)
     with pytest.raises(SpecialTokenError, match=r"'<ctl>' at byte 1"):
         tok.encode(text, special="raise")
-    with pytest.raises(OptionError, match="no special token"):
+    with pytest.raises(OptionError, match="is not a special token"):
         tok.encode(text, special={"b"})
 
 

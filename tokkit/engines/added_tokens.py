@@ -61,7 +61,7 @@ class AddedTokens:
         allowed = frozenset(special)
         if unknown := allowed - self._special:
             raise OptionError(
-                f"{sorted(unknown)[0]!r} is no special token here; there are {sorted(self._special)[:20]}"
+                f"{sorted(unknown)[0]!r} is not a special token here; there are {sorted(self._special)[:20]}"
             )
         return allowed
 

@@ -50,7 +50,7 @@ class SpecialTokens:
             return frozenset()
         allowed = frozenset(special)
         if unknown := allowed.difference(self.ids):
-            raise OptionError(f"{sorted(unknown)[0]!r} is no special token here; there are {sorted(self.ids)[:20]}")
+            raise OptionError(f"{sorted(unknown)[0]!r} is not a special token here; there are {sorted(self.ids)[:20]}")
         return allowed
 
     def finder(self, allowed: frozenset[str]) -> Finder | None:
