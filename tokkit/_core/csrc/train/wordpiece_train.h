@@ -1,7 +1,7 @@
 /* WordPiece training by a score, from counted words.
 
    The pair (x, y) with the greatest score merges next, of pairs with the same score the one that occurs more often,
-   then the one with the smaller (left id, right id). The score is count(xy) / (count(x) · count(y)), compared as a fraction
+   then the one with the smaller (left id, right id). The score is count(xy) / (count(x) · count(y)), as a fraction
    (TK_SCORE_PMI), or the gain in log-likelihood that the merge brings (TK_SCORE_GAIN), compared to 32 bits. Counts are
    those of the words as they are cut at that step, a word of one token counted too; a pair is counted at each place
    where it stands, also where two overlap. A pair merges wherever it stands, from left to right; where its bytes are a
