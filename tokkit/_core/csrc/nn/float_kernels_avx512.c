@@ -1,26 +1,11 @@
 /* The float kernels by AVX-512: see float_kernels.h. */
 #include "isa.h"
 #if TK_X86
-#include "nn/float_kernels.h"
 #include "nn/lanes_avx512.h"
 
-#include "nn/attend_decode.h"
-#include "nn/attend_flash.h"
-#include "nn/dots_loops.h"
-#include "nn/gemm_loops.h"
-#include "nn/rows_loops.h"
-
-static const tk_gemm_kernels gemm = {gemm_part, quantise_row};
-
-extern const tk_float_kernels tk_float_kernels_avx512;
-const tk_float_kernels tk_float_kernels_avx512 = {
-    .flash = attend_flash,
-    .decode = attend_decode,
-    .gemm = &gemm,
-    .gemm_bf16 = &tk_gemm_bf16,
-    .rows = ROW_KERNELS,
-    .dots = dots,
-};
+#define TK_TABLE tk_float_kernels_avx512
+#define TK_GEMM_BF16 tk_gemm_bf16
+#include "nn/float_kernels_table.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -1,0 +1,23 @@
+/* The table of float kernels of one instruction set: a float_kernels_*.c includes this once, after its vectors
+   (lanes_*.h), with TK_TABLE for the name of the table, and TK_GEMM_BF16 for the products of bf16 if it has any. */
+#include "nn/float_kernels.h"
+
+#include "nn/attend_decode.h"
+#include "nn/attend_flash.h"
+#include "nn/dots_loops.h"
+#include "nn/gemm_loops.h"
+#include "nn/rows_loops.h"
+
+static const tk_gemm_kernels gemm = {gemm_part, quantise_row};
+
+extern const tk_float_kernels TK_TABLE;
+const tk_float_kernels TK_TABLE = {
+    .flash = attend_flash,
+    .decode = attend_decode,
+    .gemm = &gemm,
+#ifdef TK_GEMM_BF16
+    .gemm_bf16 = &TK_GEMM_BF16,
+#endif
+    .rows = ROW_KERNELS,
+    .dots = dots,
+};
