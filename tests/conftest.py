@@ -57,6 +57,9 @@ if str(ROOT) in sys.path:
 os.environ["TIKTOKEN_CACHE_DIR"] = ""
 # tokenizers must not warn about (or be hurt by) the tests that fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Patterns are limited by the clock, which runs on while others have the processors: 2 s may be too few for any pattern.
+# Tests of the limit set their own.
+os.environ.setdefault("TOKKIT_LIMITS", "pattern_seconds=60")
 
 
 # How long an example takes, or making one, is a matter of the machine.

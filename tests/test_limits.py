@@ -334,10 +334,11 @@ def test_limits_are_an_attribute_of_the_package() -> None:
 
 
 def test_limits_are_set_for_a_block_a_process_and_by_the_environment() -> None:
-    assert limits.current().held_bytes == limits.Limits().held_bytes
+    before = limits.current()
+    assert before.held_bytes == limits.Limits().held_bytes
     with limits.using(held_bytes=5), limits.using(file_bytes=7):
         assert (limits.current().held_bytes, limits.current().file_bytes) == (5, 7)
-    assert limits.current() == limits.Limits()
+    assert limits.current() == before
     script = "from tokkit import limits; limits.set_defaults(held_bytes=4); print(limits.current())"
     environment = {**os.environ, "TOKKIT_LIMITS": "file_bytes=4e9, pattern_seconds=0.5"}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
