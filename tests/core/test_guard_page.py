@@ -1,24 +1,22 @@
 """Texts that end where the memory ends in, the answers of ordinary memory out: no byte is read beyond a text.
 
-tests/core/csrc/guard.c, compiled here, puts each text before and behind pages that cannot be read, and runs validation,
+tests/core/csrc/guard.c puts each text before and behind pages that cannot be read, and runs validation,
 conversion, the scanners of every instruction set, an automaton and the encoder on it.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from conftest import LONG, ROOT
+from conftest import LONG
 from strategies import adversarial
 from tokkit._core.encode import BPEEncoder
 from tokkit._core.split import SplitPattern
@@ -32,8 +30,6 @@ from tokkit.unicode_regex import tables as pattern_tables
 from tokkit.vocab import Vocab
 from vocabularies import ALPHABETS, grown
 
-CSRC = ROOT / "tokkit" / "_core" / "csrc"
-SOURCES = ("*.c", "text/*.c", "split/*.c", "encode/*.c", "sentencepiece/*.c")
 TEXT, ANY_BYTES = 0, 8
 FILLS = ("a", "aB's ", "!", " ", "\n", "東", "東の's", "é", "🦜", "1", "  \r\n/", "𠀀東", "\u3000", "'ſ", "aé")
 LENGTHS = range(201) if LONG else (*range(36), *range(60, 70), *range(124, 134), 190, 191, 192, 193, 199, 200)
@@ -42,19 +38,8 @@ FAMILIES = 1 + max(patterns.SCANNERS.values())
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if os.name != "posix" or compiler is None:
-        pytest.skip("no C compiler (CC or cc) on a POSIX system: the driver cannot be made")
-    if not CSRC.is_dir():
-        pytest.skip(f"the C sources are not at {CSRC}")
-    made = tmp_path_factory.mktemp("guard") / "guard"
-    files = [str(ROOT / "tests" / "core" / "csrc" / "guard.c")]
-    files += [str(path) for names in SOURCES for path in CSRC.glob(names)]
-    flags = ["-std=c11", "-O0", "-fno-strict-aliasing", f"-I{CSRC}"]
-    done = subprocess.run([compiler, *flags, *files, "-lm", "-o", str(made)], capture_output=True, text=True)
-    assert not done.returncode, done.stderr
-    return made
+def driver(compile_driver: Callable[[str], Path]) -> Path:
+    return compile_driver("guard")
 
 
 def texts() -> list[bytes]:

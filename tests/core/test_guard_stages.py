@@ -1,14 +1,12 @@
 """Texts that end where the memory ends in, the answers of ordinary memory out: no stage reads beyond a text.
 
-tests/core/csrc/guard_stages.c, compiled here, puts each text, with the slack that a text in stages has, before and
+tests/core/csrc/guard_stages.c puts each text, with the slack that a text in stages has, before and
 behind pages that cannot be read, and runs the normalizers, the pretokenizers and the matcher of added tokens on it.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import struct
 import subprocess
 from collections.abc import Callable
@@ -17,15 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import LONG, ROOT
+from conftest import LONG
 from strategies import adversarial
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import FORMS, Stages
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 
-CSRC = ROOT / "tokkit" / "_core" / "csrc"
-SOURCES = ("*.c", "text/*.c", "split/*.c", "encode/*.c", "sentencepiece/*.c")
 FILLS = ("a", "the ", " ", "東", "é", "e\u0301", "🦜", "한", "\u1100\u1161", "<s>", "aA.", "ſŉİ", "\u0344", "\u3000")
 LENGTHS = range(140) if LONG else (*range(24), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129)
 
@@ -49,19 +45,8 @@ def matcher(isa: str) -> AddedMatcher:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if os.name != "posix" or compiler is None:
-        pytest.skip("no C compiler (CC or cc) on a POSIX system: the driver cannot be made")
-    if not CSRC.is_dir():
-        pytest.skip(f"the C sources are not at {CSRC}")
-    made = tmp_path_factory.mktemp("guard") / "guard_stages"
-    files = [str(ROOT / "tests" / "core" / "csrc" / "guard_stages.c")]
-    files += [str(path) for names in SOURCES for path in CSRC.glob(names)]
-    flags = ["-std=c11", "-O0", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
-    done = subprocess.run([compiler, *flags, *files, "-lm", "-o", str(made)], capture_output=True, text=True)
-    assert not done.returncode, done.stderr
-    return made
+def driver(compile_driver: Callable[[str], Path]) -> Path:
+    return compile_driver("guard_stages")
 
 
 def texts() -> list[bytes]:
