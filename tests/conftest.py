@@ -118,6 +118,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("thread_unsafe")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let processes that tests start keep the modules they compile, as a user's do, where the environment forbids it.
+
+    To compile them anew takes a process as long as all else that most of them do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("modules")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of published vocabularies and corpora, or a skip."""
@@ -256,13 +269,12 @@ def rival(small: Small) -> tiktoken.Encoding:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., str]:
+def run() -> Callable[..., str]:
     """Python code, and variables of its environment → what a fresh interpreter prints. It finds the same tokkit."""
-    # Modules are compiled once and kept, whatever the environment says: no user compiles them at every start.
-    base = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
 
     def run_(code: str, **env: str) -> str:
-        done = subprocess.run([sys.executable, "-c", code], env=base | env, capture_output=True, text=True, timeout=600)
+        command, env = [sys.executable, "-c", code], {**os.environ, **env}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
         assert not done.returncode, done.stderr
         return done.stdout
 
