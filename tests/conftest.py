@@ -135,7 +135,9 @@ def compiled_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def shared() -> Path:
     """The folder of published vocabularies and corpora, or a skip."""
     if not SHARED.is_dir():
-        pytest.skip(f"no shared data at {SHARED}; set TOKKIT_SHARED_DATA")
+        pytest.skip(
+            f"needs published vocabularies and corpora, not found at {SHARED}: set TOKKIT_SHARED_DATA to their folder"
+        )
     return SHARED
 
 
@@ -190,7 +192,7 @@ def bundled() -> str:
     """The text of data/corpus, file after file."""
     paths = sorted((ROOT / "data" / "corpus").glob("*.txt"))
     if not paths:
-        pytest.skip("no data/corpus beside the tests")
+        pytest.skip("needs data/corpus, which a checkout and the sdist have")
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 

@@ -40,7 +40,7 @@ def vocabulary(name: str) -> Callable[[Path, Path], None]:
     def copy(folder: Path, shared: Path) -> None:
         found = shared / "vocabs" / name
         if not found.exists():
-            pytest.skip(f"no shared data at {shared}; set TOKKIT_SHARED_DATA")
+            pytest.skip(f"needs {name}, not found at {found}: set TOKKIT_SHARED_DATA to the folder of shared data")
         if found.is_dir():
             shutil.copytree(found, folder / found.name, dirs_exist_ok=True)
         else:
@@ -78,7 +78,7 @@ def supply(needs: tuple[str, ...], folder: Path, shared: Path) -> None:
         if need in FILES:
             FILES[need](folder, shared)
         elif importlib.util.find_spec(need) is None:
-            pytest.skip(f"{need} is not installed")
+            pytest.skip(f"needs the package {need}: pip install {need}")
 
 
 def with_blocks_to_run() -> list[str]:
@@ -90,7 +90,7 @@ def test_every_block_of_a_page_runs_in_a_fresh_folder(
     name: str, path_of_commands: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("bash") is None:
-        pytest.skip("no bash")
+        pytest.skip("needs bash: install it")
     page, left_out = read(name), []
     home = tmp_path / "home"
     folder = tmp_path / "folder"

@@ -74,7 +74,7 @@ def renamed(run, files: None) -> dict[str, str]:
         try:
             shutil.copytree(old, names[old]) if os.path.isdir(old) else shutil.copy(old, names[old])
         except OSError:
-            pytest.skip("this system takes no such names")
+            pytest.skip("needs a file system whose names may have control characters, as those of Linux may")
     return names | {"new.json": f"new{odd}.json", "new.html": f"new{odd}.html"}
 
 
@@ -238,7 +238,9 @@ def test_trainings_on_hostile_text_are_told_without_controls(run, hostile, model
         assert out.exit_code == 0, out.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="such names are not for Windows")
+@pytest.mark.skipif(
+    os.name != "posix", reason="needs names with control characters, which Windows forbids: run it on Linux or macOS"
+)
 def test_the_library_s_own_messages_are_one_line_without_controls(tmp_path: Path) -> None:
     tok = tokkit.train(iter(["low"]), vocab_size=257)
     place = tmp_path / HOSTILE

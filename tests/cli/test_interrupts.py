@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
 
 INTERRUPTED = (130, b"tokkit: interrupted\n")
 AT_EVENT = """

@@ -14,7 +14,7 @@ import pytest
 
 from processes import seconds_to_end, wait_until_read
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
+posix = pytest.mark.skipif(os.name != "posix", reason="needs the signals and pipes of Linux or macOS")
 
 
 def finish(process: subprocess.Popen[bytes], input: bytes | None = None) -> tuple[int, bytes, bytes]:
@@ -143,7 +143,10 @@ def test_a_signal_while_encoding_leaves_the_old_file(start, tokenizer, tmp_path,
     ],
     ids=" ".join,
 )
-@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="what is left stays on other systems")
+@pytest.mark.skipif(
+    sys.platform not in ("linux", "darwin"),
+    reason="needs Linux or macOS: elsewhere nothing says whether the process of a temporary file still runs",
+)
 def test_what_a_killed_command_left_goes_with_the_next_one(start, tokenizer, tmp_path, args) -> None:
     args = [tokenizer if arg == "TOKENIZER" else arg for arg in args]
     for _ in range(2):
@@ -177,7 +180,7 @@ def test_ctrl_c_while_it_waits_for_stdin(start, tokenizer) -> None:
 
 
 @posix
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full, which Linux has")
 def test_a_full_disk_is_an_error_and_not_a_traceback(start, tokenizer, tmp_path) -> None:
     (tmp_path / "a.txt").write_text("low lower\n")
     with open("/dev/full", "wb") as full:
@@ -200,7 +203,7 @@ def test_a_pipe_by_name_is_written_to_and_stays(start, tokenizer, tmp_path) -> N
     assert (tmp_path / "fifo").is_fifo()
 
 
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are Unicode there")
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="needs file names of any bytes, as on Linux")
 def test_a_file_name_that_is_not_utf8_is_named_without_a_crash(start, tokenizer, tmp_path) -> None:
     name = b"caf\xe9.txt"
     (Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))).write_text("low\n")

@@ -139,7 +139,7 @@ def process(start, *args: object, **streams: object) -> tuple[int, bytes]:
     return started.returncode, err
 
 
-@pytest.mark.skipif(os.name != "posix", reason="streams as POSIX has them")
+@pytest.mark.skipif(os.name != "posix", reason="needs the streams of Linux or macOS")
 def test_redirected_streams_are_files_too(start, tokenizer, tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("low lower\n")

@@ -234,7 +234,7 @@ def test_compressed_files_are_read_as_their_text(tok: tokkit.Tokenizer, folder: 
     assert written.n_bytes == len(text.encode())
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals to the process itself")
+@pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupted_file_leaves_nothing_behind(tok: tokkit.Tokenizer, folder: Path, threads: int) -> None:
     Path("in.txt").write_bytes(adversarial(113, 100_000).encode() * 2000)

@@ -188,7 +188,7 @@ def test_missing_files_directories_and_unknown_formats_are_errors_before_reading
         Corpus(["A text where a path belongs, which is what a list of texts is taken for.\n" * 2])
 
 
-@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="file names are Unicode here")
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="needs file names of any bytes, as on Linux")
 def test_file_names_that_are_not_utf8_work(tmp_path: Path) -> None:
     name = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")
     with open(name, "wb") as file:
@@ -202,7 +202,7 @@ def test_file_names_that_are_not_utf8_work(tmp_path: Path) -> None:
     str(error.value).encode()  # a message must be printable
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes, which Linux and macOS have")
 def test_a_fifo_streams(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)

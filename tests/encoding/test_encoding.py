@@ -52,7 +52,7 @@ def rival(request: pytest.FixtureRequest, shared: Path) -> Rival:
     tokenizers = pytest.importorskip("tokenizers")
     path = shared / "vocabs" / request.param / "tokenizer.json"
     if not path.is_file():
-        pytest.skip(f"no {path.parent.name}/{path.name} in the shared data")
+        pytest.skip(f"needs {path.parent.name}/{path.name} in the folder of TOKKIT_SHARED_DATA")
     made = plain(tokenizers.Tokenizer.from_file(str(path)))
     return Rival(made, vocab_of(made))
 

@@ -251,7 +251,9 @@ def test_code_points_beside_everything_a_pattern_looks_at(tok: tokkit.Tokenizer,
 def test_the_core_knows_the_categories_of_unicode_16() -> None:
     unicodedata2 = extra("unicodedata2")
     if unicodedata2.unidata_version != "16.0.0":
-        pytest.skip(f"unicodedata2 {unicodedata2.unidata_version} is not Unicode 16.0.0")
+        pytest.skip(
+            f"needs Unicode 16.0.0: pip install unicodedata2==16.0.0 (this one has {unicodedata2.unidata_version})"
+        )
     from reference.stand_ins import REPRESENTATIVES
     from tokkit._core.text import category
 

@@ -108,7 +108,7 @@ def test_one_long_text_among_short_ones_is_not_lost(tok: tokkit.Tokenizer) -> No
         assert ids[offsets[position] : offsets[position + 1]].tolist() == tok.encode(long)
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
 def test_a_batch_gives_the_same_arrays_every_time(tok: tokkit.Tokenizer) -> None:
     first = tok.encode_batch(TEXTS, threads=2)
     for _ in range(20):
@@ -164,7 +164,7 @@ def test_the_first_bad_text_is_named_whatever_the_number_of_threads(tok: tokkit.
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.skipif(os.name != "posix", reason="signals to the process itself")
+@pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_can_be_interrupted(tok: tokkit.Tokenizer, threads: int) -> None:
     text = adversarial(113, 100_000) * 10

@@ -279,7 +279,7 @@ NAMES = ("gpt2", "bert-base-uncased", "t5", "mistral-v1")
 def test_random_bytes_in_real_files_are_read_or_refused(name: str, shared: Any) -> None:
     path = shared / "vocabs" / name / "tokenizer.json"
     if not path.is_file():
-        pytest.skip(f"no {name} in the shared data")
+        pytest.skip(f"needs {name} in the folder of TOKKIT_SHARED_DATA")
     data = path.read_bytes()
     at_model = data.find(b'"model"')
     for seed in range(12):

@@ -194,7 +194,7 @@ def test_models_by_chance_are_saved_with_equal_ids_or_not_at_all(kind: str, tmp_
 @pytest.mark.parametrize("name", [*PUBLISHED, *(MORE_PUBLISHED if LONG else ())])
 def test_published_files_are_saved_with_equal_ids_or_not_at_all(name: str, tmp_path: Path) -> None:
     if not (SHARED / "vocabs" / name).exists():
-        pytest.skip("no shared data")
+        pytest.skip("needs published vocabularies: set TOKKIT_SHARED_DATA to their folder")
     tok = tokkit.load(SHARED / "vocabs" / name)
     is_of = "tokenizer.json" if isinstance(tok.definition.model, Unigram | CharBPE) else ""
     for format in FORMATS:

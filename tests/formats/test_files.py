@@ -70,7 +70,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "a").read_bytes() == b"0123456789"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.skipif(os.name == "nt", reason="needs the file modes of Linux or macOS")
 def test_the_mode_is_kept_and_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
@@ -161,7 +161,10 @@ def test_a_directory_or_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path
         files.write_atomically(tmp_path / "no" / "a", b"x")
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write everywhere")
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() == 0,
+    reason="needs a user who may not write everywhere: run it as a user other than root",
+)
 def test_a_read_only_file_or_directory_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
@@ -175,7 +178,7 @@ def test_a_read_only_file_or_directory_stays_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full, which Linux has")
 def test_devices_are_written_to_and_say_when_they_are_full() -> None:
     for overwrite in (True, False):
         files.write_atomically("/dev/null", b"x", overwrite=overwrite)
@@ -184,7 +187,7 @@ def test_devices_are_written_to_and_say_when_they_are_full() -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes, which Linux and macOS have")
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -213,7 +216,9 @@ def test_reading_refuses_what_is_no_regular_file_or_empty_or_too_large(
         files.read_bytes(tmp_path / "large")
 
 
-@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no files in memory here")
+@pytest.mark.skipif(
+    not os.access("/dev/shm", os.W_OK), reason="needs /dev/shm, which Linux has, and the right to write there"
+)
 def test_a_file_in_memory_is_a_file_though_it_lies_among_devices() -> None:
     path = Path(f"/dev/shm/tokkit-{os.urandom(8).hex()}")
     try:

@@ -160,7 +160,7 @@ def test_what_is_no_file_is_told_so(tmp_path: Path) -> None:
         formats.read(tmp_path / "folder" / "vocab.json")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes, which Linux and macOS have")
 def test_a_pipe_does_not_hang_the_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tokenizer.json")
     for path in (tmp_path / "tokenizer.json", tmp_path):
@@ -173,7 +173,7 @@ def test_a_name_that_is_not_utf_8_is_shown_escaped(tmp_path: Path) -> None:
     try:
         Path(os.fsdecode(path)).write_bytes(b"{")
     except OSError:
-        pytest.skip("this file system takes no such name")
+        pytest.skip("needs file names of any bytes, as on Linux")
     with pytest.raises(FormatError, match=r"\\xff\.json: line 1") as caught:
         formats.read(os.fsdecode(path))
     assert str(caught.value).encode("utf-8")
@@ -281,7 +281,7 @@ def test_special_tokens_that_another_tokenizer_left_are_replaced(tmp_path: Path,
     assert [path.name for path in formats.write(make(special={}), tmp_path)] == ["vocab.json", "merges.txt"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full, which Linux has")
 def test_streams_do_not_exist_for_overwriting(tmp_path: Path, make: Make) -> None:
     formats.write(make(), "/dev/null", format="tiktoken", overwrite=False)
     with pytest.raises(OSError, match="No space"):

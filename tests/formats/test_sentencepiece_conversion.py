@@ -70,7 +70,7 @@ def test_a_model_as_tokenizer_json_gives_equal_ids_there_and_back(name: str, tmp
 @pytest.mark.parametrize("name", ["t5/spiece.model", "mistral-v1/tokenizer.model"])
 def test_published_models_go_there_and_back_where_they_can(name: str, tmp_path: Path) -> None:
     if not (SHARED / "vocabs" / name).is_file():
-        pytest.skip("no shared models")
+        pytest.skip("needs published vocabularies: set TOKKIT_SHARED_DATA to their folder")
     tok = tokkit.load(SHARED / "vocabs" / name)
     differences = tok.save(tmp_path / "x.json", lossy=True)
     if tok.definition.model.kind == "bpe":
@@ -92,7 +92,7 @@ def test_published_models_go_there_and_back_where_they_can(name: str, tmp_path: 
 def test_the_tokenizer_json_of_t5_becomes_a_model(tmp_path: Path) -> None:
     path = SHARED / "vocabs" / "t5" / "tokenizer.json"
     if not path.is_file():
-        pytest.skip("no shared data")
+        pytest.skip("needs published vocabularies: set TOKKIT_SHARED_DATA to their folder")
     tok = tokkit.load(path)
     with pytest.raises(FormatError, match=r"x\.model: sentencepiece would give other ids: .*in double precision"):
         tok.save(tmp_path / "x.model")
@@ -144,7 +144,7 @@ def test_user_defined_pieces_are_found_otherwise_and_only_saved_lossy(kind: str,
 def test_what_a_model_cannot_say_is_refused_with_the_reason(name: str, reason: str, tmp_path: Path) -> None:
     path = SHARED / "vocabs" / name / "tokenizer.json"
     if not path.is_file():
-        pytest.skip("no shared data")
+        pytest.skip("needs published vocabularies: set TOKKIT_SHARED_DATA to their folder")
     with pytest.raises(FormatError, match=rf"x\.model: these components cannot be a \.model: {reason}"):
         tokkit.load(path).save(tmp_path / "x.model")
 

@@ -84,7 +84,7 @@ def test_an_index_that_does_not_fit_is_refused(folder: Path, weight_map: object,
         read_model(folder)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs file names that Windows forbids: run it on Linux or macOS")
 def test_what_a_shard_is_called_is_shown_without_its_control_characters(folder: Path) -> None:
     name = "\x1b[2J\n.safetensors"
     write_safetensors(folder / name, {"a": A})

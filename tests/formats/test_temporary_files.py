@@ -18,7 +18,8 @@ from tokkit.formats import files, temporary_files
 
 ROOT = Path(tokkit.__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(
-    temporary_files._place() == temporary_files.NOWHERE, reason="this system does not say where and when processes run"
+    temporary_files._place() == temporary_files.NOWHERE,
+    reason="needs /proc or sysctl, which say when a process started, as on Linux and macOS",
 )
 
 WRITERS = {
@@ -169,7 +170,7 @@ def test_a_writer_that_died_and_was_not_waited_for_is_gone(tmp_path: Path, monke
         assert time.monotonic() < deadline
         time.sleep(0.01)
     if found is None:
-        pytest.skip("no /proc here")
+        pytest.skip("needs /proc, which Linux has")
     name = Path(named("out", temporary_files._place(), zombie.pid, found[1]))
     name.touch()
     temporary_files.clear("out")

@@ -77,7 +77,7 @@ def test_what_a_later_release_pickles_is_refused_by_its_number(monkeypatch: pyte
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "fork"])
 def test_processes_hand_tokenizers_and_encodings_to_one_another(way: str) -> None:
     if way not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {way} here")
+        pytest.skip(f"needs the start method {way}, which this system does not have")
     toks = [tok for name, tok in make.tokenizers().items() if name in ("bbpe", "wordpiece", "unigram", "staged")]
     for tok in toks:
         tok.encode_batch(make.TEXTS * 99, threads=2)  # threads and their caches are there before the process is

@@ -105,7 +105,7 @@ def rival(request: pytest.FixtureRequest, shared: Path) -> Rival:
     """One for all tests, without postprocessor, padding and truncation."""
     path = shared / "vocabs" / request.param / "tokenizer.json"
     if not path.is_file():
-        pytest.skip(f"no {path.parent.name}/{path.name} in the shared data")
+        pytest.skip(f"needs {path.parent.name}/{path.name} in the folder of TOKKIT_SHARED_DATA")
     found = loaded(path)
     found.tokenizer.post_processor = None
     found.tokenizer.no_truncation()

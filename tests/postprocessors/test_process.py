@@ -134,7 +134,7 @@ def test_files_processors_run_as_they_do_in_tokenizers(shared: Path, name: str) 
     tokenizers = pytest.importorskip("tokenizers")
     path = shared / "vocabs" / name / "tokenizer.json"
     if not path.is_file():
-        pytest.skip(f"no {name}/{path.name} in the shared data")
+        pytest.skip(f"needs {name}/{path.name} in the folder of TOKKIT_SHARED_DATA")
     whole = tokenizers.Tokenizer.from_file(str(path))
     whole.no_padding()
     whole.no_truncation()

@@ -25,7 +25,7 @@ def resident() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        pytest.skip("no /proc on this system")
+        pytest.skip("needs /proc, which Linux has")
 
 
 def distinct_words(first: int, n: int) -> str:

@@ -66,7 +66,7 @@ def test_what_is_not_there_is_an_error_before_anything_is_read(folder: Path) -> 
     assert found(folder / "empty") == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes, which Linux and macOS have")
 def test_what_is_no_file_is_left_out_and_no_loop_is_walked(folder: Path) -> None:
     os.mkfifo(folder / "sub" / "pipe")
     (folder / "sub" / "gone").symlink_to(folder / "nowhere")
@@ -79,7 +79,7 @@ def test_names_that_are_not_utf8_are_read_too(tmp_path: Path) -> None:
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_text("text")
     except OSError:
-        pytest.skip("file names are UTF-8 here")
+        pytest.skip("needs file names of any bytes, as on Linux")
     (path,) = found(tmp_path)
     assert texts(Path(str(path))) == ["text"]
 

@@ -157,7 +157,7 @@ def test_an_error_in_the_iterator_of_texts_comes_out_as_it_is() -> None:
             tokkit.train(texts(), vocab_size=300, threads=threads)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="needs the signals of Linux or macOS")
 @pytest.mark.parametrize("stage", ["count", "merge"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_training_soon(tmp_path: Path, stage: str, threads: int) -> None:

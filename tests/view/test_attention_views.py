@@ -37,7 +37,7 @@ def opened(page: str, acts: str, folder: Path, *flags: str) -> str:
     """The page as Chromium has it after `acts`, which are statements of JavaScript behind the page's own."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip("no Chromium here to open the page with")
+        pytest.skip("needs Chromium, which opens the page: install it")
     # Without the weights, which need not come back.
     acts = f'<script>\n{acts}\ndocument.getElementById("data").remove();\n</script></body>'
     file = folder / "page.html"
