@@ -152,7 +152,7 @@ def test_what_a_killed_command_left_goes_with_the_next_one(start, tokenizer, tmp
     for _ in range(2):
         killed = start(*args)
         assert killed.stdin is not None
-        killed.stdin.write(b"1 2 3\n" * 400_000)
+        killed.stdin.write(b"1 2 3\n" * 180_000)  # more than a block, of 1 MiB
         killed.stdin.flush()
         deadline = time.monotonic() + 600
         while not list(tmp_path.glob(".tokkit-*.tmp")):

@@ -263,7 +263,8 @@ def test_random_pipelines_are_run_and_written_as_in_tokenizers(rng: random.Rando
 
 def test_seeded_pipelines_are_run_and_written_as_in_tokenizers() -> None:
     ran = 0
-    for seed in range(90_000, 90_000 + (3000 if LONG else 16)):
+    # Seed 90,001 cuts a text into 100,000 encodings, and takes ten times as long as all others.
+    for seed in range(90_000, 93_000) if LONG else (90_000, *range(90_002, 90_018)):
         rng = random.Random(seed)
         made = theirs_or_failed(lambda rng=rng: pipelines.pipeline(rng))
         if made is not FAILED:
