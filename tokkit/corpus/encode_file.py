@@ -29,7 +29,7 @@ class _Source(Protocol):
 
 
 class _Cleaned:
-    """Reads a stream as UTF-8 that is valid: what is not is replaced or left out."""
+    """Reads a stream as valid UTF-8: invalid bytes are replaced or left out."""
 
     def __init__(self, stream: BinaryIO, errors: str) -> None:
         self._stream = stream
@@ -49,7 +49,7 @@ class _Cleaned:
 
 
 class _Blocks:
-    """Cuts a stream into blocks, the parts of one text, where the engine allows it."""
+    """Cuts a stream, one text, into blocks where the engine allows it."""
 
     def __init__(self, source: _Source, name: str, engine: Engine, special: Special) -> None:
         self._source, self._name, self._engine, self._special = source, name, engine, special
@@ -60,16 +60,16 @@ class _Blocks:
         self.offset = 0
 
     def next(self, buffer: bytearray) -> tuple[int, int, int, bool] | None:
-        """Put the next block into the buffer, which may grow; return its number, offset and bytes, None at the end.
+        """Put the next block into the buffer, which may grow; None at the end of the text.
 
-        And whether the text goes on after it.
+        Returns (number of the block, its offset, its length in bytes, whether text follows).
         """
         with self._lock:
             n = len(self._carried)
             buffer[:n] = self._carried
             end = searched = 0
             while not end and not self._ended:
-                if n == len(buffer):  # no place to cut in it: as much again
+                if n == len(buffer):  # it has no place to cut: double it
                     if n > limits.current().held_bytes:
                         what = f"{self._name}: {n:,} bytes from byte {self.offset} on have no place to cut"
                         raise limits.exceeded("held_bytes", what, CorpusError)
@@ -103,7 +103,7 @@ class _Blocks:
 
 
 class _Turns:
-    """Hands what threads make, each in its own time, to `write` in the order of their numbers."""
+    """Hands the results of threads to `write` in the order of their numbers, whichever is ready first."""
 
     def __init__(self, write: Callable[[Any], None], most_ahead: int) -> None:
         self._write, self._most_ahead = write, most_ahead
@@ -113,7 +113,7 @@ class _Turns:
         self._stopped = False
 
     def put(self, number: int, data: Any) -> bool:
-        """Write `data`, or leave a copy to who writes what comes before it; return whether to go on."""
+        """Write `data`, or leave a copy for the thread whose turn comes before; return whether to go on."""
         with self._condition:
             while number - self._turn > self._most_ahead and not self._stopped:
                 self._condition.wait()
@@ -122,7 +122,7 @@ class _Turns:
             if number != self._turn:
                 self._waiting[number] = bytes(data)
                 return True
-        # It is this thread's turn, and no other's until the turn moves on.
+        # It is the turn of this thread alone until the turn moves on.
         while data is not None:
             self._write(data)
             with self._condition:
@@ -132,14 +132,14 @@ class _Turns:
         return True
 
     def stop(self) -> None:
-        """Let all threads leave."""
+        """Make `put` return False in all threads, also in those that wait."""
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
 
 
 class FileEncoder:
-    """Encodes files with an engine: `special` as everywhere, `errors` as `Corpus` has them."""
+    """Encodes files with an engine; `special` is as in `Tokenizer.encode`, `errors` as in `Corpus`."""
 
     def __init__(self, engine: Engine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
         if errors not in readers.INPUT_ERRORS:
@@ -185,7 +185,7 @@ class FileEncoder:
                             return
 
             run_threads(work, threads, turns.stop)
-            if failed:  # blocks are begun in order, and those begun are finished: the first is always the same
+            if failed:  # blocks begin in order, and each that has begun is finished: the first error is always the same
                 raise failed[min(failed)]
             writer.documents += 1
             return blocks.offset

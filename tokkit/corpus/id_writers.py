@@ -20,12 +20,12 @@ from tokkit.formats import files, temporary_files
 
 KINDS = {".npy": "npy", ".bin": "bin"}
 NPY_HEAD_BYTES = 128
-"""Of every .npy with one dimension, so that the count can be put in at the end."""
+"""Bytes before the ids of a .npy, the same for any count: the count is written when all ids are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: ids, bytes of text that they stand for, and the files, the sidecars too."""
+    """What was written: how many ids, of how many bytes of text, and the files, sidecars included."""
 
     n_ids: int
     n_bytes: int
@@ -33,7 +33,7 @@ class Written:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """Return "npy" or "bin" by a file's name; OptionError for another."""
+    """Return "npy" or "bin" for the name of a file; OptionError for any other ending."""
     kind = KINDS.get(os.path.splitext(os.fspath(path))[1].lower())
     if kind is None:
         raise OptionError(f"{files.show(path)} is not a name for a file of ids: it must end in {' or '.join(KINDS)}")
@@ -41,7 +41,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def npy_head(dtype: str, count: int) -> bytes:
-    """Return what a .npy of `count` ids of `dtype` ("<u2", "<u4") begins with (NEP 1, version 1.0)."""
+    """Return the head of a .npy of `count` ids of `dtype` ("<u2", "<u4"); format 1.0 of NEP 1."""
     about = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({count},), }}"
     head = b"\x93NUMPY\x01\x00" + (NPY_HEAD_BYTES - 10).to_bytes(2, "little") + about.encode()
     return head.ljust(NPY_HEAD_BYTES - 1) + b"\n"
@@ -50,9 +50,9 @@ def npy_head(dtype: str, count: int) -> bytes:
 class IdWriter:
     """Writes ids to new files beside `out`, which take their names when the `with` block ends without an error.
 
-    `about` is what the JSON beside each .bin says besides the width and number of ids; the JSON beside a sharded
-    `out` lists the shards, of `shard_ids` ids each but the last. A file that is replaced is so by one that is on the
-    disk; new ones the system writes there in its own time. OSError if `out` cannot be written.
+    The JSON beside each .bin has the type and number of ids and what `about` adds. With `shard_ids`, each shard but the
+    last has so many ids, and the JSON beside `out` lists the shards. A file that replaces another is flushed to the
+    disk first; for a new one that is left to the system. OSError if `out` cannot be written.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class IdWriter:
         self._file: BinaryIO | None = None
         self._room = 0
         self.documents = 0
-        """How many documents the ids are of; whoever writes them counts."""
+        """How many documents the ids are of; the caller counts them."""
         self.n_ids = 0
         self.files: list[Path] = []
         """What was written, once the `with` block has ended."""
         targets = self._names(0) if shard_ids else [self._out, *self._sidecars(self._out)]
         for target in targets:
             self._check(target)
-        # With the name that the caller knows in front, for the message.
+        # The name that the caller gave comes first: messages show it.
         self._targets = targets if shard_ids else [os.fspath(out), *targets]
 
     def reads(self, path: str) -> None:
-        """Be told of a file that ids come from; SameFileError if one that is written would replace it."""
+        """Note a file that the ids are made from; SameFileError if a file that is written would replace it."""
         self._sources.append(path)
         files.refuse_inputs(self._targets, [path])
 
@@ -113,7 +113,7 @@ class IdWriter:
             part = part[self._file.write(part) :]
 
     def _names(self, number: int) -> list[str]:
-        """Return the names of a shard, and of the list of all."""
+        """Return the names of a shard, of its sidecars, and of the list of all shards."""
         stem, suffix = os.path.splitext(self._out)
         shard = f"{stem}-{number:05}{suffix}"
         return [shard, *self._sidecars(shard), self._out + ".json"]
@@ -154,7 +154,7 @@ class IdWriter:
             self._file.write(npy_head(self._dtype, 0))
 
     def _end_file(self) -> None:
-        """Say how many ids the file has, close it, and put its sidecar beside it."""
+        """Write the number of ids into the file, close it, and write its sidecar."""
         if self._file is None:
             return
         target, count = self._counts[-1]
@@ -167,7 +167,7 @@ class IdWriter:
             self._put_json(sidecar, {"count": count, **self._whole()})
 
     def _whole(self) -> dict[str, Any]:
-        """What the sidecar of an unsharded file says of its documents: a shard does not know how many it has."""
+        """Return the number of documents for the sidecar of an unsharded file; a shard does not know its own."""
         return {} if self._shard_bytes else {"documents": self.documents}
 
     def _put_json(self, target: str, more: Mapping[str, Any]) -> None:
@@ -191,7 +191,7 @@ class IdWriter:
                     os.unlink(aside)
 
     def _finish(self) -> None:
-        if not self._counts:  # no ids are a file too
+        if not self._counts:  # a file of no ids is written too
             self._next_file()
         self._end_file()
         if self._shard_bytes:

@@ -14,12 +14,12 @@ from tokkit.nn.checks import as_int
 
 
 class KVCache:
-    """Keys and values of one layer: (B, G, n, D) and (B, G, n, E), the n that are kept of `length` seen.
+    """Keys (B, G, n, D) and values (B, G, n, E) of one layer: the n tokens that are kept of `length` seen.
 
-    Three kinds: growing (the default), in memory that doubles as needed; contiguous, `capacity` tokens reserved once,
-    more being an error; sliding, the last `window` tokens, older ones forgotten: with sliding-window attention
-    nothing is lost. A cache is the state of one sequence or batch, for one thread at a time: a call from another thread
-    while one uses it raises OptionError.
+    Three kinds. Growing, the default: memory doubles as needed. Contiguous: room for `capacity` tokens is reserved
+    once, and more are an error. Sliding: the last `window` tokens are kept, all that attention with that window reads.
+    A cache is the state of one sequence or batch, used by one thread at a time: a call while another thread uses it
+    raises OptionError.
 
     >>> cache = KVCache(window=2)
     >>> for i in range(3):
@@ -34,7 +34,7 @@ class KVCache:
         self.capacity = None if capacity is None else as_int("capacity", capacity, minimum=1)
         self.window = None if window is None else as_int("window", window, minimum=1)
         self.length = 0
-        """Tokens seen, forgotten ones included: the position of the next."""
+        """Tokens seen, also those that are no longer kept: the position of the next."""
         self._keys: Floats | None = None
         self._values: Floats | None = None
         self._start = self._end = 0
@@ -54,8 +54,8 @@ class KVCache:
     def append(self, keys: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
         """Add keys (B, G, T, D) and values (B, G, T, E); return all that are kept, these included, without a copy.
 
-        With a window, the result may hold window + T - 1 tokens, because the queries of the T tokens see what is kept
-        before it is forgotten. ShapeError if the arrays do not fit or there is no room; the cache is unchanged then.
+        With a window the result may hold window + T - 1 tokens: the first of the T queries still sees a whole window.
+        ShapeError for arrays that do not fit or have no room; the cache is then unchanged.
         """
         k, v = floats(keys, "keys"), floats(values, "values")
         if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
@@ -99,7 +99,7 @@ class KVCache:
         return made
 
     def clear(self) -> None:
-        """Forget all tokens: the next tokens may be another batch. The memory is reused for one of the same shape."""
+        """Forget all tokens: what comes next may be another batch. The memory stays for one of the same shape."""
         with Use(self):
             self.length = self._start = self._end = 0
 

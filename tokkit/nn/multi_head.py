@@ -35,7 +35,7 @@ class MultiHeadAttention:
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:
         self.config, self.memory_dim = config, memory_dim
         taken = take_all(weights, config.attention_shapes(memory_dim))
-        # What reads the same tokens is one product: its rows are q, k and v of one token, side by side.
+        # q, k and v of the same tokens are one product, whose rows have those of one token side by side.
         names = ("q", "k", "v")
         self._joined = Linear.of(taken, names, dtype=config.dtype) if memory_dim is None else None
         self._q = Linear.of(taken, names[:1], dtype=config.dtype) if memory_dim is not None else None
@@ -111,7 +111,7 @@ class MultiHeadAttention:
         return (result, found[1]) if return_weights else result
 
     def check_cache(self, cache: KVCache) -> None:
-        """Raise OptionError for a cache with which tokens in parts give other results than all at once."""
+        """Raise OptionError for a cache with which tokens fed in parts would give other outputs than all at once."""
         if self.memory_dim is not None:
             raise OptionError("a cache is for attention to itself; cross-attention is given its whole memory")
         if self._right > 0:

@@ -152,7 +152,7 @@ def relative_buckets(
     exact = n_buckets // 2
     if exact < 1 or max_distance <= exact:
         raise OptionError(f"{n_buckets} buckets a side do not reach a distance of {max_distance}")
-    # In float32, as T5's own table was made: a few distances lie at the edge of a bucket.
+    # In float32, as T5 computes them: a few distances lie at the edge of a bucket.
     ratio = np.log(np.maximum(distance, 1).astype(np.float32) / np.float32(exact)) / np.float32(
         math.log(max_distance / exact)
     )
@@ -197,7 +197,7 @@ class RelativeBias:
 
 
 def _counted(positions: ArrayLike | int, start: int = 0) -> ArrayLike:
-    # A number n, be it numpy's, as start … start + n - 1. Arrays without axes are positions, and stay.
+    # A number n, also one of numpy, stands for start … start + n - 1. An array without axes is one position, and stays.
     if isinstance(positions, (int, np.integer, np.bool_)):
         return np.arange(start, start + as_int("a number of positions", positions, minimum=0))
     return positions

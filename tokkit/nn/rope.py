@@ -35,7 +35,7 @@ class RopeConfig:
       0.1 ln s + 1, or `attention_factor` (Peng et al. 2023; the form that models are published with);
     - "llama3": by wavelength, between L / high_freq_factor and L / low_freq_factor (Llama 3.1).
 
-    `head_factors`: a number a head by which its positions are divided.
+    `head_factors`: for each head a number by which its positions are divided.
 
     "dynamic" takes n from the call: its largest position plus one. Beyond L tokens this has two effects. Sequences that
     are packed or batched together all turn by the base of the longest, not by their own. And keys in a cache keep the

@@ -1,8 +1,8 @@
 """`SearchIndex`: vectors and passages in a folder on disk, replaced as a whole by each write.
 
 The folder holds index.json, which says whose vectors these are, and the .safetensors file that it names: a row of
-`vectors` for each passage, where that stood, and its text. To change an index a new file is written beside the old one
-and index.json replaced, so that who reads meanwhile, and who is interrupted, has the old index or the new one.
+`vectors` for each passage, the place of the passage in its file, and its text. A change writes a new file beside the
+old one and then replaces index.json: a reader, or an interrupted writer, has either the old index or the new one.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
 _OURS = re.compile(r"vectors-([0-9]{1,9})\.(?:safetensors|usearch)")
 MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
-"""What is beside `vectors` and `text`, one entry a row; spans have two."""
+"""The other tensors and their types: one entry for each row, two for each row of spans."""
 
 
 class Hit(NamedTuple):
-    """A passage that was found: its score, the file, where it is there, and its text.
+    """A passage that was found: its score, its file, its place in the file, and its text.
 
-    `record` is the number of the record of a .jsonl file, 0 for others; `line` counts from 1 in the file, or in the
-    record's text; `span` is (start, end) in bytes of either's UTF-8.
+    `record` is the number of the record in a .jsonl file, and 0 in other files. `line`, which counts from 1, and
+    `span`, (start, end) in bytes of UTF-8, are places in the text of the record, or in the file.
     """
 
     score: float
@@ -52,7 +52,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose vectors an index has, and of what: what must be equal where rows are added or queries asked."""
+    """How the vectors of an index were made; rows that are added, and queries, must be made alike (`check`)."""
 
     model: str
     """The path or name the model was loaded by."""
@@ -60,12 +60,12 @@ class About:
     tokenizer_fingerprint: str
     dimension: int
     tokens: int
-    """Tokens of a chunk at most, and below how many of them the next chunk repeats at most."""
+    """The maximum number of tokens of a chunk; below it, how many of them the next chunk repeats at most."""
     overlap: int
 
 
 class Rows(NamedTuple):
-    """Passages as columns, one entry each: arrays of the types of `COLUMNS`, the text of all as UTF-8 bytes."""
+    """Passages as columns with an entry for each, of the types of `COLUMNS`; `text` is all texts as UTF-8, in a row."""
 
     vectors: NDArray[np.float32]
     source: NDArray[np.uint32]
@@ -76,7 +76,7 @@ class Rows(NamedTuple):
     text_ends: NDArray[np.int64]
 
     def part(self, first: int, end: int) -> Rows:
-        """Return the rows from `first` to before `end`, without a copy of what is long."""
+        """Return the rows first … end - 1; vectors and text are not copied."""
         start = int(self.text_ends[first - 1]) if first else 0
         text = self.text[start : int(self.text_ends[end - 1]) if end else 0]
         columns = {name: getattr(self, name)[first:end] for name in ("vectors", "source", "record", "line", "spans")}
@@ -84,7 +84,7 @@ class Rows(NamedTuple):
 
 
 def _runs(keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return (first, end) of each run of true ones."""
+    """Return (first, end) of each run of True."""
     edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
@@ -92,7 +92,7 @@ def _runs(keep: NDArray[np.bool_]) -> list[tuple[int, int]]:
 class SearchIndex:
     """Passages and their vectors, read from a folder; immutable.
 
-    `about` describes the model that made the vectors, `sources` is path → sha256 of the texts of each file.
+    `about` says how the vectors were made; `sources` is path → sha256 of the texts of each file.
     """
 
     def __init__(
@@ -160,10 +160,10 @@ class SearchIndex:
         return Hit(score, self._paths[int(r.source[row])], int(r.record[row]), int(r.line[row]), span, text)
 
     def with_rows(self, sources: Mapping[str, str], rows: Rows) -> SearchIndex:
-        """Return this index with files added, written in its place; those it had under the same path are replaced.
+        """Add the rows of files, write the index in place of this one, and return it.
 
-        `rows.source` numbers the entries of `sources`. OptionError if the index on disk has changed since it was
-        read: nothing is lost, and nothing is written.
+        `rows.source` is the number of an entry of `sources`. A file that the index has under the same path is replaced.
+        OptionError, and nothing is written, if the index on disk has changed since it was read.
         """
         gone = [number for number, path in enumerate(self._paths) if path in sources]
         paths = [path for path in self._paths if path not in sources]
@@ -188,7 +188,7 @@ def create(
 
 
 def check_place(folder: Path, *, overwrite: bool) -> None:
-    """Raise the OSError of a place where no new index can be written, or FormatError if other files are."""
+    """Raise OSError if a new index cannot be written there, FormatError if index.json is not that of an index."""
     shown = files.show(folder)
     if not folder.exists():
         if not folder.absolute().parent.is_dir():
@@ -232,7 +232,7 @@ def _write(
         columns["text_ends"] = [part.text_ends + start for part, start in zip(parts, before, strict=False)]
         try:
             write_safetensors(data, columns, overwrite=False)
-        except FileExistsError:  # another that writes took the number between: its file stays
+        except FileExistsError:  # another program took the number in between: its file stays
             raise OptionError(f"{files.show(folder)} {MEANWHILE}") from None
         written = True
         if stamp != (files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""):
@@ -247,9 +247,9 @@ def _write(
                 folder.rmdir()
         raise
     for name in os.listdir(folder):
-        # A higher number is another's that writes now, and has seen this one.
+        # A higher number belongs to another program that is writing now, and has seen this one.
         if (found := _OURS.fullmatch(name)) and int(found[1]) < number:
-            # Elsewhere it may still be read; the next change tries again.
+            # Another program may still read it, and then some systems do not remove it; the next change tries again.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
     return SearchIndex.open(folder)

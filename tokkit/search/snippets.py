@@ -10,11 +10,11 @@ WIDTH = 160
 """Characters of a snippet: two lines of a terminal."""
 _WORD = re.compile(r"\w+")
 MIN_WORD = 4
-"""Letters of a word that is looked for: shorter ones say little of what a text is about."""
+"""The fewest letters of a word of the query that is looked for: shorter ones say little about a text."""
 
 
 def printable(text: str) -> str:
-    r"""Return text on one line, white space as single spaces, and nothing in it that a terminal would obey.
+    r"""Return text on one line, with single spaces for white space, and what a terminal would obey escaped.
 
     >>> printable("a\n\tb \x1b[31m\ud800")
     'a b \\x1b[31m\\ud800'
@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
-    """Return at most `width` characters of a passage, with "…" where more of it is.
+    """Return at most `width` characters of a passage, with "…" where text is left out.
 
     >>> snippet("The cat sat. " * 9 + "A river bank.", "bank of a river", width=40)
     '… cat sat. The cat sat. A river bank.'
@@ -38,7 +38,7 @@ def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
         here = len({word for at, word in found[i:] if at < place + width // 2})
         if here > best:
             start, best = place, here
-    # Some of what is before belongs to it.
+    # A third of the width shows what precedes the first word.
     start = min(max(0, start - width // 3), len(line) - width + 2)
     if start > 0:
         start = line.find(" ", start) + 1 or start

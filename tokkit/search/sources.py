@@ -14,13 +14,13 @@ from tokkit.errors import CorpusError
 from tokkit.formats.files import KINDS
 
 SNIFFED = 1 << 13
-"""Characters that are looked at for a NUL, which no text has and nearly every other file."""
+"""Bytes at the start of a block that are searched for a NUL: nearly every binary file has one, and no text."""
 
 
 class Document(NamedTuple):
-    """One text: of a .jsonl file the `record` of that number, from 1; of another all of it, and 0.
+    """One text: a record of a .jsonl file, `record` being its number from 1; or a whole file, with `record` 0.
 
-    `offset` is where it begins in the file, in bytes (a byte-order mark is not part of it).
+    `offset` is where the text of a file begins in it, in bytes: after a byte-order mark.
     """
 
     text: str
@@ -44,10 +44,10 @@ class Skipped(NamedTuple):
 
 
 def find(paths: Sequence[str], *, leave_out: str | None = None) -> Iterator[str | Skipped]:
-    """Yield the files that paths, globs and folders name, each once; those of folders sorted, without hidden ones.
+    """Yield the files that paths, globs and folders name, each once; those of a folder sorted, without hidden ones.
 
-    Folders that are symbolic links are not entered, nor is the folder `leave_out`, where the index itself is. What a
-    folder holds that is not a regular file comes as `Skipped`; CorpusError for a path that is not there.
+    Folders that are symbolic links are not entered, and neither is `leave_out`, the folder of the index itself. An
+    entry of a folder that is not a regular file is yielded as `Skipped`. CorpusError for a path that does not exist.
     """
     seen: set[str] = set()
     avoided = None if leave_out is None else os.path.realpath(leave_out)
@@ -83,7 +83,7 @@ def _failed(error: OSError) -> Skipped:
 
 
 def _kind(path: str) -> Skipped | None:
-    """Say why a thing in a folder is not read: opening a pipe would wait for its other end."""
+    """Return why an entry of a folder is not read, None if it is: opening a pipe would wait for its other end."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -93,9 +93,9 @@ def _kind(path: str) -> Skipped | None:
 
 
 def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Source | Skipped:
-    """Return the texts of a file, as `tokkit.corpus` reads them, or why there are none: binary, not UTF-8, unreadable.
+    """Return the texts of a file, as `tokkit.corpus` reads them, or why it has none: binary, not UTF-8, unreadable.
 
-    Nothing is read but text: the field of each record of .jsonl, and whole files else, decompressed.
+    The texts are the field of each record of a .jsonl file, and any other file as a whole, decompressed.
     """
     digest = hashlib.sha256()
     documents: list[Document] = []

@@ -190,7 +190,7 @@ dye(), resize();
 
 
 def planes(weights: ArrayLike, tokens: Sequence[str], key_tokens: Sequence[str] | None) -> NDArray[np.float64]:
-    """Return weights as (layers, heads, T, S), once they are seen to fit their tokens."""
+    """Return weights as (layers, heads, T, S); an error if they do not fit their tokens."""
     made = np.asarray(weights, dtype=np.float64)
     if not 2 <= made.ndim <= 4:
         raise ShapeError(
@@ -242,8 +242,8 @@ def attention_html(
         "top": top,
         "weights": base64.b64encode(steps.tobytes()).decode(),
     }
-    # ASCII alone, and no "<": a token cannot end the script that it is in.
+    # Only ASCII without "<": no token can end the script that holds it.
     text = json.dumps(data).replace("<", "\\u003c")
     heading = html.escape(title).encode("ascii", "xmlcharrefreplace").decode()
-    # In one pass: what looks like a placeholder in the title or in a token is left as it is.
+    # In one pass, so that text of the title or of a token that looks like a placeholder is kept.
     return Template(PAGE).substitute(TITLE=heading, DATA=text)

@@ -16,7 +16,7 @@ from tokkit.formats.files import write_atomically
 from tokkit.view.attention_page import planes
 
 MAX_NAMED = 40
-"""Tokens up to which axes are labelled with them; more would not be legible."""
+"""The most tokens that label an axis; more would not be legible."""
 
 
 def _figure(width: float, height: float) -> Any:
@@ -46,7 +46,7 @@ def attention_png(
     key_tokens: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Path:
-    """Draw weights (layers, heads, T, S), a map for each head in a row for each layer, and return the PNG's path.
+    """Draw weights (layers, heads, T, S), a row of maps for each layer, and return the path of the PNG.
 
     Layers, or layers and heads, may be missing. Rows look, columns are looked at; all maps have one scale.
     """
@@ -77,7 +77,7 @@ def attention_png(
 
 
 def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-    """Draw position vectors (T, D) as a heat map, positions down and dimensions across; return the PNG's path."""
+    """Draw position vectors (T, D) as a heat map, a row for each position; return the path of the PNG."""
     made = np.asarray(encodings, dtype=np.float64)
     if made.ndim != 2 or not made.size:
         raise ShapeError(f"encodings have shape {made.shape}; they must be (positions, dimensions)")

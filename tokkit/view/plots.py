@@ -1,4 +1,4 @@
-"""Draws what vocabularies of several models and sizes make of a text, with matplotlib (extra `plot`)."""
+"""Plots measures of a text encoded by several models and vocabulary sizes, with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PANELS = (
     ("oov_rate", "words with an unknown part, %", 100.0),
     ("unused_rate", "tokens never used, %", 100.0),
 )
-"""Measure, what it is called, and what it is multiplied by."""
+"""The name of a measure, its label, and the factor that it is multiplied by."""
 INCHES = (10.0, 7.0)
 DOTS_PER_INCH = 120
 
 
 def check() -> None:
-    """Raise OptionError if there is nothing to plot with, before the work that would come to nothing."""
+    """Raise OptionError if matplotlib is missing, before any work is done for the plot."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:

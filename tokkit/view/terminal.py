@@ -12,7 +12,7 @@ from itertools import pairwise
 from tokkit.escaping import escaped
 
 COLOURS = (153, 157, 223, 217, 183, 159)
-"""Pale colours of a terminal's 256, on which black is readable; most eyes can tell neighbours apart."""
+"""Pale ones of a terminal's 256 colours: black is readable on them, and most eyes tell neighbours apart."""
 BAR = "│"
 RESET = "\x1b[0m"
 
