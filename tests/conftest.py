@@ -119,15 +119,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let processes that tests start keep the modules they compile, as a user's do, where the environment forbids it.
+def kept_for_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let the processes that tests start share the fonts they find and the modules they compile, as a user's do.
 
-    To compile them anew takes a process as long as all else that most of them do.
+    To compile its modules anew, where the environment forbids to keep them, takes a process as long as all else.
     """
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # one for all workers
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLCONFIGDIR", str(folder / "fonts"))
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("modules")))
+            patch.setenv("PYTHONPYCACHEPREFIX", str(folder / "modules"))
         yield
 
 

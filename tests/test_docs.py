@@ -97,9 +97,8 @@ def test_every_block_of_a_page_runs_in_a_fresh_folder(
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", path_of_commands, prepend=":")
-    kept = {"MPLCONFIGDIR": path_of_commands}  # fonts are found once for all pages
     offline = {"HOME": home, "TOKKIT_CACHE_DIR": home, "TOKKIT_OFFLINE": 1, "HF_HUB_OFFLINE": 1, "COLUMNS": 80}
-    for variable, value in {**kept, **offline}.items():
+    for variable, value in offline.items():
         monkeypatch.setenv(variable, str(value))
     supply(page.needs, folder, SHARED)
     names: dict[str, object] = {"__name__": "__main__"}
