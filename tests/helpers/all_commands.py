@@ -17,6 +17,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "decode": {"tokenizer": "tok.json", "file": "a.ids"},
     "count": {"tokenizer": "tok.json", "files": "a.txt"},
     "truncate": {"tokenizer": "tok.json", "file": "a.txt", "limit": "3"},
+    "chunk": {"tokenizer": "tok.json", "files": "a.txt"},
     "view": {"tokenizer": "tok.json", "files": "a.txt"},
     "inspect": {"tokenizer": "tok.json"},
     "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},

@@ -18,8 +18,8 @@ from tokkit import interrupts
 from tokkit.cli import errors, options
 
 COMMANDS = (
-    *("train", "encode", "decode", "count", "truncate", "view", "inspect", "compare", "bench", "model"),
-    *("fetch", "info", "completion"),
+    *("train", "encode", "decode", "count", "truncate", "chunk", "view", "inspect", "compare", "bench"),
+    *("model", "fetch", "info", "completion"),
 )
 
 

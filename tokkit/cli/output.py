@@ -58,8 +58,13 @@ def put(text: str) -> None:
 
 def say_json(value: object) -> None:
     """Write a value to stdout as one line of JSON: exactly, with control characters as JSON escapes them."""
+    put(as_json(value))
+
+
+def as_json(value: object) -> str:
+    """Return a value as one line of JSON, with control characters as JSON escapes them."""
     text = json.dumps(value, ensure_ascii=False)
-    put(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def counted(n: int, noun: str) -> str:

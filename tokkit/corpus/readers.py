@@ -132,7 +132,7 @@ class Corpus:
         with opened(path, name) as (stream, position):
 
             def chunks() -> Iterator[bytes]:
-                while chunk := _read(stream, name):
+                while chunk := read_block(stream, name):
                     self.done = before + position()
                     yield chunk
 
@@ -303,7 +303,8 @@ def opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]
             yield cast(BinaryIO, raw), position
 
 
-def _read(stream: BinaryIO, name: str) -> bytes:
+def read_block(stream: BinaryIO, name: str) -> bytes:
+    """Return the next bytes of a file, none at its end; CorpusError if it cannot be read."""
     try:
         return stream.read(BLOCK_BYTES)
     except EOFError:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end
+from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end, part_ends
 from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MAX_POLICIES, Special, SpecialTokens
@@ -224,8 +224,13 @@ class Engine:
         """
         return 0
 
+    def part_ends(self, utf8: bytes, start: int, end: int, special: Special) -> tuple[int, int]:
+        """Return the first and the last place where the text utf8[start:end] may be cut; (end, end) for none."""
+        encoder, finder = self._way("all" if special == "raise" else special)
+        return (end, end) if encoder is None else part_ends(utf8, start, end, encoder, finder)
+
     def encode_part(self, utf8: bytes, special: Special, *, continues: bool, goes_on: bool) -> list[int]:
-        """Return the ids of a part of a text that was cut by `last_cut` or `open_cut`."""
+        """Return the ids of a part of a text that was cut by `last_cut`, `open_cut` or `part_ends`."""
         encoder, finder = self._way(special, utf8)
         if encoder is None or not (continues or goes_on):
             return self.encode(utf8, special)

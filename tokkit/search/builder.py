@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.chunks import chunking
 from tokkit.errors import OptionError, ShapeError
-from tokkit.search import chunking
 from tokkit.search.index import About, Rows, SearchIndex, empty_rows
 from tokkit.search.sources import Document
 
@@ -112,17 +112,17 @@ class Builder:
         return len(self._places) - before
 
     def _add(self, source: int, document: Document) -> None:
-        text, size = document.text, self._about
+        text, size, tok = document.text, self._about, self._encoder.tokenizer
         # Bytes and lines are counted on from chunk to chunk, back where they overlap: a long text is read through once.
         at, offset, line = 0, document.offset, 1
-        for start, end in chunking.chunks(text, self._encoder.tokenizer, tokens=size.tokens, overlap=size.overlap):
+        for part, start, _, _ in chunking.chunk(text, tok, tokens=size.tokens, overlap=size.overlap):
             between, sign = (text[at:start], 1) if start >= at else (text[start:at], -1)
             offset, line = offset + sign * len(between.encode()), line + sign * between.count("\n")
             at = start
-            utf8 = text[start:end].encode()
+            utf8 = part.encode()
             self._places.append((source, document.record, line, offset, offset + len(utf8)))
             self._texts.append(utf8)
-            self._waiting.append(text[start:end])
+            self._waiting.append(part)
             if len(self._waiting) >= BATCH:
                 self._encode()
 

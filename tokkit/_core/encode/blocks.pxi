@@ -9,6 +9,7 @@ from tokkit._core.text cimport tk_utf8_invalid
 cdef enum:
     CHARACTER = 4          # bytes of the longest
     NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first
+    NEAR_PART_END = 1 << 5  # the same for a part of a text, where one is wanted soon
 
 
 def block_end(
@@ -19,7 +20,7 @@ def block_end(
     text[:searched] is known to have none: a call said so.
     """
     cdef tk_document document
-    cdef size_t back = NEAR_END, limit, start, found, last = 0, least
+    cdef size_t limit, least, last
     if not n <= <size_t> text.shape[0]:
         raise ValueError("the block is longer than its buffer")
     document.units = &text[0] if n else NULL
@@ -31,15 +32,38 @@ def block_end(
     # What was at the end then was no split point, as characters or tokens may have gone on.
     least = CHARACTER + (document.special.longest if document.special is not NULL else 0)
     least = searched - min(searched, least)
-    start = limit
     with nogil:
-        while last == 0 and start > least:  # twice as far each time: in linear time, whatever is there
-            start = max(least, limit - min(limit, back))
-            found = tk_split_point(&document, start, limit)
-            while found < limit:
-                last = found
-                found = tk_split_point(&document, found + 1, limit)
-            back *= 2
+        last = last_point(&document, least, limit, NEAR_END)
+    return last
+
+
+def part_ends(bytes text not None, size_t start, size_t end, Encoder encoder not None, Finder finder=None):
+    """Return the first and the last split point of the text text[start:end], as places of `text`; (end, end) for none.
+    """
+    cdef tk_document document
+    cdef size_t first, last
+    if not start <= end <= <size_t> len(text):
+        raise ValueError(f"({start}, {end}) is not a part of {len(text)} bytes")
+    document.units = <const uint8_t *> <const char *> text + start
+    document.n = end - start
+    document.width = 0
+    if not encoder.describe(&document, finder):
+        return end, end
+    first = tk_split_point(&document, 1, document.n)
+    last = last_point(&document, first, document.n, NEAR_PART_END) if first < document.n else document.n
+    return start + first, start + max(first, last)
+
+
+cdef size_t last_point(const tk_document *document, size_t least, size_t limit, size_t back) noexcept nogil:
+    # The last split point from `least` on and before `limit`; 0 for none.
+    cdef size_t start = limit, found, last = 0
+    while last == 0 and start > least:  # twice as far each time: in linear time, whatever is there
+        start = max(least, limit - min(limit, back))
+        found = tk_split_point(document, start, limit)
+        while found < limit:
+            last = found
+            found = tk_split_point(document, found + 1, limit)
+        back *= 2
     return last
 
 

@@ -1,0 +1,95 @@
+"""Cuts a text into chunks of at most n tokens, which may overlap, at pauses in the text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from tokkit.chunks.planning import Planner
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+At = Literal["word", "sentence", "paragraph", "markdown", "code"]
+"""The greatest pause at which a chunk ends."""
+MIN_TOKENS = 8
+"""Minimum tokens of a chunk; hardly any character has more."""
+WINDOW = 1 << 18
+"""Characters that are tokenized at once, at least; the ids and ranks of a window take some 20 bytes a token."""
+A_TOKEN = 16
+"""Characters of a window for each token of a chunk: several chunks are in it, whatever their size."""
+
+
+class Chunk(NamedTuple):
+    """A part of a text: `text` is that of the characters `start` to `end`, and has `n_tokens` tokens on its own."""
+
+    text: str
+    start: int
+    end: int
+    n_tokens: int
+
+
+def chunk(text: str, tok: Tokenizer, *, tokens: int = 512, overlap: int = 0, at: At = "paragraph") -> Iterator[Chunk]:
+    r"""Yield chunks of a text that have at most `tokens` tokens on their own, without special tokens.
+
+    A chunk ends at the last of the greatest pauses in its last third, and the next one begins at such a pause within
+    the `overlap` tokens before that end. `at` is the greatest pause that is looked for:
+
+    - "paragraph": an empty line; then a line end, the end of a sentence, and white space;
+    - "sentence": the end of a sentence, a line or a paragraph, whichever comes last;
+    - "word": white space, so that chunks are as full as they can be;
+    - "markdown": a heading, the highest first, then as "paragraph"; code between fences is cut only if it is longer
+      than a chunk;
+    - "code": the line end before the least indented line, an empty line first: before a class or function, in any
+      language.
+
+    The last two look at the last half, and keep the indentation of a chunk's first line. Together, chunks cover all but
+    white space; no character is cut, and one that has more tokens alone is a chunk all the same. OptionError for fewer
+    than 8 tokens, or an overlap of more than half of them.
+
+    >>> import tokkit
+    >>> tok = tokkit.train(iter(["a b"]), vocab_size=256)
+    >>> [(c.text, c.start, c.n_tokens) for c in chunk("One two three.\nFour, five.", tok, tokens=16)]
+    [('One two three.', 0, 14), ('Four, five.', 15, 11)]
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text is {type(text).__name__}; it must be str")
+    check(tokens, overlap, at)
+    blocks = (text[i : i + WINDOW] for i in range(0, len(text), WINDOW))
+    return chunks_of(blocks, Planner(tok, tokens, overlap, get_args(At).index(at)))
+
+
+def check(tokens: int, overlap: int, at: At = "paragraph") -> None:
+    """Raise OptionError for sizes that cannot work, and for a pause that there is not."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < MIN_TOKENS:
+        raise OptionError(f"tokens is {tokens!r}; it must be at least {MIN_TOKENS}")
+    if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= tokens // 2:
+        raise OptionError(f"overlap is {overlap!r}; for chunks of {tokens} tokens it must be from 0 to {tokens // 2}")
+    if at not in get_args(At):
+        raise OptionError(f"at is {at!r}; it must be one of {', '.join(get_args(At))}")
+
+
+def chunks_of(blocks: Iterable[str], planner: Planner) -> Iterator[Chunk]:
+    """Yield the chunks of a text that comes in blocks of any size; the chunks do not depend on it."""
+    size = max(WINDOW, A_TOKEN * planner.tokens)
+    more = iter(blocks)
+    text, start, ended = "", 0, False
+    while not ended or text:
+        while len(text) < size and not ended:
+            block = next(more, None)
+            text, ended = text + (block or ""), block is None
+        last = ended and len(text) <= size
+        spans, used = planner.plan(text[:size], last=last)
+        for a, b, n_tokens in spans:
+            yield Chunk(text[a:b], start + a, start + b, n_tokens)
+        # No chunk ends in the window: of these texts, more must be seen at once.
+        size = max(WINDOW, A_TOKEN * planner.tokens) if used else 2 * size
+        text, start = text[used:], start + used
+
+
+def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the chunks of a text: `chunk` as it was before, with a DeprecationWarning."""
+    warnings.warn("chunks is tokkit.chunks.chunk now, which yields texts too", DeprecationWarning, stacklevel=2)
+    return ((found.start, found.end) for found in chunk(text, tok, tokens=tokens, overlap=overlap))

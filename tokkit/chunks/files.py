@@ -1,0 +1,60 @@
+"""Cuts files into chunks, in constant memory."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, get_args
+
+from tokkit.chunks.chunking import At, Chunk, check, chunks_of
+from tokkit.chunks.planning import Planner
+from tokkit.corpus import readers
+from tokkit.errors import CorpusError, OptionError
+
+if TYPE_CHECKING:
+    from tokkit.corpus.readers import InputErrors, Path
+    from tokkit.tokenizer import Tokenizer
+
+
+def chunk_file(
+    path: Path,
+    tok: Tokenizer,
+    *,
+    tokens: int = 512,
+    overlap: int = 0,
+    at: At = "paragraph",
+    input_errors: InputErrors = "strict",
+) -> Iterator[Chunk]:
+    """Yield the chunks of a UTF-8 text file as `chunk` yields those of its text, in constant memory.
+
+    .gz, .bz2 and .xz are decompressed, "-" is standard input; a byte-order mark is left out. Offsets are in characters
+    of the decoded text. Invalid UTF-8 raises CorpusError, or becomes U+FFFD (`input_errors="replace"`), or is left out
+    ("ignore").
+    """
+    check(tokens, overlap, at)
+    if input_errors not in readers.INPUT_ERRORS:
+        raise OptionError(f"input_errors is {input_errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
+    found = readers.one(path)
+    if readers.holds_records(found):
+        raise CorpusError(f"{readers.shown(found)} holds records, not text: chunk the text of each")
+    return chunks_of(_blocks(found, input_errors), Planner(tok, tokens, overlap, get_args(At).index(at)))
+
+
+def _blocks(path: str, errors: InputErrors) -> Iterator[str]:
+    """Yield the text of a file in blocks, without a byte-order mark."""
+    name, offset, data, begun = readers.shown(path), 0, b"-", False
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    with readers.opened(path, name) as (stream, _):
+        while data:
+            data = readers.read_block(stream, name)
+            held, _ = decoder.getstate()
+            try:
+                text = decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                at, byte = offset - len(held) + error.start, error.object[error.start]
+                raise CorpusError(
+                    f'{name}: byte {at} (0x{byte:02x}) is not UTF-8; use input_errors="replace" or "ignore" to go on'
+                ) from None
+            yield text if begun else text.removeprefix("\ufeff")
+            begun = begun or text != ""
+            offset += len(data)
