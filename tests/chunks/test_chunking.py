@@ -10,7 +10,7 @@ import pytest
 import strategies
 import tokkit
 from reference import chunks as reference
-from tokkit.chunks import At, Chunk, chunk, chunking, planning
+from tokkit.chunks import At, Chunk, chunk, chunking
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -105,11 +105,9 @@ def test_chunks_of_any_text_cover_it_within_their_size(tok: tokkit.Tokenizer, se
 
 
 @pytest.mark.parametrize("at", get_args(At))
-def test_chunks_are_those_of_the_reference(tok: tokkit.Tokenizer, at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_are_those_of_the_reference(tok: tokkit.Tokenizer, at: Any) -> None:
     texts = [PROSE[:800], MARKDOWN, CODE, *(strategies.adversarial(seed, 500) for seed in range(100, 106))]
     for number, text in enumerate(texts):
-        # Counting the ends of parts and counting parts give the same.
-        monkeypatch.setattr(planning, "SHORT", (number % 2) << 10)
         for tokens, overlap in SIZES[number % 2 : 4 : 2]:
             found = [tuple(part[1:]) for part in chunk(text, tok, tokens=tokens, overlap=overlap, at=at)]
             assert found == reference.chunks(text, tok, tokens, overlap, at), (number, tokens)
@@ -128,10 +126,9 @@ def test_real_texts_in_several_scripts_too(tok: tokkit.Tokenizer, corpora: dict[
     ],
 )
 def test_counts_of_published_tokenizers_are_those_of_the_chunks_alone(
-    shared: Path, corpora: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch
+    shared: Path, corpora: dict[str, Path], name: str
 ) -> None:
     tok = tokkit.load(shared / "vocabs" / name)
-    monkeypatch.setattr(planning, "SHORT", 0)
     text = (
         PROSE[:300]
         + MARKDOWN

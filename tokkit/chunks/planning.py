@@ -14,12 +14,8 @@ if TYPE_CHECKING:
 
 MARKDOWN, CODE = 3, 4
 """Numbers of `At` (tokkit/chunks/chunking.py), as csrc/text/pauses.h has them."""
-OUTSIDE = 64
-"""What the ranks of places outside of a code fence have at least; see csrc/text/pauses.h."""
 SEARCHED, SEARCHED_BY_STRUCTURE = 3, 2
 """A pause is looked for in the last third of a chunk; headings and functions are farther apart."""
-SHORT = 1 << 10
-"""Bytes of a part that is encoded again as a whole: to look for where it may be cut takes as long (bench_chunks)."""
 NO_SPANS = np.empty((0, 2), dtype=np.int64)
 
 Spans = list[tuple[int, int, int]]
@@ -43,7 +39,7 @@ class Planner:
 
         A chunk that may reach the end of the window is left to the next one, unless this is the last.
         """
-        utf8, _, spans, _ = self._engine.aligned(text, "text")
+        utf8, spans = self._engine.spans(text, "text")
         pauses = self._pauses = Pauses(utf8, spans, self._at, self._fence, self._continues)
         found: Spans = []
         first, n = 0, pauses.n
@@ -53,7 +49,8 @@ class Planner:
             if start < end and end > self._covered:
                 found.append((start, end, n_tokens))
                 self._covered = end
-                first = first if first == n or not self._overlap else self._again(start, first)
+                if self._overlap and first < n:
+                    first = pauses.again(start, first, self._overlap)
         used = len(utf8)
         if not last:
             # Without a token there may be white space only.
@@ -61,70 +58,34 @@ class Planner:
             self._fence = Pauses(utf8[:used], NO_SPANS, self._at, self._fence, self._continues).fence
             self._covered -= used
             self._continues = utf8[used - 1 : used] != b"\n" if used else self._continues
-        places = np.array([*(span[:2] for span in found), (used, used)], dtype=np.int64)
-        at = character_spans(text, places, utf8).tolist()
-        return [(a, b, n) for (a, b), (_, _, n) in zip(at, found, strict=False)], at[-1][0]
+        if not text.isascii():
+            places = np.array([*found, (used, used, 0)], dtype=np.int64)
+            places[:, :2] = character_spans(text, places[:, :2], utf8)
+            *rows, (used, _, _) = places.tolist()
+            found = [(start, end, n_tokens) for start, end, n_tokens in rows]
+        return found, used
 
     def _chunk(self, first: int) -> tuple[int, int, int, int]:
         """Return (start, end, cut, tokens) of the chunk from the token `first` on; it ends before the token `cut`."""
         pauses, room = self._pauses, self.tokens
-        begin = pauses.byte(first)
         while True:
-            cut = self._end(first, room)
-            start, end = pauses.trim(begin, pauses.byte(cut), self._indented)
+            start, end, cut = pauses.chunk(first, room, self._searched, self._indented)
             n_tokens = self._count(start, end)
             # Tokens of a part on its own may be more than in the whole: of a word that is cut, or without its space.
             excess = n_tokens - self.tokens
-            if excess > 0 and self._indented and (cut <= first + 1 or room <= 1):
-                start, end = pauses.trim(begin, pauses.byte(cut))
-                n_tokens = self._count(start, end)
-            if excess <= 0 or cut <= first + 1 or room <= 1:
+            if excess <= 0:
                 return start, end, cut, n_tokens
+            if cut <= first + 1 or room <= 1:
+                start, end = pauses.trim(pauses.byte(first), pauses.byte(cut))  # without its indentation
+                return start, end, cut, self._count(start, end)
             room = max(1, min(room, cut - first) - excess)
 
     def _count(self, start: int, end: int) -> int:
         """Return how many tokens a part of the text has on its own; only what is around its ends is encoded again."""
-        pauses, engine = self._pauses, self._engine
-        utf8 = pauses.utf8
-        after = before = end
-        if end - start > SHORT:
-            after, before = engine.part_ends(utf8, start, end, "text")
-        if after < before:
-            i, j = pauses.place(after), pauses.place(before)
-            if pauses.byte(i) == after and pauses.byte(j) == before:
-                head = engine.encode_part(utf8[start:after], "text", continues=False, goes_on=True)
-                tail = engine.encode_part(utf8[before:end], "text", continues=True, goes_on=False)
-                return len(head) + j - i + len(tail)
-        return engine.count(utf8[start:end])
-
-    def _end(self, first: int, room: int) -> int:
-        """Where a chunk ends that begins at `first` and has at most `room` tokens of the whole text."""
-        pauses, upper = self._pauses, first + room
-        if upper >= pauses.n:
-            return pauses.n
-        found = pauses.last_best(max(first + 1, upper - self._searched), upper + 1)
-        if self._at == MARKDOWN and pauses.rank(found) < OUTSIDE:  # in a code fence, which may be cut before it begins
-            earlier = pauses.last_best(first + 1, upper + 1)
-            found = earlier if pauses.rank(earlier) >= OUTSIDE else found
-        return found if pauses.rank(found) else self._outside_character(upper, first)
-
-    def _outside_character(self, cut: int, first: int) -> int:
-        """The last place at or before this one that is in no character, else the next after it; after `first`."""
-        ranks = self._pauses.ranks
-        before = np.flatnonzero(ranks[first + 1 : cut + 1])
-        if len(before):
-            return first + 1 + int(before[-1])
-        after = np.flatnonzero(ranks[cut:])
-        return cut + int(after[0]) if len(after) else self._pauses.n
-
-    def _again(self, start: int, cut: int) -> int:
-        """Where the chunk begins that follows the one from the byte `start` to the place `cut`."""
-        pauses, upper, end = self._pauses, cut, self._pauses.byte(cut)
-        lower = max(cut - self._overlap, pauses.place(pauses.trim(start, end)[0] + 1))
-        # What is repeated is more than the white space of the pause itself.
-        while upper > lower and (not pauses.rank(upper - 1) or pauses.trim(pauses.byte(upper - 1), end)[0] == end):
-            upper -= 1
-        if lower >= upper:
-            return cut
-        found = pauses.first_best(lower, upper)
-        return found if pauses.rank(found) else cut
+        utf8 = self._pauses.utf8
+        first, last, n_around = self._engine.count_part(utf8, start, end)
+        if first == last:
+            return n_around
+        n_between = self._pauses.count(first, last)
+        # An added token may stand across one of them, if the whole text has it and the part has not.
+        return n_around + n_between if n_between >= 0 else self._engine.count(utf8[start:end])

@@ -165,6 +165,14 @@ class ByteLevelEngine(Engine):
             utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
+    def spans(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.int64]]:
+        """Return (utf8, byte spans (n, 2)) for a text; those of tokens that are the text's bytes follow from ids."""
+        if not self._pure:
+            return super().spans(text, special)
+        with PatternTime(len(text)):
+            utf8, _, spans = self._spanned(text, special)
+        return utf8, spans
+
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
         """Return the same as `aligned` with ids around the text, if each token has its own bytes in the text."""
         return None if self._pure and self._drops else super().framed(text, special, before, after)

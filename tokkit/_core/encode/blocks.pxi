@@ -37,21 +37,51 @@ def block_end(
     return last
 
 
-def part_ends(bytes text not None, size_t start, size_t end, Encoder encoder not None, Finder finder=None):
-    """Return the first and the last split point of the text text[start:end], as places of `text`; (end, end) for none.
+def count_part(bytes text not None, size_t start, size_t end, Encoder encoder not None, Finder finder=None):
+    """Return (first, last, n): the first and last split point of the text text[start:end], as places of `text`.
+
+    n is how many ids it has before the first and after the last together. Without any, both are `end`, and n is all.
     """
     cdef tk_document document
     cdef size_t first, last
-    if not start <= end <= <size_t> len(text):
-        raise ValueError(f"({start}, {end}) is not a part of {len(text)} bytes")
-    document.units = <const uint8_t *> <const char *> text + start
-    document.n = end - start
-    document.width = 0
-    if not encoder.describe(&document, finder):
-        return end, end
-    first = tk_split_point(&document, 1, document.n)
-    last = last_point(&document, first, document.n, NEAR_PART_END) if first < document.n else document.n
-    return start + first, start + max(first, last)
+    cdef const uint8_t *p = <const uint8_t *> <const char *> text + start
+    cdef Worker worker
+    if not start <= end <= <size_t> len(text) or tk_utf8_invalid(p, end - start) < end - start:
+        raise ValueError(f"({start}, {end}) is not a text in {len(text)} bytes")
+    document.units, document.n, document.width = p, end - start, 0
+    first = last = document.n
+    if encoder.describe(&document, finder):
+        with nogil:
+            first = tk_split_point(&document, 1, document.n)
+            if first < document.n:
+                last = max(first, last_point(&document, first, document.n, NEAR_PART_END))
+    worker = encoder.take_worker()
+    worker.state.n_ids = 0
+    try:
+        run_part(encoder, worker, finder, p, first, False, first < document.n)
+        if first < document.n:
+            run_part(encoder, worker, finder, p + last, document.n - last, True, False)
+        return start + first, start + last, worker.state.n_ids
+    finally:
+        encoder.give_back(worker)
+
+
+cdef object run_part(
+    Encoder encoder, Worker worker, Finder finder, const uint8_t *p, size_t n, bint continues, bint goes_on
+):
+    cdef const tk_finder *added = finder_of(finder)
+    cdef size_t at = 0
+    cdef int status
+    while at < n:
+        worker.state.continues, worker.state.goes_on = continues, goes_on
+        if n < GIL_FREE_BYTES:
+            status = tk_encode(&encoder.plan, &worker.state, added, p, n, &at, n)
+        else:
+            with nogil:
+                status = tk_encode(&encoder.plan, &worker.state, added, p, n, &at, at + SLICE_BYTES)
+        check(status)
+        if n > SLICE_BYTES:
+            PyErr_CheckSignals()
 
 
 cdef size_t last_point(const tk_document *document, size_t least, size_t limit, size_t back) noexcept nogil:

@@ -1,8 +1,9 @@
-# Ranks the pauses of a text, at which it is cut into chunks, and finds the best among them.
+# Ranks the pauses of a text, and chooses among them where chunks end and begin.
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "text/pauses.h" nogil:
-    int TK_AT_KINDS
+    int TK_AT_MARKDOWN, TK_AT_KINDS
+    int TK_NO_PAUSE, TK_OUTSIDE
     ctypedef struct tk_fence:
         uint8_t character
         size_t length
@@ -24,9 +25,9 @@ cdef class Pauses:
     cdef readonly bytes utf8
     cdef readonly Py_ssize_t n
     cdef readonly tuple fence
-    cdef readonly object ranks
-    cdef const int64_t[:, ::1] _spans
-    cdef const uint8_t[::1] _ranks
+    cdef int at
+    cdef const int64_t[:, ::1] spans
+    cdef const uint8_t[::1] ranks
 
     def __cinit__(self, bytes utf8 not None, spans not None, int at, fence=(0, 0), bint continues=False):
         cdef const uint8_t *text = <const uint8_t *> <const char *> utf8
@@ -34,69 +35,94 @@ cdef class Pauses:
         cdef int64_t before = 0
         cdef Py_ssize_t i
         cdef tk_fence open_fence
-        cdef uint8_t[::1] out
+        cdef uint8_t[::1] ranks
         cdef const int64_t *first
-        self.utf8, self._spans = utf8, spans
-        self.n = self._spans.shape[0]
-        if not 0 <= at < TK_AT_KINDS or self._spans.shape[1] != 2:
-            raise ValueError(f"at is {at}, and the spans have shape ({self.n}, {self._spans.shape[1]})")
+        self.utf8, self.spans, self.at = utf8, spans, at
+        self.n = self.spans.shape[0]
+        if not 0 <= at < TK_AT_KINDS or self.spans.shape[1] != 2:
+            raise ValueError(f"at is {at}, and the spans have shape ({self.n}, {self.spans.shape[1]})")
         for i in range(self.n):
-            if not before <= self._spans[i, 0] <= <int64_t> n:
-                raise ValueError(f"token {i} begins at {self._spans[i, 0]}, after {before} in {n} bytes")
-            before = self._spans[i, 0]
+            if not before <= self.spans[i, 0] <= <int64_t> n:
+                raise ValueError(f"token {i} begins at {self.spans[i, 0]}, after {before} in {n} bytes")
+            before = self.spans[i, 0]
         open_fence.character, open_fence.length = fence
-        self.ranks = np.zeros(max(self.n, 1), dtype=np.uint8)
-        out = self.ranks
-        first = &self._spans[0, 0] if self.n else NULL
+        ranks = np.zeros(self.n + 1, dtype=np.uint8)
+        first = &self.spans[0, 0] if self.n else NULL
         with nogil:
-            tk_rank_pauses(text, n, first, self.n, at, &open_fence, continues, &out[0])
-        self._ranks = out
+            tk_rank_pauses(text, n, first, self.n, at, &open_fence, continues, &ranks[0])
+        self.ranks = ranks
         self.fence = open_fence.character, open_fence.length
-
-    cdef int check(self, Py_ssize_t lower, Py_ssize_t upper) except -1:
-        if not 0 <= lower < upper <= self.n:
-            raise ValueError(f"{lower} to {upper} is not a range of places between {self.n} tokens")
-        return 0
-
-    def rank(self, Py_ssize_t place) -> int:
-        """Return the rank of a place before a token."""
-        self.check(place, place + 1)
-        return self._ranks[place]
 
     def byte(self, Py_ssize_t place) -> int:
         """Return the byte of a place; what is before the first token, or after the last, belongs to it."""
         if place <= 0:
             return 0
-        return self._spans[place, 0] if place < self.n else len(self.utf8)
+        return self.spans[place, 0] if place < self.n else len(self.utf8)
 
-    def place(self, int64_t byte) -> int:
-        """Return the first place that is not before a byte."""
+    def chunk(self, Py_ssize_t first, Py_ssize_t room, Py_ssize_t searched, bint indented):
+        """Return (start, end, cut) of the chunk from the token `first` on, of at most `room` tokens: bytes, a place.
+
+        It ends before the token `cut`, at the last of the greatest pauses among the last `searched` places.
+        """
+        cdef Py_ssize_t upper, cut, earlier
+        if not 0 <= first < self.n or room < 1:
+            raise ValueError(f"no chunk of {room} tokens begins at {first} of {self.n}")
+        cut = upper = min(first + room, self.n)
+        if upper < self.n:
+            cut = self.best(max(first + 1, upper - searched), upper)
+            if self.at == TK_AT_MARKDOWN and self.ranks[cut] < TK_OUTSIDE:  # in a code fence: is there room before it?
+                earlier = self.best(first + 1, upper)
+                cut = earlier if self.ranks[earlier] >= TK_OUTSIDE else cut
+            if self.ranks[cut] == TK_NO_PAUSE:  # each place that was seen is inside a character
+                cut = upper
+                while cut > first and self.ranks[cut] == TK_NO_PAUSE:
+                    cut -= 1
+                cut = cut if cut > first else upper
+                while cut < self.n and self.ranks[cut] == TK_NO_PAUSE:
+                    cut += 1
+        start, end = self.trim(self.byte(first), self.byte(cut), indented)
+        return start, end, cut
+
+    cdef Py_ssize_t best(self, Py_ssize_t lower, Py_ssize_t upper) noexcept:
+        # The last of the greatest pauses from `lower` to `upper`.
+        cdef Py_ssize_t i, found = lower
+        for i in range(lower, upper + 1):
+            if self.ranks[i] >= self.ranks[found]:
+                found = i
+        return found
+
+    def again(self, size_t start, Py_ssize_t cut, Py_ssize_t overlap) -> int:
+        """Return the first of the greatest pauses in the last tokens of the chunk from byte `start` to place `cut`.
+
+        `cut` itself, if there is none after the chunk's first character.
+        """
+        cdef Py_ssize_t i, found = cut
+        cdef uint8_t greatest = TK_NO_PAUSE + 1
+        cdef int64_t content, last
+        content, last = self.trim(start, self.byte(cut))
+        for i in range(cut - 1, max(cut - overlap, 1) - 1, -1):
+            # What is repeated is more than white space.
+            if content < self.spans[i, 0] < last and self.ranks[i] >= greatest:
+                found, greatest = i, self.ranks[i]
+        return found
+
+    def count(self, int64_t start, int64_t end) -> int:
+        """Return how many tokens a part of the text has; -1 unless tokens begin at both bytes."""
+        cdef Py_ssize_t first = self.search(start), last = self.search(end)
+        if last < self.n and self.spans[first, 0] == start and self.spans[last, 0] == end:
+            return last - first
+        return -1
+
+    cdef Py_ssize_t search(self, int64_t byte) noexcept:
+        # The first place that is not before a byte.
         cdef Py_ssize_t lower = 0, upper = self.n, middle
         while lower < upper:
             middle = (lower + upper) // 2
-            if self._spans[middle, 0] < byte:
+            if self.spans[middle, 0] < byte:
                 lower = middle + 1
             else:
                 upper = middle
         return lower
-
-    def last_best(self, Py_ssize_t lower, Py_ssize_t upper) -> int:
-        """Return the last place of the greatest rank in a range of places."""
-        cdef Py_ssize_t i, best = lower
-        self.check(lower, upper)
-        for i in range(lower, upper):
-            if self._ranks[i] >= self._ranks[best]:
-                best = i
-        return best
-
-    def first_best(self, Py_ssize_t lower, Py_ssize_t upper) -> int:
-        """Return the first place of the greatest rank in a range of places."""
-        cdef Py_ssize_t i, best = lower
-        self.check(lower, upper)
-        for i in range(lower, upper):
-            if self._ranks[i] > self._ranks[best]:
-                best = i
-        return best
 
     def trim(self, size_t start, size_t end, bint indented=False):
         """Return (start, end) of a part of the text, in bytes, without white space at its ends.

@@ -109,7 +109,13 @@ static uint8_t rank_in_code(const uint8_t *text, size_t line, size_t right, size
     return (uint8_t)(TK_CODE_LINE + 2 * (DEEPEST - columns) + (lines > 1));
 }
 
+/* The first byte of a letter of most CJK scripts, which are no pause, alone or beside one another. */
+TK_INLINE int is_wide_letter(uint8_t lead) { return lead >= 0xE4 && lead <= 0xED; }
+
 static uint8_t rank_of(const uint8_t *text, size_t n, size_t place, int at) {
+    if (place > 2 && is_wide_letter(text[place - 3]) && tk_is_continuation(text[place - 1]) &&
+        is_wide_letter(text[place]))
+        return TK_WITHIN; /* most places of such a text, told at once */
     size_t lower = place > REACH ? place - REACH : 0, upper = n - place > REACH ? place + REACH : n;
     size_t left = white_until(text, place, lower), right = white_from(text, place, upper), line = 0;
     int lines = left < right ? line_ends(text, left, right, &line) : 0;
