@@ -27,6 +27,7 @@ _MODULES = {
     "VocabError": "tokkit.errors",
     "align": "tokkit.encoding.aligned_encodings",
     "encoding_for_model": "tokkit.registry",
+    "from_transformers": "tokkit.compat.transformers.loading",
     "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",

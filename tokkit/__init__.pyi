@@ -10,6 +10,7 @@ from tokkit import postprocessors as postprocessors
 from tokkit import pretokenizers as pretokenizers
 from tokkit import search as search
 from tokkit import view as view
+from tokkit.compat.transformers.loading import from_transformers
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.encoding.aligned_encodings import AlignedEncodings, align
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "align",
     "encoding_for_model",
+    "from_transformers",
     "get_encoding",
     "load",
     "train",

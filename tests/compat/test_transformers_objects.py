@@ -1,0 +1,323 @@
+"""Tokenizers of transformers and their face here through changes, look-ups, padding, chats and files: equal states."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokkit
+from both_transformers import Both, Load, loader, outcome, same
+from extras import extra
+from tokkit.compat import transformers as face
+
+transformers = extra("transformers", minversion="5.0")
+torch = extra("torch")
+
+
+@pytest.fixture(scope="module")
+def load(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Load:
+    return loader(shared, tmp_path_factory.mktemp("folders"))
+
+
+def all_same(both: Both, calls: list[Callable[[Any], Any]]) -> None:
+    for call in calls:
+        same(both, call)
+
+
+def state(tok: Any) -> Any:
+    return [
+        tok.special_tokens_map, tok.all_special_tokens, tok.all_special_ids, tok.extra_special_tokens, len(tok),
+        tok.vocab_size, tok.added_tokens_decoder, tok.model_max_length, tok.padding_side, tok.truncation_side,
+        tok("a newtok <A> hello NEWTOK [CLS] <P>")["input_ids"],
+        tok.decode([1, 2, len(tok) - 1], skip_special_tokens=True),
+    ]  # fmt: skip
+
+
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda t: t.add_tokens(["newtok", "hello", "newtok"]),
+    lambda t: t.add_tokens("NEWTOK"),
+    lambda t: t.add_tokens(["[CLS]"]),
+    lambda t: t.add_tokens(["hello"], special_tokens=True),
+    lambda t: t.add_tokens([]),
+    lambda t: t.add_tokens([""]),
+    lambda t: t.add_tokens([5]),
+    lambda t: t.add_special_tokens({"bos_token": "<P>", "extra_special_tokens": ["<A>", "<B>"]}),
+    lambda t: t.add_special_tokens({"additional_special_tokens": ["<A>"]}),
+    lambda t: t.add_special_tokens({"additional_special_tokens": ["<B>"]}, replace_extra_special_tokens=False),
+    lambda t: t.add_special_tokens({"unknown": "<B>"}),
+    lambda t: t.add_special_tokens({"bos_token": 5}),
+    lambda t: t.add_special_tokens({"extra_special_tokens": "<A>"}),
+    lambda t: t.add_special_tokens(["<Z>"]),
+    lambda t: setattr(t, "bos_token", 5),
+    lambda t: setattr(t, "bos_token", "[unknown]"),
+    lambda t: setattr(t, "bos_token_id", 101),
+    lambda t: setattr(t, "pad_token", t.mask_token or t.eos_token),
+    lambda t: setattr(t, "extra_special_tokens", ["hello"]),
+    lambda t: setattr(t, "extra_special_tokens", "hello"),
+    lambda t: setattr(t, "padding_side", "left"),
+    lambda t: setattr(t, "model_max_length", 3),
+]
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "gpt2", "t5"])
+def test_changes_leave_equal_states(load: Load, name: str) -> None:
+    both = load(name)
+    for change in CHANGES:
+        same(both, change)
+        same(both, state)
+
+
+CONFIGS: list[dict[str, Any]] = [
+    {"pad_token": "<PAD>"},
+    {"pad_token": {"__type": "AddedToken", "content": "<P>", "lstrip": True, "rstrip": False, "single_word": False,
+                   "normalized": True, "special": True}},
+    {"additional_special_tokens": ["<A>", "<B>"]},
+    {"extra_special_tokens": ["<A>", "<B>"]},
+    {"extra_special_tokens": {"image_token": "<A>"}},
+    {"added_tokens_decoder": {"50257": {"content": "<A>", "lstrip": False, "rstrip": False, "single_word": False,
+                                        "normalized": False, "special": True}}},
+    {"add_prefix_space": True},
+    {"clean_up_tokenization_spaces": True, "padding_side": "left", "truncation_side": "left", "model_max_length": 4},
+    {"padding_side": "up"},
+    {"model_input_names": ["input_ids", "token_type_ids"], "split_special_tokens": True},
+    {"tokenizer_class": "NoSuchTokenizerFast"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CONFIGS)))
+def test_configurations_make_equal_tokenizers(load: Load, number: int) -> None:
+    (kind, theirs), (our_kind, ours) = outcome(lambda: None), outcome(lambda: None)
+    try:
+        both = load("gpt2", **CONFIGS[number])
+    except ValueError:
+        with pytest.raises(ValueError, match="padding_side"):
+            face.PreTrainedTokenizerFast(tokenizer_object=tokkit.train({"a": 1}, model="word"), padding_side="up")
+        return
+    assert (kind, theirs) == (our_kind, ours)
+    same(both, state)
+    same(both, lambda t: t("a b c d e f", truncation=True))
+    same(both, lambda t: t.image_token_id)
+
+
+LOOK_UPS: list[Callable[[Any], Any]] = [
+    lambda e: [e.tokens(i) for i in (0, 1)],
+    lambda e: [e.word_ids(i) for i in (0, 1)],
+    lambda e: [e.sequence_ids(i) for i in (0, 1)],
+    lambda e: [[e.token_to_chars(i, k) for k in range(5)] for i in (0, 1)],
+    lambda e: [[e.token_to_word(i, k) for k in range(5)] for i in (0, 1)],
+    lambda e: [[e.token_to_sequence(i, k) for k in range(5)] for i in (0, 1)],
+    lambda e: [[e.word_to_tokens(i, k) for k in range(3)] for i in (0, 1)],
+    lambda e: [[e.char_to_token(i, k) for k in range(13)] for i in (0, 1)],
+    lambda e: [[e.char_to_word(i, k) for k in range(13)] for i in (0, 1)],
+    lambda e: [[e.char_to_token(i, k, 1) for k in range(5)] for i in (0, 1)],
+    lambda e: [e.word_to_chars(0), e.word_to_chars(1, 1), e.token_to_chars(1), e.char_to_token(7), e.word_to_tokens(1)],
+    lambda e: type(e.token_to_chars(1)).__name__ + type(e.word_to_tokens(0)).__name__,
+    lambda e: e.word_to_chars(9),
+    lambda e: e.token_to_chars(-1),
+    lambda e: e.char_to_token(-1),
+    lambda e: e.tokens(7),
+    lambda e: e[7],
+    lambda e: [list(e.keys()), len(e), "input_ids" in e, list(e), e.is_fast, e.n_sequences, len(e.encodings)],
+    lambda e: [e[0].ids, e[1].tokens, len(e[0:2])],
+    lambda e: e.input_ids,
+    lambda e: e.unknown,
+    lambda e: e["unknown"],
+    lambda e: pickle.loads(pickle.dumps(e)).tokens(1),
+    lambda e: copy.deepcopy(e).word_ids(),
+    lambda e: e.convert_to_tensors("np"),
+    lambda e: e.convert_to_tensors("xx"),
+    lambda e: e.to("cpu"),
+]
+
+
+@pytest.mark.parametrize("options", [{"padding": True}, {"padding": True, "return_tensors": "np"}, {}])
+def test_batch_encodings_answer_equally(load: Load, options: dict[str, Any]) -> None:
+    both = tuple(tok(["Hello  worlds é", "x yy"], ["p q", "rs"], **options) for tok in load("bert-base-uncased"))
+    all_same(both, LOOK_UPS)
+
+
+def test_batch_encodings_are_made_of_plain_data() -> None:
+    both = transformers.BatchEncoding, face.BatchEncoding
+    all_same(both, [
+        lambda made: made({"input_ids": [[1, 2]]})[0:1],
+        lambda made: made({"input_ids": [[1, 2]]})[0],
+        lambda made: made({"input_ids": [[1, 2]]}).tokens(),
+        lambda made: made({"input_ids": [1, 2]}, tensor_type="pt", prepend_batch_axis=True).to("cpu"),
+        lambda made: made({"input_ids": [[1, 2], [3]]}, tensor_type="pt"),
+        lambda made: made({"input_ids": [[1, 2], [3]], "x": ["a", "b"]}, tensor_type="np"),
+        lambda made: made().is_fast,
+    ])  # fmt: skip
+
+
+PADS: list[Callable[[Any], Any]] = [
+    lambda t: t.pad({"input_ids": [[1, 2], [3]]}),
+    lambda t: t.pad([{"input_ids": [1, 2], "labels": 5, "x": [1, 2]}, {"input_ids": [3], "labels": 6, "x": [3]}]),
+    lambda t: t.pad([t("a b"), t("c")], return_tensors="pt"),
+    lambda t: t.pad({"input_ids": [1, 2]}, padding="max_length", max_length=4),
+    lambda t: t.pad({"input_ids": np.array([[1, 2], [3, 4]])}),
+    lambda t: t.pad([{"input_ids": np.array([1, 2])}, {"input_ids": np.array([3])}]),
+    lambda t: t.pad([{"input_ids": torch.tensor([1, 2])}, {"input_ids": torch.tensor([3])}]),
+    lambda t: t.pad(
+        [{"input_ids": [1, 2], "attention_mask": [1, 1], "special_tokens_mask": [0, 0]},
+         {"input_ids": [3], "attention_mask": [0], "special_tokens_mask": [1]}], return_tensors="np"),
+    lambda t: t.pad({"x": [[1, 2], [3]]}),
+    lambda t: t.pad({"input_ids": []}),
+    lambda t: t.pad({"input_ids": ["a"]}),
+    lambda t: t.pad({"input_ids": [[1, 2], [3]]}, padding=False),
+    lambda t: t.pad(
+        {"input_ids": [[1, 2], [3]], "token_type_ids": [[0, 0], [1]]}, pad_to_multiple_of=4, padding_side="left"
+    ),
+    lambda t: t.pad({"input_ids": [[1, 2], [3]]}, return_attention_mask=False),
+    lambda t: t.pad({"input_ids": [[1, 2], [3]]}, padding="max_length", max_length=1),
+    lambda t: len(t.pad({"input_ids": [[1, 2], [3]]}, padding="max_length")["input_ids"][0]),
+    lambda t: t.pad("x"),
+    lambda t: t.pad([[1, 2], [3]]),
+]  # fmt: skip
+
+
+def test_pad_makes_equal_batches(load: Load) -> None:
+    all_same(load("bert-base-uncased"), PADS)
+    all_same(load("phi-3"), PADS)
+    same(load("gpt2"), PADS[0])
+
+
+def add(x: int, name: str = "") -> int:
+    """Add a number.
+
+    Args:
+        x: The number.
+        name: Its name.
+    """
+    return x
+
+
+CHAT = [{"role": "user", "content": "Hi <|end|> you"}, {"role": "assistant", "content": "Well  then "}]
+BLOCKS = [CHAT[0], {"role": "assistant", "content": [{"type": "text", "text": "Well"}]}]
+TRIMS = "{% for m in messages %}{{ m.content | trim }};{% endfor %}"
+CHATS: list[Callable[[Any], Any]] = [
+    lambda t: t.apply_chat_template(CHAT),
+    lambda t: t.apply_chat_template(CHAT, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, return_dict=False),
+    lambda t: t.apply_chat_template([CHAT, CHAT[:1]]),
+    lambda t: t.apply_chat_template([CHAT, CHAT[:1]], tokenize=False),
+    lambda t: t.apply_chat_template([CHAT, CHAT[:1]], padding=True, return_tensors="np"),
+    lambda t: t.apply_chat_template([CHAT, CHAT[:1]], padding=True, return_tensors="pt", return_dict=False),
+    lambda t: t.apply_chat_template(CHAT[:1], add_generation_prompt=True, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message=True, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message=True, add_generation_prompt=True),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message=True, chat_template=TRIMS, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message="content"),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message="thoughts"),
+    lambda t: t.apply_chat_template(
+        BLOCKS, continue_final_message=True, tokenize=False, chat_template="{{ messages[-1].content[0].text }}!"
+    ),
+    lambda t: t.apply_chat_template(CHAT, continue_final_message=True, chat_template="{{ messages[0].content }}"),
+    lambda t: t.apply_chat_template(CHAT, return_assistant_tokens_mask=True),
+    lambda t: t.apply_chat_template([CHAT, CHAT], return_assistant_tokens_mask=True, return_tensors="np"),
+    lambda t: t.apply_chat_template(
+        [CHAT, CHAT[:1]], return_assistant_tokens_mask=True, padding=True, return_tensors="pt"
+    ),
+    lambda t: t.apply_chat_template(CHAT, return_assistant_tokens_mask=True, return_dict=False),
+    lambda t: t.apply_chat_template(CHAT, return_assistant_tokens_mask=True, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, return_assistant_tokens_mask=True, continue_final_message=True),
+    lambda t: t.apply_chat_template(CHAT, return_assistant_tokens_mask=True, chat_template=TRIMS),
+    lambda t: t.apply_chat_template([{"role": "tool", "content": "x"}]),
+    lambda t: t.apply_chat_template(
+        CHAT, chat_template="{{ messages[0].content }}{{ more }}", more="X", tokenize=False
+    ),
+    lambda t: t.apply_chat_template(CHAT, chat_template="{{ mess", tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, chat_template="{{ unknown.x.y }}", tokenize=False),
+    lambda t: t.apply_chat_template([], tokenize=False),
+    lambda t: t.apply_chat_template("x", tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, truncation=True, max_length=5),
+    lambda t: t.apply_chat_template(CHAT, tokenizer_kwargs={"return_length": True}),
+    lambda t: t.apply_chat_template(CHAT, tools=[add], chat_template="{{ tools | tojson }}", tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, tools=[3], chat_template="{{ tools | tojson }}", tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, documents=[{"a": "x"}], chat_template="{{ documents }}", tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, chat_template="{{ bos_token }}|{{ pad_token }}", tokenize=False),
+    lambda t: t.encode_message_with_chat_template(CHAT[1], CHAT[:1]),
+    lambda t: t.get_chat_template(),
+    lambda t: setattr(t, "chat_template", {"default": "D{{ messages[0].content }}", "tool_use": "T", "rag": "R"}),
+    lambda t: t.apply_chat_template(CHAT, tokenize=False),
+    lambda t: t.apply_chat_template(CHAT, tokenize=False, tools=[add]),
+    lambda t: t.apply_chat_template(CHAT, tokenize=False, chat_template="rag"),
+    lambda t: setattr(t, "chat_template", {"a": "D", "b": "T"}),
+    lambda t: t.apply_chat_template(CHAT, tokenize=False),
+    lambda t: setattr(t, "chat_template", None),
+    lambda t: t.apply_chat_template(CHAT),
+]
+
+
+def test_chats_are_equal(load: Load) -> None:
+    all_same(load("phi-3"), CHATS)
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "gpt2", "t5", "phi-3", "gpt-neox"])
+def test_what_is_saved_is_loaded_here_and_there(load: Load, tmp_path: Path, name: str) -> None:
+    both = load(name)
+    for tok, place in zip(both, ("theirs", "ours"), strict=True):
+        tok.add_tokens(["newtok"])
+        tok.add_special_tokens({"additional_special_tokens": ["<A>"], "pad_token": "<P>"})
+        tok.model_max_length = 77
+        files = tok.save_pretrained(tmp_path / place)
+        assert all(Path(file).is_file() for file in files)
+        again = type(tok).from_pretrained(tmp_path / place)
+        assert outcome(lambda again=again: state(again)) == outcome(lambda tok=tok: state(tok))
+    assert sorted(path.name for path in (tmp_path / "ours").iterdir()) == sorted(
+        path.name for path in (tmp_path / "theirs").iterdir()
+    )
+    crossed = (
+        transformers.AutoTokenizer.from_pretrained(tmp_path / "ours"),
+        face.AutoTokenizer.from_pretrained(tmp_path / "theirs"),
+    )
+    same(crossed, state)
+    same((both[0], crossed[0]), state)
+    assert crossed[0].chat_template == crossed[1].chat_template == both[0].chat_template
+
+
+def test_lengths_of_a_tokenizer_json_become_sides(shared: Path, tmp_path: Path) -> None:
+    value = json.loads((shared / "vocabs/gpt2/tokenizer.json").read_bytes())
+    value["truncation"] = {"direction": "Left", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    value["padding"] = {
+        "strategy": {"Fixed": 6}, "direction": "Left", "pad_to_multiple_of": None, "pad_id": 50256, "pad_type_id": 0,
+        "pad_token": "<|endoftext|>",
+    }  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(value))
+    both = tuple(made.AutoTokenizer.from_pretrained(tmp_path) for made in (transformers, face))
+    same(both, state)
+    same(both, lambda t: (t("a b c d e f g"), t(["a", "b c"], padding=True), t.padding_side, t.truncation_side))
+
+
+def test_what_cannot_be_loaded_raises_errors_of_the_same_classes(tmp_path: Path) -> None:
+    both = transformers, face
+    (tmp_path / "empty").mkdir()
+    all_same(both, [
+        lambda made: made.AutoTokenizer.from_pretrained(tmp_path / "missing"),
+        lambda made: made.AutoTokenizer.from_pretrained("no-org/no-such-name"),
+        lambda made: made.AutoTokenizer.from_pretrained(tmp_path / "empty"),
+        lambda made: made.AutoTokenizer(),
+        lambda made: made.PreTrainedTokenizerFast(),
+        lambda made: made.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "missing.json")),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "gpt2", "t5", "phi-3"])
+def test_live_objects_become_tokenizers_with_equal_ids(load: Load, name: str) -> None:
+    theirs, _ = load(name)
+    theirs.add_tokens(["newtok"])
+    theirs.add_special_tokens({"pad_token": "<P>"})
+    theirs(["a", "b c"], padding=True, truncation=True, max_length=8)  # which sets lengths in the object's backend
+    ours = tokkit.from_transformers(theirs)
+    for text in ["Hello  world's newtok <P> é", "", "a " * 20]:
+        assert ours(text, special="all").ids == theirs(text)["input_ids"]
+    wrapped = face.PreTrainedTokenizerFast(tokenizer_object=theirs)
+    assert wrapped("newtok <P>")["input_ids"] == theirs("newtok <P>")["input_ids"]
+    with pytest.raises(tokkit.OptionError, match="is a dict"):
+        tokkit.from_transformers({})

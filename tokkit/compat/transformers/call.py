@@ -1,0 +1,344 @@
+"""Calls of the face's tokenizer: texts → `BatchEncoding`, by arrays where they will do, else by encodings."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit.compat.transformers import lengths, tensors
+from tokkit.compat.transformers.batch_encoding import BatchEncoding, LazyEncodings
+from tokkit.compat.transformers.rows import listed
+from tokkit.compat.transformers.special_tokens import SpecialTokens
+from tokkit.encoding.encoding import replaced
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.encoding import Encoding
+    from tokkit.encoding.length_rules import Padding, Truncation
+
+_OFF = ("off", "false", "f", "no", "n", "0")
+KEYS = {
+    "ids": "input_ids",
+    "type_ids": "token_type_ids",
+    "attention_mask": "attention_mask",
+    "special_tokens_mask": "special_tokens_mask",
+    "offsets": "offset_mapping",
+}
+"""Column of an encoding → its name in a BatchEncoding."""
+_LOG = logging.getLogger("tokkit")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A batch of texts and how they are encoded."""
+
+    texts: list[Any]
+    pairs: list[Any] | None
+    words: bool
+    special: Any
+    add_special: bool
+    truncation: Truncation | None
+    padding: Padding | None
+
+    @property
+    def n_sequences(self) -> int:
+        """1 for texts, 2 for pairs."""
+        return 1 if self.pairs is None else 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which columns a call returns, and as what."""
+
+    columns: tuple[str, ...]
+    length: bool
+    overflow: bool
+    kind: str | None
+
+    @property
+    def offsets(self) -> bool:
+        """Whether offsets are among the columns."""
+        return "offsets" in self.columns
+
+
+class Call(SpecialTokens):
+    """`tokenizer(texts, …)`, `encode` and `tokenize`."""
+
+    model_input_names: list[str]
+    model_max_length: int
+    padding_side: str
+    truncation_side: str
+    split_special_tokens: bool
+    verbose: bool
+    _warned: bool = False
+
+    @property
+    def pad_token_type_id(self) -> int:
+        """The type id of padding, 0."""
+        return 0
+
+    def num_special_tokens_to_add(self, pair: bool = False) -> int:
+        """Return how many special tokens a text, or a pair, gets."""
+        processor = self._tok.definition.postprocessor
+        return 0 if processor is None else int(processor.n_added(pair=pair))
+
+    @property
+    def max_len_single_sentence(self) -> int:
+        """The most tokens that a text may have of its own."""
+        return self.model_max_length - self.num_special_tokens_to_add()
+
+    @property
+    def max_len_sentences_pair(self) -> int:
+        """The most tokens that both texts of a pair may have of their own."""
+        return self.model_max_length - self.num_special_tokens_to_add(pair=True)
+
+    def __call__(
+        self,
+        text: Any = None,
+        text_pair: Any = None,
+        text_target: Any = None,
+        text_pair_target: Any = None,
+        add_special_tokens: bool = True,
+        padding: Any = False,
+        truncation: Any = None,
+        max_length: int | None = None,
+        stride: int = 0,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: Any = None,
+        return_token_type_ids: bool | None = None,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        verbose: bool = True,
+        tokenizer_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> BatchEncoding:
+        """Return the ids and masks of a text, a pair, or a batch of them.
+
+        The arguments are those of transformers' fast tokenizers. `return_tensors` is "np" or "pt"; with padding, and
+        without overflowing tokens and offsets, tensors are made without a Python object for each token.
+        """
+        if text is None and text_target is None:
+            raise OptionError("neither text nor text_target was given; one of them is needed")
+        pads, cut, max_length = lengths.strategies(
+            self, padding, truncation, max_length, multiple=pad_to_multiple_of, verbose=verbose
+        )
+        side = padding_side if padding_side is None else tensors.choice("padding_side", padding_side, "left", "right")
+        split = {**(tokenizer_kwargs or {}), **kwargs}.get("split_special_tokens", self.split_special_tokens)
+        if return_tensors is not None:
+            return_tensors = tensors.choice("return_tensors", return_tensors, *tensors.TENSORS)
+        names = self.model_input_names
+        asked = {
+            "ids": True,
+            "type_ids": "token_type_ids" in names if return_token_type_ids is None else return_token_type_ids,
+            "attention_mask": "attention_mask" in names if return_attention_mask is None else return_attention_mask,
+            "special_tokens_mask": return_special_tokens_mask,
+            "offsets": return_offsets_mapping,
+        }
+        columns = tuple(name for name, is_wanted in asked.items() if is_wanted)
+        wanted = Wanted(columns, return_length, return_overflowing_tokens, return_tensors)
+        results = []
+        for first, second in ((text, text_pair), (text_target, text_pair_target)):
+            if first is None:
+                continue
+            texts, pairs, single = _batch_of(first, second, words=is_split_into_words)
+            n_added = self.num_special_tokens_to_add(pair=pairs is not None) if add_special_tokens else 0
+            options: dict[str, Any] = {
+                "stride": stride,
+                "multiple": pad_to_multiple_of,
+                "side": side,
+                "n_added": n_added,
+            }
+            fit = lengths.rules(self, pads, cut, max_length, **options)
+            special = "text" if split else "all"
+            request = Request(texts, pairs, is_split_into_words, special, add_special_tokens, *fit)
+            made = self._encoded(request, wanted)
+            self._warn_of_length(made, max_length, verbose)
+            results.append(_unwrapped(made) if single and return_tensors is None and not wanted.overflow else made)
+        if len(results) == 2:
+            results[0]["labels"] = results[1]["input_ids"]
+        return results[0]
+
+    def encode(self, text: Any, text_pair: Any = None, add_special_tokens: bool = True, **kwargs: Any) -> Any:
+        """Return the ids that a call with these arguments has."""
+        return self(text, text_pair, add_special_tokens=add_special_tokens, **kwargs)["input_ids"]
+
+    def tokenize(
+        self, text: str, pair: str | None = None, add_special_tokens: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Return the tokens of a text, or of a pair; of several texts, those of the first."""
+        return self(text, pair, add_special_tokens=add_special_tokens, **kwargs).tokens()
+
+    # ---- the work
+
+    def _encoded(self, request: Request, wanted: Wanted) -> BatchEncoding:
+        if not (request.words or wanted.offsets or wanted.overflow):
+            if wanted.kind is not None or request.padding is not None:
+                rows = self._rows(request, wanted)
+                if rows is not None:
+                    return rows
+            elif request.truncation is None:
+                return self._lists(request, wanted)
+        made = self._encodings(request)
+        if wanted.overflow:
+            parts = [[encoding, *encoding.overflowing] for encoding in made]
+            made = [part for row in parts for part in row]
+        columns = {name: [list(getattr(encoding, name)) for encoding in made] for name in wanted.columns}
+        data: dict[str, list[Any]] = {KEYS[name]: column for name, column in columns.items()}
+        if wanted.length:
+            data["length"] = [len(encoding) for encoding in made]
+        if wanted.overflow:
+            data["overflow_to_sample_mapping"] = [i for i, row in enumerate(parts) for _ in row]
+        return BatchEncoding(data, made, wanted.kind, n_sequences=request.n_sequences)
+
+    def _lists(self, request: Request, wanted: Wanted) -> BatchEncoding:
+        """Return a batch as lists of different lengths."""
+        options = {"special": request.special, "add_special": request.add_special, "threads": _threads()}
+        columns = listed(self._tok, request.texts, request.pairs, **options)
+        data: dict[str, Any] = {KEYS[name]: columns[name] for name in wanted.columns}
+        if wanted.length:
+            data["length"] = list(map(len, columns["ids"]))
+        return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
+
+    def _later(self, request: Request) -> LazyEncodings:
+        return LazyEncodings(functools.partial(self._encodings, request), len(request.texts))
+
+    def _encodings(self, request: Request) -> list[Encoding]:
+        options: dict[str, Any] = {
+            "special": request.special,
+            "add_special": request.add_special,
+            "pretokenized": request.words,
+            "truncation": request.truncation,
+            "padding": request.padding,
+        }
+        made = self._tok.encodings(request.texts, request.pairs, **options)
+        unknown = getattr(self._tok.definition.model, "unk_id", None)
+        return made if unknown is None else [_with_surfaces(encoding, unknown) for encoding in made]
+
+    def _rows(self, request: Request, wanted: Wanted) -> BatchEncoding | None:
+        """Return a batch by arrays; None if its rows have different lengths, or there is something to complain of."""
+        try:
+            batch = self._tok.encode_padded(
+                request.texts,
+                request.pairs,
+                special=request.special,
+                add_special=request.add_special,
+                truncation=request.truncation,
+                padding=request.padding,
+                threads=_threads(),
+            )
+        except OptionError:
+            return None
+        if request.padding is None and not batch.attention_mask.all():
+            return None
+        columns = {KEYS[name]: getattr(batch, name) for name in wanted.columns}
+        if wanted.length:
+            columns["length"] = np.full(len(batch.ids), batch.ids.shape[1])
+        data = {name: _as(wanted.kind, column) for name, column in columns.items()}
+        return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
+
+    def _warn_of_length(self, made: BatchEncoding, max_length: int | None, verbose: bool) -> None:
+        if max_length is not None or not verbose or self._warned:
+            return
+        longest = max(map(len, made["input_ids"]))
+        if longest > self.model_max_length:
+            self._warned = True
+            _LOG.warning(
+                "a text has %d tokens, more than the %d that the model takes (model_max_length); pass truncation=True",
+                longest,
+                self.model_max_length,
+            )
+
+
+def _with_surfaces(encoding: Encoding, unknown: int) -> Encoding:
+    """Return an encoding of Unigram whose unknown tokens are spelt as the text that they stand for."""
+
+    def tokens() -> list[str]:
+        columns = encoding.ids, encoding.tokens, encoding.column("surfaces")
+        return [
+            surface.decode("utf-8", "replace") if id_ == unknown and surface else token
+            for id_, token, surface in zip(*columns, strict=True)
+        ]
+
+    if unknown not in encoding.column("ids"):
+        return encoding
+    overflow = [_with_surfaces(part, unknown) for part in encoding.overflowing]
+    return replaced(encoding, overflow=tuple(overflow), tokens=tokens)
+
+
+def _as(kind: str | None, column: Any) -> Any:
+    """Return an array as a tensor of int64, or as lists."""
+    return column.tolist() if kind is None else tensors.of_array(column.astype(np.int64), kind)
+
+
+def _threads() -> int | None:
+    """Return how many threads a batch may have: all, unless the variable of tokenizers says otherwise."""
+    return 1 if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF else None
+
+
+def _unwrapped(batch: BatchEncoding) -> BatchEncoding:
+    """Return the only row of a batch."""
+    for key, value in batch.data.items():
+        if isinstance(value[0], list):
+            batch.data[key] = value[0]
+    return batch
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any] | None, bool]:
+    """Return (texts, pairs, whether it was one text); TypeError or ValueError for what is neither text nor texts."""
+    for name, value in (("text", text), ("text_pair", pair)):
+        if not (_is_text(value) or (value is None and name == "text_pair")):
+            raise OptionError(
+                f"{name} is {value!r:.80}; it must be a str, a list of str, or with is_split_into_words a list of "
+                "words or a list of such lists"
+            )
+    batched = _is_list(text) and (not words or (len(text) > 0 and _is_list(text[0])))
+    if not batched:
+        texts, pairs = [text], None if pair is None else [pair]
+    elif pair is not None:
+        if not _is_list(pair):
+            raise TypeError(f"text is a batch and text_pair is {type(pair).__name__}; it must be a list as long")
+        if len(pair) != len(text):
+            raise OptionError(f"there are {len(text)} texts and {len(pair)} pairs; each text needs its own")
+        texts, pairs = list(text), list(pair)
+    else:
+        texts, pairs = _sides(text, words)
+    if not texts:
+        raise IndexError("the batch is empty; it must have at least one text")
+    for side in (texts, pairs or ()):
+        for one in side:
+            if not (isinstance(one, str) if not words else _is_list(one) and all(isinstance(w, str) for w in one)):
+                what = "a list of words (is_split_into_words)" if words else "a str"
+                raise TypeError(f"a text is {one!r:.80}; it must be {what}")
+    return texts, pairs, not batched
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a str, or nested lists whose first items are."""
+    while _is_list(value) and len(value):
+        value = value[0]
+    return isinstance(value, (str, list, tuple))
+
+
+def _sides(batch: Sequence[Any], words: bool) -> tuple[list[Any], list[Any] | None]:
+    """Return the texts of a batch and, if its items are pairs, the second text of each."""
+    pairs = [item for item in batch if _is_list(item) and len(item) == 2 and all(_is_list(x) is words for x in item)]
+    if not pairs:
+        return list(batch), None
+    if len(pairs) < len(batch):
+        raise TypeError("some items of the batch are pairs and others are not; all must be texts, or all pairs")
+    return [first for first, _ in batch], [second for _, second in batch]

@@ -1,0 +1,140 @@
+"""Reads a tokenizer for the face: its definition, and what the files beside it say of roles, lengths and templates."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tokkit import formats
+from tokkit.chat import config as chat_config
+from tokkit.compat.transformers.added_token import AddedToken
+from tokkit.compat.transformers.special_tokens import ROLES
+from tokkit.definition import Definition
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files, strict_json, tokenizer_json
+from tokkit.registry import hub
+from tokkit.tokenizer import Tokenizer
+
+CONFIG, MAP, MODEL = "tokenizer_config.json", "special_tokens_map.json", "config.json"
+BESIDE = (CONFIG, MAP, MODEL, "chat_template.jinja")
+"""Files beside a tokenizer.json that say more of it."""
+
+
+def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_files_only: bool = False) -> Path:
+    """Return the folder or the file of a tokenizer: a path, or a name in the hub's cache; OSError if there is none."""
+    path = Path(os.fspath(name))
+    if path.exists():
+        return path / subfolder
+    if not hub.is_name(os.fspath(name)):
+        raise OSError(f"there is no file or folder {files.show(path)}, and it is not a name of the hub (org/name)")
+    full = f"{os.fspath(name)}@{revision}" if revision not in (None, "main") else os.fspath(name)
+    place = Path(hub.find(full))
+    library = hub.library(full, "file")
+    for beside in BESIDE:
+        hub.cached(library, os.fspath(name), beside, None if revision == "main" else revision)
+    return place.parent / subfolder if subfolder else place.parent
+
+
+def settings_of(path: Path) -> tuple[dict[str, Any], str | None]:
+    """Return the settings beside a tokenizer, and the type of its model; {} and None for a file alone."""
+    if path.is_file():
+        return {}, None
+    settings = _json(path / MAP) | _json(path / CONFIG)
+    templates = chat_config.templates_of(path, path / CONFIG)
+    if templates:
+        settings["chat_template"] = templates["default"] if list(templates) == ["default"] else templates
+    model_type = _json(path / MODEL).get("model_type")
+    return settings, model_type if isinstance(model_type, str) else None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        value = strict_json.loads(files.read_bytes(path))
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+    if not isinstance(value, dict):
+        raise FormatError(f"{files.show(path)}: an object is needed, not {strict_json.kind(value)}")
+    return value
+
+
+def definition_in(path: Path, settings: dict[str, Any]) -> Definition:
+    """Return the definition in a file or a folder; ValueError if there is none."""
+    prefix, whole = settings.get("add_prefix_space"), path / "tokenizer.json" if path.is_dir() else path
+    if isinstance(prefix, bool) and whole.name == "tokenizer.json" and whole.is_file():
+        value = json.loads(files.read_bytes(whole))
+        if _set_prefix(value.get("pre_tokenizer"), prefix):
+            return tokenizer_json.from_json(value)
+    return formats.read(path)
+
+
+def _set_prefix(stage: Any, prefix: bool) -> bool:
+    """Set add_prefix_space of a byte-level pretokenizer; return whether that changed anything."""
+    if not isinstance(stage, dict):
+        return False
+    if isinstance(stage.get("pretokenizers"), list):
+        changed = [_set_prefix(inner, prefix) for inner in stage["pretokenizers"]]
+        return any(changed)
+    if stage.get("type") != "ByteLevel" or stage.get("add_prefix_space", True) is prefix:
+        return False
+    stage["add_prefix_space"] = prefix
+    return True
+
+
+def definition_of(given: Any) -> Definition:
+    """Return the definition of a live object: of tokkit, of tokenizers, or of transformers.
+
+    OptionError for an object without a tokenizer of the tokenizers library, such as transformers' own in Python.
+    """
+    if isinstance(given, Tokenizer):
+        return given.definition
+    if isinstance(given, Definition):
+        return given
+    inner = getattr(given, "_tok", None)
+    if isinstance(inner, Tokenizer):  # the face's own
+        return inner.definition
+    backend = getattr(given, "backend_tokenizer", None) or getattr(given, "_tokenizer", None) or given
+    if not callable(getattr(backend, "to_str", None)):
+        raise OptionError(
+            f"the tokenizer is a {type(given).__name__}; it must be one with a backend of the tokenizers library "
+            "(is_fast): others exist only as code in Python, or as a .model file, which tokkit.load reads"
+        )
+    return tokenizer_json.read(backend.to_str().encode())
+
+
+def without_lengths(definition: Definition) -> Definition:
+    """Return a definition that neither truncates nor pads by itself: in transformers, calls ask for it."""
+    if definition.truncation is None and definition.padding is None:
+        return definition
+    return replace(definition, truncation=None, padding=None)
+
+
+def from_transformers(tok: Any) -> Tokenizer:
+    """Return the tokenizer of a live object of transformers, with equal ids.
+
+    The truncation and padding of the object's last call are left out. OptionError for tokenizers that transformers
+    runs in Python, which have no tokenizer.json.
+    """
+    return Tokenizer(without_lengths(definition_of(tok)))
+
+
+def token_of(value: Any) -> Any:
+    """Return a token of a configuration: an object becomes an AddedToken, text and None stay."""
+    return AddedToken.of(value) if isinstance(value, dict) else value
+
+
+def roles_of(settings: dict[str, Any]) -> tuple[dict[str, Any], list[Any], dict[str, Any], dict[int, AddedToken]]:
+    """Return (roles, extra tokens, further roles by name, added tokens by id) of settings."""
+    roles = {role: token_of(settings[role]) for role in ROLES if role in settings}
+    extra: Any = settings.get("extra_special_tokens")
+    if extra is None:
+        extra = settings.get("additional_special_tokens")
+    named = dict(settings.get("model_specific_special_tokens") or {})
+    if isinstance(extra, dict):
+        named, extra = {**named, **extra}, settings.get("additional_special_tokens")
+    added = {int(id_): AddedToken.of(token) for id_, token in (settings.get("added_tokens_decoder") or {}).items()}
+    return roles, [token_of(token) for token in extra or ()], {k: token_of(v) for k, v in named.items()}, added

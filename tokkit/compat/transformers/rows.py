@@ -1,0 +1,44 @@
+"""Rows of different lengths, as lists, from the flat ids of a batch: no encoding is made for them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tokkit.postprocessors.layout import Added
+from tokkit.postprocessors.plain import Plain
+from tokkit.threads import thread_count
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+Rows = dict[str, list[list[int]]]
+
+
+def listed(
+    tok: Tokenizer, texts: list[str], pairs: list[str] | None, *, special: Any, add_special: bool, threads: int | None
+) -> Rows:
+    """Return ids, type_ids, attention_mask and special_tokens_mask of texts, or pairs, neither cut nor padded."""
+    sides = []
+    for side in (texts, pairs):
+        if side is not None:
+            ids, offsets = tok.encode_batch(side, special=special, threads=thread_count(threads))
+            flat = ids.tolist()
+            sides.append([flat[start:end] for start, end in pairwise(offsets.tolist())])
+    processor = tok.definition.postprocessor or Plain()
+    parts = processor.layout(pair=pairs is not None, add_special=add_special).parts
+    rows: Rows = {"ids": [], "type_ids": [], "attention_mask": [], "special_tokens_mask": []}
+    for own in zip(*sides, strict=True):
+        row: list[int] = []
+        types: list[int] = []
+        marks: list[int] = []
+        for part in parts:
+            given = list(part.ids) if isinstance(part, Added) else own[part.number]
+            row += given
+            types += [part.type_id] * len(given)
+            marks += [int(part.special) if isinstance(part, Added) else 0] * len(given)
+        rows["ids"].append(row)
+        rows["type_ids"].append(types)
+        rows["attention_mask"].append([1] * len(row))
+        rows["special_tokens_mask"].append(marks)
+    return rows

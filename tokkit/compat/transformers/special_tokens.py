@@ -1,0 +1,204 @@
+"""The special tokens of the face's tokenizer by their roles, and tokens that are added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tokkit.compat.transformers.added_token import AddedToken, is_token
+from tokkit.compat.transformers.vocabulary import Names, Vocabulary
+from tokkit.definition import Definition
+from tokkit.errors import OptionError, VocabError
+from tokkit.postprocessors.layout import Added
+from tokkit.postprocessors.plain import Plain
+from tokkit.tokenizer import Tokenizer
+
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_EXTRA = "extra_special_tokens"
+
+
+def with_added(definition: Definition, tokens: Iterable[AddedToken]) -> tuple[Definition, int]:
+    """Return the definition with tokens added to it, and how many there are that it did not have just so.
+
+    A token that the model has keeps its id; others get the ids after the last.
+    """
+    vocab, added, own = definition.vocab, {token.content: token for token in definition.added_tokens}, set()
+    new: dict[int, bytes] = {}
+    n, names = 0, Names(definition)
+    for token in tokens:
+        if not token.content:
+            continue
+        old = added.get(token.content)
+        id_ = old.id if old is not None else names.ids.get(token.content)
+        if id_ is None:
+            id_ = vocab.n_ids + len(new)
+            new[id_] = token.content.encode()
+            own.add(id_)
+        elif old is None and vocab[id_] != token.content.encode():
+            raise OptionError(
+                f"the token {token.content!r} is how the vocabulary spells {vocab[id_]!r}; it cannot be an added token"
+            )
+        made = token.with_id(id_)
+        if made != old:
+            added[token.content], n = made, n + 1
+    if not n:
+        return definition, 0
+    changed = replace(
+        definition,
+        vocab=vocab.with_tokens(new) if new else vocab,
+        added_tokens=tuple(sorted(added.values(), key=lambda token: token.id)),
+        special_tokens={},
+        added_ids=definition.added_ids | own,
+        name="",
+    )
+    return changed, n
+
+
+class SpecialTokens(Vocabulary):
+    """Roles of special tokens as attributes: `pad_token` is text, `pad_token_id` its id; None if it is not set."""
+
+    SPECIAL_TOKENS_ATTRIBUTES: Sequence[str] = ROLES
+    _roles: dict[str, Any]
+    _extra: list[Any]
+
+    def _become(self, definition: Definition) -> None:
+        """Use another definition from now on."""
+        self._tok, self._names = Tokenizer(definition), Names(definition)
+
+    # ---- roles as attributes
+
+    def __getattr__(self, name: str) -> Any:
+        role, as_id = _role_of(name)
+        if role == _EXTRA:
+            tokens = [str(token) for token in self.__dict__.get("_extra", ())]
+            return self.convert_tokens_to_ids(tokens) if as_id else tokens
+        if role not in self.SPECIAL_TOKENS_ATTRIBUTES:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        token = self.__dict__.get("_roles", {}).get(role)
+        if token is None:
+            return None
+        return self.convert_tokens_to_ids(str(token)) if as_id else str(token)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        role, as_id = _role_of(name)
+        if role == _EXTRA:
+            if value is not None and not isinstance(value, (list, tuple)):
+                raise OptionError(f"{name} is {value!r:.80}; it must be a list of tokens")
+            self._extra = [self.convert_ids_to_tokens(id_) for id_ in value] if as_id and value else list(value or ())
+        elif role in self.SPECIAL_TOKENS_ATTRIBUTES:
+            value = self.convert_ids_to_tokens(value) if as_id and value is not None else value
+            if value is not None and not is_token(value):
+                raise OptionError(f"{name} is {value!r:.80}; it must be a str, an AddedToken or None")
+            self._roles[role] = value
+        else:
+            super().__setattr__(name, value)
+
+    @property
+    def special_tokens_map(self) -> dict[str, str]:
+        """Role → token of those that are set."""
+        given = self._roles
+        return {role: str(given[role]) for role in self.SPECIAL_TOKENS_ATTRIBUTES if given.get(role) is not None}
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The tokens of all roles, then the extra ones; each once."""
+        return list(dict.fromkeys([*self.special_tokens_map.values(), *map(str, self._extra)]))
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        """The ids of `all_special_tokens`."""
+        ids: list[int] = self.convert_tokens_to_ids(self.all_special_tokens)
+        return ids
+
+    def get_special_tokens_mask(
+        self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
+    ) -> list[int]:
+        """Return 1 for each id of a special token, else 0.
+
+        The ids have their special tokens already, or it is the mask of what a call would make of a text, or a pair,
+        with these ids.
+        """
+        if not already_has_special_tokens:
+            texts = [token_ids_0] if token_ids_1 is None else [token_ids_0, token_ids_1]
+            processor = self._tok.definition.postprocessor or Plain()
+            parts = processor.layout(pair=token_ids_1 is not None).parts
+            return [mark for part in parts for mark in _marks(part, texts)]
+        if token_ids_1 is not None:
+            raise OptionError("token_ids_1 was given; with already_has_special_tokens, all ids are in token_ids_0")
+        special = set(self.all_special_ids)
+        return [int(int(id_) in special) for id_ in token_ids_0]
+
+    # ---- added tokens
+
+    def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
+        """Add tokens, texts or AddedTokens, after the last id; return how many were added or changed."""
+        if not new_tokens:
+            return 0
+        listed = new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]
+        made = [AddedToken.of(token, special=True if special_tokens else None) for token in listed]
+        try:
+            definition, n = with_added(self._tok.definition, made)
+        except VocabError as error:
+            raise OptionError(str(error)) from None
+        if n:
+            self._become(definition)
+        return n
+
+    def add_special_tokens(
+        self, special_tokens_dict: Mapping[str, Any], replace_extra_special_tokens: bool = True
+    ) -> int:
+        """Set roles to tokens, which are added if the vocabulary lacks them; return how many were added or changed.
+
+        Keys are roles, or "extra_special_tokens" ("additional_special_tokens"), a list, which replaces the old one
+        unless `replace_extra_special_tokens` is False.
+        """
+        added: list[AddedToken] = []
+        given = dict(special_tokens_dict)
+        if "additional_special_tokens" in given:  # the older name, of tokens that come last
+            given[_EXTRA] = given.pop("additional_special_tokens")
+        for role, value in given.items():
+            if role == _EXTRA:
+                added += self._add_extra(value, role, replace_extra_special_tokens)
+                continue
+            if role not in self.SPECIAL_TOKENS_ATTRIBUTES:
+                roles = ", ".join((*self.SPECIAL_TOKENS_ATTRIBUTES, _EXTRA))
+                raise OptionError(f"{role!r} is not the role of a special token; the roles are {roles}")
+            if not is_token(value):
+                raise OptionError(f"{role} is {value!r:.80}; it must be a str or an AddedToken")
+            token = AddedToken(value, special=True) if isinstance(value, str) else AddedToken.of(value)
+            setattr(self, role, token)
+            added.append(token)
+        return self.add_tokens(added, special_tokens=True)
+
+    def _add_extra(self, value: Any, name: str, replaces: bool) -> list[AddedToken]:
+        if not isinstance(value, (list, tuple)) or not all(map(is_token, value)):
+            raise OptionError(f"{name} is {value!r:.80}; it must be a list of str or AddedToken")
+        known = self.extra_special_tokens
+        new = [AddedToken.of(t, special=isinstance(t, str) or None) for t in value if replaces or str(t) not in known]
+        self._extra = list(new) if replaces and new else [*self._extra, *new]
+        return new
+
+    def _add_missing(self, tokens_of_ids: Mapping[int, AddedToken]) -> None:
+        """Add the tokens of a configuration, by their ids, then those of roles and extra ones that are not added."""
+        added = [token for _, token in sorted(tokens_of_ids.items())]
+        # A configuration that lists added tokens lists all of them with their rules; other roles get the usual rules.
+        known = {token.content for token in added} if added else set(self._names.added)
+        for token in (*(self._roles.get(role) for role in self.SPECIAL_TOKENS_ATTRIBUTES), *self._extra):
+            if token is not None and str(token) not in known:
+                added.append(AddedToken.of(token, special=True))
+                known.add(str(token))
+        if added:
+            self.add_tokens(added)
+
+
+def _marks(part: Any, texts: Sequence[Any]) -> list[int]:
+    return [int(part.special)] * len(part.ids) if isinstance(part, Added) else [0] * len(texts[part.number])
+
+
+def _role_of(name: str) -> tuple[str, bool]:
+    """Return (role, whether its id is meant) of an attribute: "pad_token_id" → ("pad_token", True)."""
+    for ending in ("_ids", "_id"):
+        if name.endswith(ending):
+            return name.removesuffix(ending), True
+    return name, False

@@ -1,0 +1,65 @@
+"""Lists and arrays of ids as tensors of numpy or torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tokkit.errors import OptionError
+
+TENSORS = ("pt", "np")
+
+
+def choice(name: str, value: Any, *choices: str) -> str:
+    """Return a choice given as text, or as a member of transformers' enumerations."""
+    text = getattr(value, "value", value)
+    if text not in choices:
+        raise OptionError(f"{name} is {text!r}; it must be one of {', '.join(choices)}")
+    return str(text)
+
+
+def of_array(array: Any, kind: str) -> Any:
+    """Return an array as a tensor of this kind; both share their memory."""
+    return array if kind == "np" else _torch().from_numpy(array)
+
+
+def maker(kind: str) -> tuple[Callable[[Any], Any], Callable[[Any], bool]]:
+    """Return what makes a tensor of a list or an array, and what tells whether a value is one."""
+    if kind == "np":
+        return _numpy_of, lambda value: isinstance(value, np.ndarray)
+    torch = _torch()
+
+    def torch_of(value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and len(value) and isinstance(value[0], np.ndarray):
+            return torch.from_numpy(np.array(value))
+        return torch.tensor(value, dtype=None if _size(value) else torch.int64)
+
+    return torch_of, torch.is_tensor
+
+
+def _numpy_of(value: Any) -> Any:
+    nested = isinstance(value, (list, tuple)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
+    if nested and len({len(row) for row in value}) > 1:
+        rows = np.empty(len(value), dtype=object)
+        rows[:] = [np.asarray(row) for row in value]
+        return rows
+    return np.asarray(value, dtype=None if _size(value) else np.int64)
+
+
+def _size(value: Any) -> int:
+    """Return how many numbers nested lists have; 1 for anything else."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return 1
+
+
+def _torch() -> Any:
+    try:
+        import torch  # type: ignore[import-not-found, unused-ignore]  # optional
+    except ImportError:
+        raise ImportError(
+            'return_tensors="pt" needs torch, which is not installed; "np" gives numpy\'s arrays'
+        ) from None
+    return torch

@@ -1,0 +1,180 @@
+"""`PreTrainedTokenizerFast`: tokkit's tokenizer with the calls of transformers' fast tokenizers."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from tokkit.compat.transformers import classes, loading, training
+from tokkit.compat.transformers.lengths import UNLIMITED
+from tokkit.compat.transformers.saving import Save
+from tokkit.definition import Definition
+from tokkit.errors import OptionError
+from tokkit.tokenizer import Tokenizer
+
+T = TypeVar("T", bound="PreTrainedTokenizerFast")
+
+
+class PreTrainedTokenizerFast(Save):
+    """A tokenizer with the calls of transformers; it subclasses nothing of it.
+
+    `tokenizer_object` is a tokenizer of tokkit, tokenizers or transformers, `tokenizer_file` the path of a
+    tokenizer.json. Further arguments are what a tokenizer_config.json may state: roles (`pad_token="[PAD]"`),
+    `extra_special_tokens`, `model_max_length`, `padding_side`, `truncation_side`, `model_input_names`,
+    `chat_template`, and others, which are kept. ValueError without a tokenizer.
+
+    >>> import tokkit
+    >>> trained = tokkit.train({"low": 3, "lower": 2}, model="word")
+    >>> tok = PreTrainedTokenizerFast(tokenizer_object=trained, pad_token="[PAD]")
+    >>> tok(["low", "lower low"], padding=True, return_tensors="np").input_ids.tolist()
+    [[1, 3], [2, 1]]
+    """
+
+    assumed = classes.Assumed()
+    is_fast = True
+    slow_tokenizer_class = None
+    backend = "tokenizers"
+    vocab_files_names: ClassVar = {"tokenizer_file": "tokenizer.json", "vocab_file": "tokenizer.model"}
+
+    def __init__(self, *, tokenizer_object: Any = None, tokenizer_file: Any = None, **settings: Any) -> None:
+        super().__setattr__("_roles", {})
+        super().__setattr__("_extra", [])
+        if tokenizer_object is not None:
+            definition = loading.definition_of(tokenizer_object)
+        elif tokenizer_file is not None and (path := Path(tokenizer_file)).is_file():
+            definition = loading.definition_in(path, settings)
+        else:
+            raise OptionError("there is no tokenizer: pass tokenizer_object=, or the path of a file as tokenizer_file=")
+        self._set_up(definition, settings)
+
+    def _set_up(self, definition: Definition, settings: dict[str, Any]) -> None:
+        self.init_kwargs = dict(settings)
+        self.init_inputs: tuple[Any, ...] = ()
+        self.deprecation_warnings: dict[str, bool] = {}
+        self.verbose = bool(settings.get("verbose", False))
+        self.name_or_path = settings.get("name_or_path", "")
+        self._class_name = settings.get("tokenizer_class") or self._saved_as()
+        self.model_max_length = settings.get("model_max_length", settings.get("max_len", UNLIMITED)) or UNLIMITED
+        cut, fill = definition.truncation, definition.padding
+        self.padding_side = settings.get("padding_side", fill.direction if fill else self.assumed.side)
+        self.truncation_side = settings.get("truncation_side", cut.direction if cut else "right")
+        for name in ("padding_side", "truncation_side"):
+            if getattr(self, name) not in ("left", "right"):
+                raise OptionError(f'{name} is {getattr(self, name)!r}; it must be "right" or "left"')
+        self.model_input_names = list(settings.get("model_input_names", self.assumed.inputs))
+        self.clean_up_tokenization_spaces = bool(settings.get("clean_up_tokenization_spaces", False))
+        self.split_special_tokens = bool(settings.get("split_special_tokens", False))
+        self.chat_template = settings.get("chat_template")
+        if isinstance(self.chat_template, (list, tuple)):
+            self.chat_template = {item["name"]: item["template"] for item in self.chat_template}
+        self._become(loading.without_lengths(definition))
+        roles, extra, named, added = loading.roles_of(settings)
+        if named:
+            self.SPECIAL_TOKENS_ATTRIBUTES = [*self.SPECIAL_TOKENS_ATTRIBUTES, *named]
+        for role, token in {**self.assumed.roles, **roles, **named}.items():
+            setattr(self, role, token)
+        if fill is not None and self._roles.get("pad_token") is None:
+            self._roles["pad_token"] = fill.pad_token
+        self._extra = extra
+        self._add_missing(added)
+
+    @classmethod
+    def _saved_as(cls) -> str:
+        """Return the class by which transformers, of any version, loads what is saved."""
+        return cls.__name__
+
+    @classmethod
+    def from_pretrained(
+        cls: type[T],
+        pretrained_model_name_or_path: Any,
+        *init_inputs: Any,
+        cache_dir: Any = None,
+        force_download: bool = False,
+        local_files_only: bool = False,
+        token: Any = None,
+        revision: str = "main",
+        trust_remote_code: bool = False,
+        **kwargs: Any,
+    ) -> T:
+        """Return the tokenizer in a folder or a file, or that of a name in the cache of the hub.
+
+        Nothing is downloaded and no code is run: `tokkit fetch NAME` puts a model's files into the cache. Other
+        arguments override what tokenizer_config.json says. OSError if there is nothing of this name, ValueError if
+        there is no tokenizer in it.
+        """
+        subfolder = kwargs.pop("subfolder", "") or ""
+        for unused in ("use_fast", "proxies", "gguf_file", "resume_download", "config", "_from_auto", "_commit_hash"):
+            kwargs.pop(unused, None)
+        path = loading.found(pretrained_model_name_or_path, revision=revision, subfolder=subfolder)
+        settings, _ = loading.settings_of(path)
+        return cls._loaded(path, settings, {"name_or_path": str(pretrained_model_name_or_path), **kwargs})
+
+    @classmethod
+    def _loaded(cls: type[T], path: Any, settings: dict[str, Any], given: dict[str, Any]) -> T:
+        settings = {**settings, **given}
+        made = cls.__new__(cls)
+        made.__dict__.update(_roles={}, _extra=[])
+        made._set_up(loading.definition_in(path, settings), settings)
+        return made
+
+    # ---- the tokenizer itself
+
+    @property
+    def backend_tokenizer(self) -> Tokenizer:
+        """The tokenizer of tokkit that does the work."""
+        return self._tok
+
+    @property
+    def can_save_slow_tokenizer(self) -> bool:
+        """False: only tokenizer.json is written."""
+        return False
+
+    def train_new_from_iterator(
+        self: T,
+        text_iterator: Any,
+        vocab_size: int,
+        length: int | None = None,
+        new_special_tokens: Any = None,
+        special_tokens_map: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Return a tokenizer of the same components and settings, with a vocabulary trained on other texts.
+
+        `text_iterator` yields texts or lists of texts. `special_tokens_map` maps special tokens to new names, and
+        `new_special_tokens` are added. `kwargs` are options of `tokkit.train`. Byte-level BPE, WordPiece and whole
+        words can be trained; OptionError for other models.
+        """
+        renamed, new = special_tokens_map or {}, list(new_special_tokens or ())
+        special = training.special_of(self, renamed, new)
+        wanted = training.Wanted(special, vocab_size, renamed, kwargs)
+        definition = training.retrained(self._tok.definition, text_iterator, wanted)
+        roles = {role: renamed.get(token, token) for role, token in self.special_tokens_map.items()}
+        settings = {**self.init_kwargs, **roles, "chat_template": self.chat_template}
+        for name in ("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens"):
+            settings.pop(name, None)
+        extra = [*self._extra, *new]
+        made = type(self).__new__(type(self))
+        made.__dict__.update(_roles={}, _extra=[])
+        made._set_up(definition, {**settings, "extra_special_tokens": extra} if extra else settings)
+        return made
+
+    def __copy__(self: T) -> T:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _roles=dict(self._roles), _extra=list(self._extra))
+        return made
+
+    def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
+        made = copy.copy(self)
+        for name in ("init_kwargs", "model_input_names", "chat_template", "deprecation_warnings"):
+            made.__dict__[name] = copy.deepcopy(self.__dict__[name], memo)
+        return made
+
+    def __repr__(self) -> str:
+        added = "".join(f"\n\t{id_}: {token!r}," for id_, token in self.added_tokens_decoder.items())
+        return (
+            f"{type(self).__name__}(name_or_path={self.name_or_path!r}, vocab_size={self.vocab_size}, "
+            f"model_max_length={self.model_max_length}, padding_side={self.padding_side!r}, "
+            f"truncation_side={self.truncation_side!r}, special_tokens={self.special_tokens_map}, "
+            f"added_tokens_decoder={{{added}\n}})"
+        )

@@ -1,0 +1,188 @@
+"""Tokens ↔ ids of the face's tokenizer, and text of ids."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tokkit.compat.transformers.added_token import AddedToken
+from tokkit.definition import BPE, Definition
+from tokkit.engines.added_tokens import content
+from tokkit.errors import TokkitError
+from tokkit.formats.byte_symbols import to_symbols
+from tokkit.models.char_bpe import CharBPE
+
+if TYPE_CHECKING:
+    from tokkit.compat.transformers.classes import Assumed
+    from tokkit.tokenizer import Tokenizer
+
+_CLEANED = (
+    *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't")),
+    *((f" '{end}", f"'{end}") for end in ("m", "s", "ve", "re")),
+)
+
+
+class Names:
+    """The tokens of a definition, spelt as in tokenizer.json."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self.added: dict[str, int] = definition.added_vocab
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """Token → id of all tokens."""
+        in_bytes = self._definition.over_bytes is not None
+        own = frozenset(self.added.values())
+        spelt = {
+            to_symbols(token) if in_bytes else token.decode("utf-8", "replace"): id_
+            for token, id_ in self._definition.vocab.items()
+            if id_ not in own
+        }
+        return spelt | self.added
+
+    @functools.cached_property
+    def tokens(self) -> dict[int, str]:
+        """Id → token of all tokens; added tokens that are found in normalized text are as they are found there."""
+        tokens = {id_: token for token, id_ in self.ids.items()}
+        normalizer = self._definition.normalizer
+        return tokens | {token.id: content(token, normalizer) for token in self._definition.added_tokens}
+
+
+class Vocabulary(ABC):
+    """The calls of the face that concern single tokens, and decoding."""
+
+    _tok: Tokenizer
+    _names: Names
+    clean_up_tokenization_spaces: bool
+    unk_token_id: int | None
+    assumed: Assumed
+
+    @property
+    @abstractmethod
+    def all_special_ids(self) -> list[int]:
+        """The ids of the special tokens."""
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return token → id of all tokens."""
+        return dict(self._names.ids)
+
+    @property
+    def vocab(self) -> dict[str, int]:
+        """Token → id of all tokens."""
+        return self.get_vocab()
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of the model's tokens, without those that were added to them."""
+        definition = self._tok.definition
+        return len(definition.vocab) - len(definition.added_ids)
+
+    def __len__(self) -> int:
+        return len(self._tok.definition.vocab)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """Return token → id of all added tokens, in the order of their ids."""
+        return {str(token): id_ for id_, token in self.added_tokens_decoder.items()}
+
+    added_tokens_encoder = property(get_added_vocab, doc="Token → id of all added tokens.")
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """Id → token of all added tokens, in the order of their ids."""
+        tokens = sorted(self._tok.definition.added_tokens, key=lambda token: token.id)
+        return {token.id: AddedToken.of(token) for token in tokens}
+
+    # ---- tokens ↔ ids
+
+    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
+        """Return the id of a token, or of each of several; the id of `unk_token`, or None, for an unknown one."""
+        if isinstance(tokens, str):
+            return self._id_of(tokens)
+        return [self._id_of(token) for token in tokens]
+
+    def _id_of(self, token: str) -> int | None:
+        found = self._names.added.get(token)
+        if found is None:
+            found = self._names.ids.get(token)
+        return self.unk_token_id if found is None else found
+
+    def convert_ids_to_tokens(self, ids: int | Iterable[int], skip_special_tokens: bool = False) -> Any:
+        """Return the token of an id, or of each of several; None for an id that no token has."""
+        if isinstance(ids, int):
+            return self._names.tokens.get(_checked(ids))
+        special = set(self.all_special_ids) if skip_special_tokens else ()
+        return [self._names.tokens.get(_checked(id_)) for id_ in map(int, ids) if id_ not in special]
+
+    def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens."""
+        decoder = self._tok.definition.decoder
+        text: str = decoder.decode(tokens) if decoder is not None else " ".join(tokens)
+        return text
+
+    # ---- text of ids
+
+    def decode(
+        self,
+        token_ids: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the text of ids, or a list of the texts of several sequences; ids that no token has are left out.
+
+        `token_ids` is an id, a list, an array or a tensor of ids, or a list or an array of such sequences.
+        """
+        if hasattr(token_ids, "tolist"):
+            token_ids = token_ids.tolist()
+        if isinstance(token_ids, int):
+            token_ids = [token_ids]
+        elif len(token_ids) and (hasattr(token_ids[0], "tolist") or isinstance(token_ids[0], (list, tuple))):
+            one = functools.partial(self._text, skip=skip_special_tokens, clean=clean_up_tokenization_spaces)
+            return [one(ids.tolist() if hasattr(ids, "tolist") else ids) for ids in token_ids]
+        return self._text(token_ids, skip_special_tokens, clean_up_tokenization_spaces)
+
+    def batch_decode(
+        self,
+        sequences: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Return the texts of several sequences of ids, as a list."""
+        texts = self.decode(sequences, skip_special_tokens, clean_up_tokenization_spaces)
+        return [texts] if isinstance(texts, str) else texts
+
+    def _text(self, ids: Any, skip: bool, clean: bool | None) -> str:
+        if not isinstance(ids, (list, tuple)):
+            raise TypeError(f"ids are {type(ids).__name__}; they must be a list of ints")
+        try:
+            text = self._tok.decode(ids, skip_special=skip)
+        except (TokkitError, OverflowError):
+            known = [id_ for id_ in ids if _checked(id_) in self._names.tokens]
+            text = self._tok.decode(known, skip_special=skip)
+        if self.assumed.word_end:
+            text = text.replace(self.assumed.word_end, " ").strip()
+        clean = self.clean_up_tokenization_spaces if clean is None else clean
+        # For BPE this would remove spaces of the text itself.
+        if clean and not isinstance(self._tok.definition.model, (BPE, CharBPE)):
+            return self.clean_up_tokenization(text)
+        return text
+
+    def clean_up_tokenization(self, text: str) -> str:
+        """Return a text without the spaces before punctuation and English contractions."""
+        for spaced, cleaned in _CLEANED:
+            text = text.replace(spaced, cleaned)
+        return text
+
+
+def _checked(id_: int) -> int:
+    """Return an id; OverflowError if it is negative or has more than 32 bits."""
+    if not 0 <= id_ < 1 << 32:
+        raise OverflowError(f"the id {id_} is out of range; ids are from 0 to {(1 << 32) - 1}")
+    return id_
