@@ -28,6 +28,7 @@ _MODULES = {
     "align": "tokkit.encoding.aligned_encodings",
     "encoding_for_model": "tokkit.registry",
     "from_transformers": "tokkit.compat.transformers.loading",
+    "from_tokenizers": "tokkit.compat.tokenizers.live",
     "get_encoding": "tokkit.registry",
     "load": "tokkit.tokenizer",
     "train": "tokkit.trainers",

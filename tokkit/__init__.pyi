@@ -11,6 +11,7 @@ from tokkit import pretokenizers as pretokenizers
 from tokkit import search as search
 from tokkit import view as view
 from tokkit.compat.transformers.loading import from_transformers
+from tokkit.compat.tokenizers.live import from_tokenizers
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.encoding.aligned_encodings import AlignedEncodings, align
@@ -60,6 +61,7 @@ __all__ = [
     "align",
     "encoding_for_model",
     "from_transformers",
+    "from_tokenizers",
     "get_encoding",
     "load",
     "train",

@@ -39,10 +39,7 @@ def from_json(value: object) -> Definition:
     """Return the definition that parsed JSON of a tokenizer.json says."""
     file = Section(value, "")
     file.expect("version", "1.0")
-    around = {
-        "truncation": _lengths(file.take("truncation", dict, NULL, default=None), "truncation"),
-        "padding": _lengths(file.take("padding", dict, NULL, default=None), "padding"),
-    }
+    around = read_lengths(file)
     stages = {
         stage: components.read(file.take(stage, dict, NULL, default=None), stage, kinds)
         for stage, kinds in components.STAGES.items()
@@ -154,8 +151,7 @@ def write(definition: Definition) -> bytes:
         written["pre_tokenizer"] = components.write(definition.pretokenizer, components.PRETOKENIZERS)
     head = {
         "version": "1.0",
-        "truncation": _write_truncation(definition.truncation),
-        "padding": _write_padding(definition.padding),
+        **write_lengths(definition.truncation, definition.padding),
         "added_tokens": model_json.write_added(definition, tables["vocab"]),
         **{name: written[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")},
     }
@@ -164,6 +160,17 @@ def write(definition: Definition) -> bytes:
     inner += [f"{_dump(key)}: {_dump_lines(table)}" for key, table in tables.items()]
     lines.append('"model": {\n    ' + ",\n    ".join(inner) + "\n  }")
     return ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode("utf-8")
+
+
+def write_lengths(truncation: Truncation | None, padding: Padding | None) -> dict[str, Any]:
+    """Return a truncation and a padding as JSON data."""
+    return {"truncation": _write_truncation(truncation), "padding": _write_padding(padding)}
+
+
+def read_lengths(value: Section) -> dict[str, Any]:
+    """Return the truncation and the padding that a file states, by these names."""
+    names = ("truncation", "padding")
+    return {name: _lengths(value.take(name, dict, NULL, default=None), name) for name in names}
 
 
 def _write_truncation(truncation: Truncation | None) -> dict[str, Any] | None:

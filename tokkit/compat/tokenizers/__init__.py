@@ -1,0 +1,72 @@
+"""The interface of the tokenizers package 0.23: `from tokkit.compat import tokenizers`.
+
+A component is the JSON that a tokenizer.json has of it; a `Tokenizer` makes one `tokkit.Tokenizer` of its parts when it
+is first used, and again after a change. Errors have the classes of tokenizers, or are of `tokkit.errors` where
+tokenizers raises a bare Exception. What differs on purpose: docs/coming-from/tokenizers.md.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from tokkit import lazy
+
+__version__ = "0.23.3"
+"""The version of tokenizers whose interface this is."""
+
+_MODULES = {
+    "AddedToken": "added_token",
+    "Encoding": "encoding",
+    "NormalizedString": "normalized_string",
+    "PreTokenizedString": "pre_tokenized_string",
+    "Regex": "regex",
+    "Token": "pre_tokenized_string",
+    "Tokenizer": "tokenizer",
+    "BertWordPieceTokenizer": "implementations",
+    "ByteLevelBPETokenizer": "implementations",
+    "CharBPETokenizer": "implementations",
+    "SentencePieceBPETokenizer": "implementations",
+    "SentencePieceUnigramTokenizer": "implementations",
+}
+_PARTS = ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers")
+
+__all__ = sorted([*_MODULES, *_PARTS, "OffsetReferential", "OffsetType", "SplitDelimiterBehavior"])
+__getattr__ = lazy.names(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()}, _PARTS)
+__dir__ = __all__.copy
+
+
+Offsets = tuple[int, int]
+TextInputSequence = str
+PreTokenizedInputSequence = list[str] | tuple[str]
+TextEncodeInput = TextInputSequence | tuple[TextInputSequence, TextInputSequence] | list[TextInputSequence]
+PreTokenizedEncodeInput = (
+    PreTokenizedInputSequence
+    | tuple[PreTokenizedInputSequence, PreTokenizedInputSequence]
+    | list[PreTokenizedInputSequence]
+)
+InputSequence = TextInputSequence | PreTokenizedInputSequence
+EncodeInput = TextEncodeInput | PreTokenizedEncodeInput
+
+
+class OffsetReferential(enum.Enum):
+    """What offsets refer to."""
+
+    ORIGINAL = "original"
+    NORMALIZED = "normalized"
+
+
+class OffsetType(enum.Enum):
+    """What offsets count."""
+
+    BYTE = "byte"
+    CHAR = "char"
+
+
+class SplitDelimiterBehavior(enum.Enum):
+    """What becomes of the matches of a split."""
+
+    REMOVED = "removed"
+    ISOLATED = "isolated"
+    MERGED_WITH_PREVIOUS = "merged_with_previous"
+    MERGED_WITH_NEXT = "merged_with_next"
+    CONTIGUOUS = "contiguous"

@@ -1,0 +1,146 @@
+"""`AddedToken`: a text that becomes one token whatever the model makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokkit.compat.tokenizers import values
+
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+class AddedToken:
+    """A text and how it is found; `normalized` is what `special` is not, unless it is given."""
+
+    __slots__ = ("_content", "_normalized", "_special", "lstrip_", "rstrip_", "single_word_")
+
+    def __init__(self, content: str | None = None, **options: Any) -> None:
+        self._content = "" if content is None else values.text("content", content)
+        values.ignored([name for name in options if name not in FLAGS])
+        given = {name: values.flag(name, options[name]) for name in FLAGS if name in options}
+        self.single_word_ = given.get("single_word", False)
+        self.lstrip_ = given.get("lstrip", False)
+        self.rstrip_ = given.get("rstrip", False)
+        self._special = given.get("special", False)
+        self._normalized = given.get("normalized")
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        return self._content
+
+    @content.setter
+    def content(self, content: str) -> None:
+        self._content = values.text("content", content)
+
+    @property
+    def special(self) -> bool:
+        """Whether `decode` can leave it out."""
+        return self._special
+
+    @special.setter
+    def special(self, special: bool) -> None:
+        self._special = values.flag("special", special)
+
+    @property
+    def normalized(self) -> bool:
+        """Whether it is found in the normalized text."""
+        return not self._special if self._normalized is None else self._normalized
+
+    @property
+    def single_word(self) -> bool:
+        """Whether it is found only where no word character is next to it."""
+        return self.single_word_
+
+    @property
+    def lstrip(self) -> bool:
+        """Whether it takes the white space before it along."""
+        return self.lstrip_
+
+    @property
+    def rstrip(self) -> bool:
+        """Whether it takes the white space after it along."""
+        return self.rstrip_
+
+    def fields(self) -> dict[str, Any]:
+        """Return the text and the flags, as a file has them."""
+        return {"content": self._content, **{name: getattr(self, name) for name in FLAGS}}
+
+    def __str__(self) -> str:
+        return self._content
+
+    def __repr__(self) -> str:
+        names = ("rstrip", "lstrip", "single_word", "normalized", "special")
+        flags = ", ".join(f"{name}={getattr(self, name)}" for name in names)
+        return f'AddedToken("{self._content}", {flags})'
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AddedToken):
+            return NotImplemented
+        return self.fields() == other.fields()
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def _never(self, other: object) -> bool:
+        return False
+
+    __lt__ = __le__ = __gt__ = __ge__ = _never
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.fields()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        AddedToken.__init__(self, **state)
+
+
+class AddedTokens:
+    """The added tokens of a tokenizer: content → id, id → token, as tokenizers numbers them."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.tokens: dict[int, AddedToken] = {}
+
+    def add(self, tokens: list[AddedToken], model: Any) -> int:
+        """Add tokens, and return how many there were that are not empty and not there already."""
+        n, size = 0, model._size
+        free = max([size, *(id_ + 1 for id_ in self.ids.values())])
+        for token in tokens:
+            if not token.content or self.tokens.get(self.ids.get(token.content, -1)) == token:
+                continue
+            copied = AddedToken(**token.fields())
+            id_ = self.ids.get(token.content)
+            if id_ is None:
+                id_ = model.token_to_id(token.content)
+            if id_ is None:
+                id_, free = free, free + 1
+            self.ids[token.content] = id_
+            self.tokens[id_] = copied
+            n += 1
+        return n
+
+    def read(self, listed: list[dict[str, Any]]) -> None:
+        """Take the tokens of a file, with their ids; what is wrong in them is found when they are first used."""
+        for given in listed:
+            fields = {name: value for name, value in given.items() if name != "id"}
+            self.ids[given["content"]] = given["id"]
+            self.tokens[given["id"]] = AddedToken(**fields)
+
+    def json(self) -> list[dict[str, Any]]:
+        """Return the tokens as a file has them, by their ids."""
+        return [{"id": id_, **self.tokens[id_].fields()} for id_ in sorted(self.tokens)]
+
+
+def tokens_of(name: str, given: Any, *, special: bool = False) -> list[AddedToken]:
+    """Return a list of str and AddedToken as AddedToken; with `special` they are made so, also the caller's own."""
+    if not isinstance(given, list):
+        raise values.wrong_type(name, given, "a list")
+    made = []
+    for token in given:
+        if not isinstance(token, (str, AddedToken)):
+            raise values.wrong_type(f"a token of {name}", token, "a str or an AddedToken")
+        one = AddedToken(token) if isinstance(token, str) else token
+        if special:
+            one.special = True
+        made.append(one)
+    return made

@@ -1,0 +1,263 @@
+"""The base of normalizers, pre-tokenizers, processors, decoders and models: a component as its JSON in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from tokkit.compat.tokenizers import json_text, values
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats import components, strict_json
+
+CUSTOM = "Custom"
+"""The type of a component in Python; it is at the key "object", `Held`."""
+
+
+class Held:
+    """A component in Python: two are never equal, and JSON has none."""
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+
+class Changes:
+    """Counts the changes of all components: a tokenizer looks at its own again if there was any."""
+
+    count = 0
+
+
+def changed() -> None:
+    """Say that a component was changed."""
+    Changes.count += 1
+
+
+class Setting:
+    """An attribute that is a value of the component's JSON, read, checked and written."""
+
+    def __init__(
+        self, check: values.Check, key: str = "", *, default: Any = None, show: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.check, self.key, self.default, self.show = check, key, default, show
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.key = name, self.key or name
+
+    def __get__(self, made: Any, owner: type) -> Any:
+        if made is None:
+            return self
+        value = made._state[self.key]
+        return value if self.show is None else self.show(value)
+
+    def __set__(self, made: Any, value: Any) -> None:
+        made._state[self.key] = self.check(self.name, value)
+        changed()
+
+
+class PatternSetting(Setting):
+    """The pattern of a component, which can be given once and not read."""
+
+    def __init__(self) -> None:
+        super().__init__(pattern)
+
+    def __get__(self, made: Any, owner: type) -> Any:
+        if made is None:
+            return self
+        raise TypeError("a pattern cannot be read as an attribute; the repr of the component has it")
+
+    def __set__(self, made: Any, value: Any) -> None:
+        raise AttributeError("a pattern cannot be changed; make another component")
+
+
+def pattern(name: str, value: Any) -> dict[str, str]:
+    """Return a str or a Regex as JSON has it."""
+    from tokkit.compat.tokenizers.regex import Regex
+
+    if isinstance(value, Regex):
+        return {"Regex": value.pattern}
+    if not isinstance(value, str):
+        raise values.wrong_type(name, value, "a str or a Regex")
+    return {"String": value}
+
+
+class Component:
+    """A component. What is in `_state` is shared by all objects for it, as a part of a sequence or a tokenizer's."""
+
+    _stage: ClassVar[str] = ""
+    """Its key in a tokenizer.json."""
+    _kinds: ClassVar[dict[str, type[Component]]]
+    """Type in the JSON → class; of each stage its own."""
+    _state: dict[str, Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if Component in cls.__bases__:
+            cls._kinds = {}
+        else:
+            cls._kinds[cls.__name__] = cls
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """Make a component with the defaults; TypeError for a base."""
+        if Component in cls.__bases__:
+            raise TypeError(f"{cls.__name__} is the base of classes; make one of these, or use {cls.__name__}.custom")
+        made = super().__new__(cls)
+        made._state = {"type": cls.__name__, **cls._defaults()}
+        return made
+
+    @classmethod
+    def _settings(cls) -> dict[str, Setting]:
+        return {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {setting.key: setting.default for setting in cls._settings().values()}
+
+    def _set(self, **given: Any) -> None:
+        settings = self._settings()
+        for name, value in given.items():
+            self._state[settings[name].key] = settings[name].check(name, value)
+
+    @classmethod
+    def _of(cls, state: dict[str, Any]) -> Any:
+        """Return the component of some JSON, which it shares."""
+        kind = state.get("type")
+        made_by = cls if kind == CUSTOM else cls._kinds.get(str(kind))
+        if made_by is None:
+            raise FormatError(f"{cls._stage}.type is {kind!r}; it must be one of {', '.join(cls._kinds)}")
+        made = object.__new__(made_by)
+        if kind != CUSTOM:
+            made_by._complete(state)
+        made._state = state
+        return made
+
+    @classmethod
+    def _complete(cls, state: dict[str, Any]) -> None:
+        """Put what old files leave out into some JSON, in the order of new ones."""
+        given = dict(state)
+        state.clear()
+        state.update({"type": cls.__name__, **cls._defaults(), **given})
+
+    @classmethod
+    def _custom(cls, part: Any) -> Any:
+        return cls._of({"type": CUSTOM, "object": Held(part)})
+
+    def __getstate__(self) -> bytes:
+        return dumped(self._json())
+
+    def __setstate__(self, state: bytes) -> None:
+        self._state = type(self)._of(json.loads(state))._state
+
+    def _json(self) -> dict[str, Any]:
+        return self._state
+
+    def _shown(self, most: int) -> str:
+        if is_custom(self._state):
+            dumped(self._state)
+        return json_text.shown(self._json(), most)
+
+    def __repr__(self) -> str:
+        return self._shown(json_text.MAX_SHOWN)
+
+    def __str__(self) -> str:
+        return self._shown(json_text.MAX_IN_STR)
+
+
+def dumped(state: Any, *, pretty: bool = False) -> bytes:
+    """Return JSON; FormatError if a component in Python is in it."""
+    try:
+        return json_text.dumps(state, pretty=pretty).encode()
+    except TypeError:
+        raise FormatError("a component in Python cannot be written to a file, pickled or shown") from None
+
+
+def is_custom(state: dict[str, Any] | None) -> bool:
+    """Return whether a component in Python is part of this one."""
+    if state is None:
+        return False
+    parts = next((value for key, value in state.items() if key in LISTS), ())
+    return state["type"] == CUSTOM or any(map(is_custom, parts))
+
+
+LISTS = ("normalizers", "pretokenizers", "processors", "decoders")
+"""Key of the components of a sequence."""
+
+
+def run(stage: str, state: dict[str, Any]) -> Any:
+    """Return the component of tokkit that some JSON means."""
+    given = components.STAGES[stage]
+    if not is_custom(state):
+        return components.read(state, stage, given)
+    name = "".join(part.title() for part in stage.split("_"))
+    kinds = dict(given)
+
+    def each(value: Any, path: str) -> list[Any]:
+        items = enumerate(strict_json.typed(value, path, list))
+        return [components.read(item, f"{path}[{i}]", kinds) for i, item in items]
+
+    same = components.Field(lambda value, path: value, lambda value: value)
+    sequence = given["Sequence"]
+    kinds["Sequence"] = components.kind(sequence.target, **dict.fromkeys(sequence.fields, components.Field(each, list)))
+    kinds[CUSTOM] = components.kind(f"compat.tokenizers.custom:{name}", object=same)
+    return components.read(state, stage, kinds)
+
+
+S = TypeVar("S", bound=Component)
+
+
+class Parts(Generic[S]):
+    """What the sequences of all stages have: a list of components, by their JSON."""
+
+    _key: ClassVar[str]
+    _flat: ClassVar[bool] = True
+    """Whether the components of a sequence in it become its own."""
+    _state: dict[str, Any]
+    _stage_class: ClassVar[type[Component]]
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {cls._key: []}
+
+    @classmethod
+    def _complete(cls, state: dict[str, Any]) -> None:
+        for part in state[cls._key]:
+            cls._stage_class._of(part)
+
+    def _fill(self, name: str, given: Any) -> None:
+        if not isinstance(given, list):
+            raise values.wrong_type(name, given, "a list")
+        parts: list[dict[str, Any]] = []
+        for part in given:
+            self._check(part)
+            inner = part._state.get(self._key) if self._flat else None
+            parts += [part._state] if inner is None else inner
+        self._state[self._key] = parts
+
+    def _check(self, part: Any) -> None:
+        if not isinstance(part, self._stage_class):
+            raise values.wrong_type("a part of a sequence", part, f"a {self._stage_class.__name__}")
+
+    def __len__(self) -> int:
+        return len(self._state[self._key])
+
+    def __getitem__(self, index: int) -> S:
+        part: S = self._stage_class._of(self._parts(index)[index])
+        return part
+
+    def __setitem__(self, index: int, value: S) -> None:
+        self._check(value)
+        self._parts(index)[index] = value._state
+        changed()
+
+    def _parts(self, index: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._state[self._key]
+        if values.unsigned("index", index) >= len(found):
+            raise IndexError(f"there is no component {index}; the sequence has {len(found)}")
+        return found
+
+    def __getnewargs__(self) -> tuple[list[Any]]:
+        return ([],)
+
+
+def failed(error: BaseException) -> TokkitError:
+    """Return the error for an exception that a component in Python raised, as its class and message."""
+    return TokkitError(f"{type(error).__name__}: {error}")

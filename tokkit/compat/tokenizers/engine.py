@@ -1,0 +1,62 @@
+"""Makes the tokkit tokenizer that components mean together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tokkit.compat.tokenizers.component import is_custom, run
+from tokkit.definition import Definition
+from tokkit.formats import tokenizer_json
+from tokkit.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tokkit.compat.tokenizers.models import Model
+
+STAGES = {
+    "normalizer": "normalizer",
+    "pre_tokenizer": "pretokenizer",
+    "post_processor": "postprocessor",
+    "decoder": "decoder",
+}
+"""Key in a tokenizer.json → field of a definition."""
+State = dict[str, Any]
+
+
+def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tokenizer:
+    """Return the tokenizer of a model, its stages by their keys, and added tokens, all as JSON."""
+    return Tokenizer(definition_of(model, stages, added))
+
+
+def definition_of(model: State, stages: dict[str, State | None], added: list[State]) -> Definition:
+    """Return the definition that a file of these parts has; components in Python are put in afterwards."""
+    custom = {key: state for key, state in stages.items() if state is not None and is_custom(state)}
+    file = {"version": "1.0", "added_tokens": added, **stages, **dict.fromkeys(custom), "model": model}
+    made = tokenizer_json.from_json(file)
+    if custom:
+        made = replace(made, **{STAGES[key]: run(key, state) for key, state in custom.items()})
+    return made
+
+
+def varying_of(definition: Definition) -> frozenset[int]:
+    """Return the ids whose tokens are called as the text has them: of added tokens, and Unigram's unknown one."""
+    normalizes = definition.normalizer is not None
+    ids = {t.id for t in definition.added_tokens if t.lstrip or t.rstrip or (t.normalized and normalizes)}
+    unknown: int | None = getattr(definition.model, "unk_id", None)
+    return frozenset(ids if unknown is None else {*ids, unknown})
+
+
+def of_model(model: Model) -> Tokenizer:
+    """Return the tokenizer of a model alone, for one word as it is."""
+    key = model._key()
+    if model._alone is None or model._alone[0] != key:
+        model._alone = key, of(model._state, dict.fromkeys(STAGES), [])
+    made: Tokenizer = model._alone[1]
+    return made
+
+
+def without_special(tok: Tokenizer) -> Tokenizer:
+    """Return a tokenizer whose special tokens are text, which its model may make the same tokens of."""
+    definition = tok.definition
+    added = tuple(token for token in definition.added_tokens if not token.special)
+    return Tokenizer(replace(definition, special_tokens={}, added_tokens=added))

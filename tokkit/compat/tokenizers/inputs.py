@@ -1,0 +1,57 @@
+"""Reads the texts that `encode` and `encode_batch` take: str, pairs, lists of words, arrays of numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tokkit.compat.tokenizers.values import wrong_type
+from tokkit.definition import is_text
+
+Text = str | list[str]
+
+
+def sequence(value: Any, words: bool) -> Text:
+    """Return one text, or one list of words; TypeError for another value."""
+    if not words:
+        if isinstance(value, str) and (value.isascii() or is_text(value)):
+            return value
+        raise wrong_type("a text (TextInputSequence must be str)", value, "a str, unless is_pretokenized")
+    listed = _listed(value)
+    if listed is None or not all(isinstance(word, str) for word in listed):
+        raise wrong_type("a text (PreTokenizedInputSequence must be Union[List[str], Tuple[str]])", value, "its words")
+    return listed
+
+
+def batch(values: Any, words: bool) -> list[tuple[Text, Text | None]]:
+    """Return the (text, pair) of each item of a batch."""
+    if isinstance(values, (str, bytes)) or (items := _listed(values)) is None:
+        raise wrong_type("input", values, "a sequence of texts or pairs")
+    if not words and all(type(item) is str and (item.isascii() or is_text(item)) for item in items):
+        return [(item, None) for item in items]
+    return [_item(item, words) for item in items]
+
+
+def _item(item: Any, words: bool) -> tuple[Text, Text | None]:
+    if not words and isinstance(item, str):
+        return sequence(item, words), None
+    parts = _listed(item)
+    if parts is not None:
+        if words and all(isinstance(part, str) for part in parts):
+            return parts, None
+        if len(parts) == 2:
+            return sequence(parts[0], words), sequence(parts[1], words)
+    what = "words, or a pair of such lists" if words else "a str, or a pair of str"
+    raise wrong_type("an item of the input (TextEncodeInput)", item, what)
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return what is in a list, a tuple or an array; None for another value."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if hasattr(value, "tolist"):
+        made = value.tolist()
+        return made if isinstance(made, list) else None
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return list(value)
+    return None

@@ -1,0 +1,174 @@
+"""The normalizers: what changes a text before it is split."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from tokkit.compat.tokenizers import values
+from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting, failed, is_custom, run
+from tokkit.compat.tokenizers.normalized_string import NormalizedString
+from tokkit.errors import TokkitError
+
+
+class Normalizer(Component):
+    """The base of all normalizers; `custom` makes one of a Python object with `normalize(normalized_string)`."""
+
+    _stage = "normalizer"
+
+    @staticmethod
+    def custom(normalizer: Any) -> Normalizer:
+        """Return the normalizer of an object whose `normalize` changes a `NormalizedString`."""
+        made: Normalizer = Normalizer._custom(normalizer)
+        return made
+
+    def normalize(self, normalized: NormalizedString) -> None:
+        """Change a `NormalizedString`."""
+        if not isinstance(normalized, NormalizedString):
+            raise values.wrong_type("normalized", normalized, "a NormalizedString")
+        if is_custom(self._state):
+            self._by_parts(normalized)
+        else:
+            normalized.run(run(self._stage, self._state))
+
+    def _by_parts(self, normalized: NormalizedString) -> None:
+        if "object" not in self._state:
+            for part in self._state["normalizers"]:
+                Normalizer._of(part).normalize(normalized)
+            return
+        try:
+            with normalized.lent() as lent:
+                self._state["object"].part.normalize(lent)
+        except TokkitError:
+            raise
+        except Exception as error:
+            raise failed(error) from error
+
+    def normalize_str(self, sequence: str) -> str:
+        """Return a text normalized."""
+        text = NormalizedString(values.text("sequence", sequence))
+        self.normalize(text)
+        return text.normalized
+
+
+class BertNormalizer(Normalizer):
+    """Cleans text as BERT does: control characters, Chinese characters, accents, case."""
+
+    clean_text = Setting(values.flag, default=True)
+    handle_chinese_chars = Setting(values.flag, default=True)
+    strip_accents = Setting(values.optional(values.flag), default=None)
+    lowercase = Setting(values.flag, default=True)
+
+    def __init__(
+        self,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        lowercase: bool = True,
+    ) -> None:
+        self._set(
+            clean_text=clean_text,
+            handle_chinese_chars=handle_chinese_chars,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+        )
+
+
+class _Plain(Normalizer):
+    """A normalizer without options."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class NFC(_Plain):
+    """The normalization form NFC."""
+
+
+class NFD(_Plain):
+    """The normalization form NFD."""
+
+
+class NFKC(_Plain):
+    """The normalization form NFKC."""
+
+
+class NFKD(_Plain):
+    """The normalization form NFKD."""
+
+
+class Lowercase(_Plain):
+    """Makes letters small."""
+
+
+class StripAccents(_Plain):
+    """Drops the combining marks of a text in NFD."""
+
+
+class Nmt(_Plain):
+    """Drops control characters and makes white space of some others, as SentencePiece's rule "nmt"."""
+
+
+class ByteLevel(_Plain):
+    """Spells each byte as one of 256 characters."""
+
+
+class Strip(Normalizer):
+    """Drops white space at the ends."""
+
+    left = Setting(values.flag, "strip_left", default=True)
+    right = Setting(values.flag, "strip_right", default=True)
+
+    def __init__(self, left: bool = True, right: bool = True) -> None:
+        self._set(left=left, right=right)
+
+
+class Prepend(Normalizer):
+    """Puts a text before each text that is not empty."""
+
+    prepend = Setting(values.text, default="▁")
+
+    def __init__(self, prepend: str = "▁") -> None:
+        self._set(prepend=prepend)
+
+
+class Replace(Normalizer):
+    """Puts a text in the place of each match of a str or a Regex."""
+
+    pattern = PatternSetting()
+    content = Setting(values.text, default="")
+
+    def __init__(self, pattern: Any, content: str) -> None:
+        self._set(pattern=pattern, content=content)
+
+
+class Precompiled(Normalizer):
+    """Applies the compiled rules of a SentencePiece model."""
+
+    precompiled_charsmap = Setting(values.text, default="")
+
+    def __init__(self, precompiled_charsmap: bytes) -> None:
+        if not isinstance(precompiled_charsmap, bytes):
+            raise values.wrong_type("precompiled_charsmap", precompiled_charsmap, "bytes")
+        self._set(precompiled_charsmap=base64.b64encode(precompiled_charsmap).decode())
+        run(self._stage, self._state)
+
+
+class Sequence(Parts[Normalizer], Normalizer):
+    """Several normalizers, one after the other."""
+
+    _key = "normalizers"
+    _stage_class = Normalizer
+
+    def __init__(self, normalizers: list[Normalizer]) -> None:
+        self._fill("normalizers", normalizers)
+
+
+NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+
+
+def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
+    """Return the normalizer of a form's name; ValueError for another name."""
+    if normalizer not in NORMALIZERS:
+        raise ValueError(f"{normalizer!r} is no normalization form; the forms are {', '.join(NORMALIZERS)}")
+    return NORMALIZERS[normalizer]()

@@ -1,0 +1,28 @@
+"""`Regex`: a pattern in the syntax of Oniguruma, checked when it is made."""
+
+from __future__ import annotations
+
+import functools
+
+from tokkit.compat.tokenizers.values import text
+from tokkit.formats import oniguruma
+
+
+class Regex:
+    """A pattern, for components that take a str or one; a construct that tokkit cannot read raises FormatError."""
+
+    __slots__ = ("pattern",)
+
+    def __init__(self, s: str) -> None:
+        self.pattern = text("s", s)
+        _checked(s)
+
+    def __reduce__(self) -> tuple[type[Regex], tuple[str]]:
+        return Regex, (self.pattern,)
+
+
+@functools.lru_cache(maxsize=64)
+def _checked(pattern: str) -> None:
+    from tokkit.pretokenizers.split import Split
+
+    Split({"Regex": oniguruma.from_file(pattern)}, "Isolated", False)

@@ -1,0 +1,394 @@
+"""`Tokenizer`: a model and the stages around it, which can be changed at any time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values
+from tokkit.compat.tokenizers.added_token import AddedToken, AddedTokens, tokens_of
+from tokkit.compat.tokenizers.component import Changes, Component, dumped, is_custom
+from tokkit.compat.tokenizers.decoders import Decoder
+from tokkit.compat.tokenizers.encoding import Encoding
+from tokkit.compat.tokenizers.models import BPE, Model
+from tokkit.compat.tokenizers.normalizers import Normalizer
+from tokkit.compat.tokenizers.pre_tokenizers import PreTokenizer
+from tokkit.compat.tokenizers.processors import PostProcessor, given_to
+from tokkit.errors import FormatError, VocabError
+from tokkit.formats import files, strict_json, tables, tokenizer_json
+from tokkit.postprocessors.lengths import pad
+from tokkit.tokenizer import Tokenizer as Made
+
+STAGES: dict[str, type[Component]] = {
+    "normalizer": Normalizer,
+    "pre_tokenizer": PreTokenizer,
+    "post_processor": PostProcessor,
+    "decoder": Decoder,
+}
+
+
+def _stage(key: str) -> Any:
+    """Return the property of a stage."""
+    base = STAGES[key]
+
+    def get(self: Tokenizer) -> Any:
+        return self._stages[key]
+
+    def put(self: Tokenizer, value: Any) -> None:
+        if value is not None and not isinstance(value, base):
+            raise values.wrong_type(key, value, f"a {base.__name__} or None")
+        self._stages[key] = value
+        self._made = None
+
+    return property(get, put, doc=f"The {key}; None if there is none.")
+
+
+class Tokenizer:
+    """A tokenizer of a model. What it runs is made when it is first used, and again after a change.
+
+    >>> tok = Tokenizer(BPE({"l": 0, "o": 1, "lo": 2}, [("l", "o")]))
+    >>> tok.encode("lol").tokens
+    ['lo', 'l']
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._stages: dict[str, Any] = dict.fromkeys(STAGES)
+        self._added = AddedTokens()
+        self._lengths = lengths.Lengths()
+        self._encode_special = False
+        self._key: object = None
+        self._seen = -1
+
+    def __new__(cls, *args: Any, **options: Any) -> Tokenizer:
+        """Make an object without parts, for pickle too."""
+        made = super().__new__(cls)
+        made._made = None
+        return made
+
+    _made: Made | None
+    _varying: frozenset[int] = frozenset()
+    _plain: tuple[Made, Made] | None = None
+
+    normalizer = _stage("normalizer")
+    pre_tokenizer = _stage("pre_tokenizer")
+    post_processor = _stage("post_processor")
+    decoder = _stage("decoder")
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self._model
+
+    @model.setter
+    def model(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise values.wrong_type("model", model, "a Model")
+        self._model = model
+        self._made = None
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        """Whether the text of special tokens is encoded as other text."""
+        return self._encode_special
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._encode_special = values.flag("encode_special_tokens", value)
+
+    # ---- files
+
+    @staticmethod
+    def from_str(json: str) -> Tokenizer:
+        """Return the tokenizer of the text of a tokenizer.json."""
+        return _read(values.text("json", json).encode("utf-8", "surrogatepass"))
+
+    @staticmethod
+    def from_buffer(buffer: bytes) -> Tokenizer:
+        """Return the tokenizer of the bytes of a tokenizer.json; ValueError for others."""
+        if not isinstance(buffer, bytes):
+            raise values.wrong_type("buffer", buffer, "bytes")
+        return _read(buffer)
+
+    @staticmethod
+    def from_file(path: str) -> Tokenizer:
+        """Return the tokenizer of a tokenizer.json."""
+        try:
+            return _read(files.read_bytes(values.text("path", path)))
+        except FormatError as error:
+            raise FormatError(f"{files.show(path)}: {error}") from None
+
+    @staticmethod
+    def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
+        """Return the tokenizer of a model that `tokkit fetch` has downloaded; nothing is downloaded here."""
+        from tokkit.registry import hub
+
+        name = identifier if revision == "main" else f"{identifier}@{revision}"
+        return Tokenizer.from_file(str(hub.find(name, download=False)))
+
+    def to_str(self, pretty: bool = False) -> str:
+        """Return the text of a tokenizer.json."""
+        return dumped(self._json(), pretty=values.flag("pretty", pretty)).decode()
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Write a tokenizer.json."""
+        text = self.to_str(pretty)
+        with open(values.text("path", path), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def _json(self) -> dict[str, Any]:
+        stages = {key: None if stage is None else stage._json() for key, stage in self._stages.items()}
+        added = self._added.json()
+        return {"version": "1.0", **self._lengths.json(), "added_tokens": added, **stages, "model": self._model._json()}
+
+    def __getnewargs__(self) -> tuple[Model]:
+        return (BPE(),)
+
+    def __getstate__(self) -> bytes:
+        return dumped(self._json())
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(_read(state).__dict__)
+
+    def _shown(self, most: int) -> str:
+        if any(stage is not None and is_custom(stage._state) for stage in self._stages.values()):
+            dumped(self._json())
+        return json_text.shown(self._json(), most, name="Tokenizer")
+
+    def __repr__(self) -> str:
+        return self._shown(json_text.MAX_SHOWN)
+
+    def __str__(self) -> str:
+        return self._shown(json_text.MAX_IN_STR)
+
+    # ---- what runs
+
+    def _run(self) -> Made:
+        """Return the tokenizer of tokkit, made again if a component was changed."""
+        made = self._made
+        if made is not None and self._seen == Changes.count:
+            return made
+        seen, stages = Changes.count, {key: stage and stage._state for key, stage in self._stages.items()}
+        key = repr(stages), self._model._key(), repr(self._added.json())
+        if made is None or key != self._key:
+            made = engine.of(self._model._state, stages, self._added.json())
+            self._varying = engine.varying_of(made.definition)
+        self._made, self._key, self._seen = made, key, seen
+        return made
+
+    def _encoder(self) -> Any:
+        """Return what makes encodings; special tokens are text for it if they are encoded as text."""
+        made = self._run()
+        if not self._encode_special:
+            return made._assembler
+        if self._plain is None or self._plain[0] is not made:
+            self._plain = made, engine.without_special(made)
+        return self._plain[1]._assembler
+
+    def _encoding(self, make: Any, text: Any, pair: Any, pretokenized: bool, add_special: bool) -> Any:
+        return make.encoding(
+            text,
+            pair,
+            "all",
+            pretokenized=pretokenized,
+            add_special=add_special,
+            truncation=self._lengths.truncation,
+        )
+
+    def encode(
+        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Return the encoding of a text or a pair, or of texts that are lists of words."""
+        words, add = (
+            values.flag("is_pretokenized", is_pretokenized),
+            values.flag("add_special_tokens", add_special_tokens),
+        )
+        first = inputs.sequence(sequence, words)
+        second = None if pair is None else inputs.sequence(pair, words)
+        return self._padded([self._encoding(self._encoder(), first, second, words, add)])[0]
+
+    def encode_batch(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Return the encodings of texts and pairs, padded to one length if padding is enabled."""
+        words, add = (
+            values.flag("is_pretokenized", is_pretokenized),
+            values.flag("add_special_tokens", add_special_tokens),
+        )
+        given, make = inputs.batch(input, words), self._encoder()
+        return self._padded([self._encoding(make, text, pair, words, add) for text, pair in given])
+
+    def encode_batch_fast(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Return the same as `encode_batch`, whose offsets cost nothing unless they are read."""
+        return self.encode_batch(input, is_pretokenized, add_special_tokens)
+
+    def _padded(self, made: list[Any]) -> list[Encoding]:
+        if self._lengths.padding is not None:
+            made = pad(made, self._lengths.padding)
+        return [Encoding.of(one, self._varying) for one in made]
+
+    def post_process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
+        """Return an encoding, or two, truncated, with special tokens, and padded."""
+        add = values.flag("add_special_tokens", add_special_tokens)
+        first, second = given_to(self.post_processor, encoding, pair, add)
+        made = self._run()._assembler.processed(first, second, add, self._lengths.truncation)
+        return self._padded([made])[0]
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """Return how many tokens the post-processor adds to a text, or to a pair."""
+        pair = values.flag("is_pair", is_pair)
+        return 0 if self.post_processor is None else self.post_processor.num_special_tokens_to_add(pair)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """Return the text of ids; those of no token are left out."""
+        given, skip = (
+            values.listed("ids", ids, values.token_id),
+            values.flag("skip_special_tokens", skip_special_tokens),
+        )
+        made = self._run()
+        try:
+            return made.decode(given, skip_special=skip)
+        except VocabError:
+            known = made.vocab
+            return made.decode([id_ for id_ in given if id_ in known], skip_special=skip)
+
+    def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
+        """Return the text of each sequence of ids."""
+        return values.listed("sequences", sequences, lambda name, ids: self.decode(ids, skip_special_tokens))
+
+    # ---- lengths
+
+    def enable_truncation(self, max_length: int, **options: Any) -> None:
+        """Cut what is longer: see `tokkit.Truncation` for stride, strategy and direction."""
+        self._lengths.enable_truncation(max_length, **options)
+
+    def enable_padding(self, **options: Any) -> None:
+        """Pad what is shorter: direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of."""
+        self._lengths.enable_padding(**options)
+
+    def no_truncation(self) -> None:
+        """Truncate nothing."""
+        self._lengths.truncation = None
+
+    def no_padding(self) -> None:
+        """Pad nothing."""
+        self._lengths.padding = None
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """The options of the truncation, None if there is none."""
+        return self._lengths.truncation_options
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The options of the padding, None if there is none."""
+        return self._lengths.padding_options
+
+    # ---- tokens
+
+    def add_tokens(self, tokens: list[Any]) -> int:
+        """Add tokens, and return how many are new."""
+        return self._add(tokens_of("tokens", tokens))
+
+    def add_special_tokens(self, tokens: list[Any]) -> int:
+        """Add special tokens, and return how many are new."""
+        return self._add(tokens_of("tokens", tokens, special=True))
+
+    def _add(self, tokens: list[AddedToken]) -> int:
+        self._made = None
+        return self._added.add(tokens, self._model)
+
+    def renumber(self) -> None:
+        """Give the added tokens the ids that they get in a model with another vocabulary."""
+        tokens = [self._added.tokens[id_] for id_ in sorted(self._added.tokens)]
+        self._added = AddedTokens()
+        self._add(tokens)
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """Return id → added token."""
+        return {id_: AddedToken(**self._added.tokens[id_].fields()) for id_ in sorted(self._added.tokens)}
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Return token → id."""
+        vocab = dict(self._model._ids)
+        return {**vocab, **self._added.ids} if values.flag("with_added_tokens", with_added_tokens) else vocab
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Return the number of tokens."""
+        n: int = self._model._size
+        if values.flag("with_added_tokens", with_added_tokens):
+            n += sum(self._model.token_to_id(token) is None for token in self._added.ids)
+        return n
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token, None if there is none."""
+        id_ = self._added.ids.get(values.text("token", token))
+        found: int | None = self._model.token_to_id(token) if id_ is None else id_
+        return found
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the token of an id, None if there is none."""
+        added = self._added.tokens.get(values.token_id("id", id))
+        token: str | None = self._model.id_to_token(id) if added is None else added.content
+        return token
+
+    # ---- training
+
+    def train(self, files: Sequence[str], trainer: Any = None) -> None:
+        """Train the model from files, line by line."""
+        from tokkit.compat.tokenizers import training
+
+        training.from_files(self, values.listed("files", files, values.text), trainer)
+
+    def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
+        """Train the model from texts, or lists of texts."""
+        from tokkit.compat.tokenizers import training
+
+        training.from_texts(self, iterator, trainer)
+
+    # ---- in the background
+
+    async def async_encode(self, sequence: Any, pair: Any = None, *options: Any, **named: Any) -> Encoding:
+        """Do what `encode` does, in a thread."""
+        return await asyncio.to_thread(self.encode, sequence, pair, *options, **named)
+
+    async def async_encode_batch(self, input: Sequence[Any], *options: Any, **named: Any) -> list[Encoding]:
+        """Do what `encode_batch` does, in a thread."""
+        return await asyncio.to_thread(self.encode_batch, input, *options, **named)
+
+    async def async_encode_batch_fast(self, input: Sequence[Any], *options: Any, **named: Any) -> list[Encoding]:
+        """Do what `encode_batch_fast` does, in a thread."""
+        return await asyncio.to_thread(self.encode_batch_fast, input, *options, **named)
+
+    async def async_decode_batch(
+        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
+    ) -> list[str]:
+        """Do what `decode_batch` does, in a thread."""
+        return await asyncio.to_thread(self.decode_batch, sequences, skip_special_tokens)
+
+
+def _read(data: bytes) -> Tokenizer:
+    """Return the tokenizer of a tokenizer.json, which is read as `tokkit.load` reads it."""
+    value = tables.loads(data) or strict_json.loads(data)
+    if not isinstance(value, dict) or not isinstance(value.get("model"), dict):
+        raise FormatError("a tokenizer.json has a model; this has none")
+    from tokkit.formats.model_json import type_of
+
+    model = value["model"]
+    model["type"] = type_of(strict_json.Section(model, "model"))
+    stages = {key: base._of(value[key]) for key, base in STAGES.items() if value.get(key) is not None}
+    made = Tokenizer(Model._of(model))
+    made._stages.update(stages)
+    made._added.read(value.get("added_tokens") or [])
+    made._lengths = lengths.Lengths(**tokenizer_json.read_lengths(strict_json.Section(value, "")))
+    for key in (*STAGES, "truncation", "padding", "added_tokens", "model", "version"):
+        value.pop(key, None)
+    if value:
+        raise FormatError(f"{next(iter(value))}: a tokenizer.json has no such key")
+    made._run()
+    return made

@@ -1,0 +1,229 @@
+"""Trains the model of a tokenizer: words as its normalizer and pre-tokenizer make them, then the trainer's merges."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit._core.align import AlignedText
+from tokkit._core.text import to_utf8
+from tokkit._core.train import BPETrainer, PieceRules, Spelling, WordCounts
+from tokkit.compat.tokenizers import values
+from tokkit.compat.tokenizers.added_token import AddedToken
+from tokkit.compat.tokenizers.component import is_custom, run
+from tokkit.compat.tokenizers.trainers import Trainer
+from tokkit.errors import CorpusError, OptionError
+from tokkit.trainers.bpe import merges_of_size
+from tokkit.trainers.counts import Reporter
+from tokkit.trainers.unigram import Rounds, train_unigram
+from tokkit.trainers.wordpiece import VISITS_A_SLICE
+
+if TYPE_CHECKING:
+    from tokkit.compat.tokenizers.tokenizer import Tokenizer
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of the texts that go through the components at once."""
+PRIVATE = range(0xF0000, 0x110000)
+"""Characters that stand for others at the end of a word, which the words themselves must not have."""
+
+
+def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any) -> None:
+    """Train from the lines of files, each with its end."""
+
+    def lines() -> Iterator[str]:
+        for path in files:
+            with open(path, encoding="utf-8", newline="\n") as file:
+                yield from file
+
+    chosen = _trainer(tokenizer, trainer)
+    _train(tokenizer, lines(), chosen)
+
+
+def from_texts(tokenizer: Tokenizer, iterator: Iterable[Any], trainer: Any) -> None:
+    """Train from texts, or lists of texts."""
+
+    def texts() -> Iterator[str]:
+        for item in iterator:
+            for text in [item] if isinstance(item, str) else item:
+                yield values.text("a text", text)
+
+    chosen = _trainer(tokenizer, trainer)
+    _train(tokenizer, texts(), chosen)
+
+
+def _trainer(tokenizer: Tokenizer, trainer: Any) -> Trainer:
+    chosen = tokenizer.model.get_trainer() if trainer is None else trainer
+    if not isinstance(chosen, Trainer):
+        raise values.wrong_type("trainer", trainer, "a Trainer")
+    name = type(tokenizer.model).__name__
+    if chosen._model != name:
+        raise OptionError(f"{type(chosen).__name__} can only train a {chosen._model}, not a {name}")
+    return chosen
+
+
+def _train(tokenizer: Tokenizer, texts: Iterator[str], trainer: Trainer) -> None:
+    with Reporter(trainer._state["show_progress"] and sys.stderr.isatty()) as report:
+        counts = count(tokenizer, texts)
+        found = _TRAININGS[trainer._model](trainer._state, counts, report)
+    tokenizer.model._state.update(found)
+    tokenizer.model._forget()
+    tokenizer.renumber()
+    tokenizer.add_special_tokens([AddedToken(**token) for token in trainer._state["special_tokens"]])
+
+
+def count(tokenizer: Tokenizer, texts: Iterator[str]) -> WordCounts:
+    """Return the words that the normalizer and the pre-tokenizer make of texts, and their counts."""
+    stages = [tokenizer.normalizer, tokenizer.pre_tokenizer]
+    made = [stage and run(stage._stage, stage._state) for stage in stages]
+    apart = any(stage is not None and _whole(stage._state) for stage in stages)
+    table = WordCounts()
+    block: list[bytes] = []
+    n = 0
+    for text in itertools.chain(texts, [""]):
+        utf8 = to_utf8(text)
+        block.append(utf8)
+        n += len(utf8)
+        if apart or n >= BLOCK_BYTES or not utf8:
+            _count_block(table, block, made)
+            block, n = [], 0
+    return table
+
+
+def _count_block(table: WordCounts, block: list[bytes], stages: list[Any]) -> None:
+    block = [text for text in block if text]
+    if not block:
+        return
+    aligned = AlignedText(b"".join(block))
+    aligned.cut_at(np.cumsum([len(text) for text in block], dtype=np.int64).tobytes())
+    if stages[0]:
+        stages[0].normalize(aligned)
+    if stages[1]:
+        stages[1].pretokenize(aligned)
+    table.add_pieces(aligned)
+
+
+def _whole(state: dict[str, Any]) -> bool:
+    """Return whether a component does something at the start of a text that it does not at others."""
+    parts = next((value for value in state.values() if isinstance(value, list)), [])
+    own = state.get("prepend_scheme") == "first" or is_custom(state)
+    return own or any(_whole(part) for part in parts if isinstance(part, dict))
+
+
+# ---- BPE and WordPiece
+
+
+def _bpe(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
+    """Return the fields of a BPE model of these words."""
+    prefix, suffix = state["continuing_subword_prefix"] or "", state["end_of_word_suffix"] or ""
+    found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
+    alphabet = _alphabet(state, found)
+    marks: dict[str, str] = {}
+    if suffix:
+        if any(ord(c) in PRIVATE for c in found):
+            raise CorpusError("the texts have characters of the private planes, which mark the ends of words here")
+        counts, marks = _marked(counts, set(alphabet))
+        found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
+    tokens = {token["content"]: len(token["content"]) for token in state["special_tokens"]}
+    for c in alphabet:
+        tokens.setdefault(c, 1)
+    used = [c for c in found if c in tokens or c in marks]
+    by_count = sorted(used, key=lambda c: (-found[c][1], c))
+    starts = [c for c in by_count if c in marks]
+    for c in starts:
+        tokens.setdefault(c, 1)
+    for c in by_count:
+        if prefix and found[c][1]:
+            tokens.setdefault(prefix + c, 1)
+    ids = {token: id_ for id_, token in enumerate(tokens)}
+    spelling = Spelling([(c, ids[c], ids.get(prefix + c)) for c in used], prefix.encode())
+    size, longest = max(state["vocab_size"], len(tokens)), state["max_token_length"]
+    packed = [(token.encode(), width) for token, width in tokens.items()]
+    trainer = BPETrainer(counts, packed, size, state["min_frequency"], max(2, longest or sys.maxsize), spelling)
+    report("merge", 0, size - len(tokens), always=True)
+    while not trainer.run(VISITS_A_SLICE):
+        report("merge", trainer.n_ids - len(tokens), size - len(tokens))
+    blob, ends = trainer.tokens()
+    places = [0, *np.frombuffer(ends, dtype=np.uint64).tolist()]
+    names = [_spelt(blob[a:b].decode(), marks, suffix) for a, b in itertools.pairwise(places)]
+    merges = merges_of_size(np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3), size, len(tokens))
+    return {
+        "continuing_subword_prefix": state["continuing_subword_prefix"],
+        "end_of_word_suffix": state["end_of_word_suffix"],
+        "vocab": {name: id_ for id_, name in enumerate(names)},
+        "merges": [[names[left], names[right]] for left, right, _ in merges.tolist()],
+    }
+
+
+def _alphabet(state: dict[str, Any], found: dict[str, tuple[int, int]]) -> list[str]:
+    always = set(state["initial_alphabet"])
+    others = sorted(found.keys() - always, key=lambda c: (-found[c][0], c))
+    if state["limit_alphabet"] is not None:
+        others = others[: max(0, state["limit_alphabet"] - len(always))]
+    return sorted(always.union(others))
+
+
+def _marked(counts: WordCounts, alphabet: set[str]) -> tuple[WordCounts, dict[str, str]]:
+    """Return the words with another character for their last, and what each of these stands for."""
+    marks: dict[str, str] = {}
+    made = WordCounts()
+    for word, times in counts.items():
+        text = word.decode()
+        if text[-1] not in alphabet:
+            made.add_word(word, times)
+            continue
+        mark = marks.setdefault(text[-1], chr(PRIVATE[len(marks)]))
+        made.add_word((text[:-1] + mark).encode(), times)
+    return made, {mark: c for c, mark in marks.items()}
+
+
+def _spelt(token: str, marks: dict[str, str], suffix: str) -> str:
+    return token[:-1] + marks[token[-1]] + suffix if marks and token[-1] in marks else token
+
+
+def _wordpiece(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
+    found = _bpe(state, counts, report)
+    return {"continuing_subword_prefix": found["continuing_subword_prefix"] or "", "vocab": found["vocab"]}
+
+
+# ---- words, Unigram
+
+
+def _wordlevel(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
+    kept = [(word.decode(), times) for word, times in counts.items() if times >= state["min_frequency"]]
+    words = [word for word, _ in sorted(kept, key=lambda item: (-item[1], item[0]))]
+    tokens = dict.fromkeys([*(token["content"] for token in state["special_tokens"]), *words])
+    return {"vocab": {token: id_ for id_, token in enumerate(itertools.islice(tokens, state["vocab_size"]))}}
+
+
+def _unigram(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
+    """Return the fields of a Unigram model; special tokens have the score 0, an unknown one alone comes first."""
+    special = [token["content"] for token in state["special_tokens"]]
+    unknown = state["unk_token"]
+    if unknown is not None and unknown not in special:
+        special.insert(0, unknown)
+    if not len(counts):
+        raise CorpusError("there is no text to train on")
+    alphabet = set(state["initial_alphabet"])
+    for c in sorted(alphabet):
+        counts.add_word(c.encode())
+    rules = PieceRules(
+        state["max_piece_length"], split_scripts=False, split_numbers=False, split_spaces=False, pieces_of_spaces=True
+    )
+    rounds = Rounds(
+        n_seeds=state["seed_size"],
+        shrinking_factor=state["shrinking_factor"],
+        n_steps=max(1, state["n_sub_iterations"]),
+    )
+    n_pieces = max(1, state["vocab_size"] - len(special))
+    pieces, scores = train_unigram(rules.units(counts), rules, n_pieces, rounds, report)
+    scored = [(piece, score) for piece, score in zip(pieces, scores.tolist(), strict=True) if piece not in special]
+    vocab = [[token, 0.0] for token in special] + [[piece, score] for piece, score in scored]
+    unk_id = None if unknown is None else special.index(unknown)
+    return {"vocab": vocab, "unk_id": unk_id}
+
+
+_TRAININGS = {"BPE": _bpe, "WordPiece": _wordpiece, "WordLevel": _wordlevel, "Unigram": _unigram}
