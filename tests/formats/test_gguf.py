@@ -271,7 +271,8 @@ def test_ranks_cannot_drop_bytes() -> None:
         BPE(None, drops_unknown=True)
 
 
-def test_merging_does_not_cross_a_dropped_byte() -> None:
+def test_merging_does_not_cross_a_dropped_byte_here_and_in_a_tokenizer_json(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
     from tokkit.definition import BPE, Split
     from tokkit.vocab import Vocab
 
@@ -281,6 +282,9 @@ def test_merging_does_not_cross_a_dropped_byte() -> None:
     for whole_piece in (False, True):
         model = BPE(merges, whole_piece, drops_unknown=True)
         tok = tokkit.Tokenizer(Definition(vocab, model, Split(None)))
+        tok.save(tmp_path / "x.json")
+        rival = tokenizers.Tokenizer.from_file(str(tmp_path / "x.json"))
+        assert tokkit.load(tmp_path / "x.json").fingerprint() == tok.fingerprint()
         rng = random.Random(7)
         for size in [*range(12), 40, 100, 700]:
             for _ in range(10):
@@ -289,10 +293,38 @@ def test_merging_does_not_cross_a_dropped_byte() -> None:
                     text.encode(), ids, [(0, 1, 2), (0, 0, 3)], whole_piece=whole_piece, drops_unknown=True
                 )
                 assert tok.encode(text) == tok.encode(text) == tok(text).ids == expected, text
-        with pytest.raises(FormatError, match=r"has no token"):
-            tok.save("unwritten.json")
+                assert rival.encode(text).ids == expected, text
+        by_gpt2 = tokkit.Tokenizer(Definition(vocab, model, Split(patterns.BYTE_LEVEL)))
+        with pytest.raises(FormatError, match=r"the byte 0x00 has no token"):
+            by_gpt2.save(tmp_path / "gpt2", format="gpt2")
     with pytest.raises(VocabError, match="no token is the byte"):
         tokkit.Tokenizer(Definition(vocab, BPE(merges, False), Split(None)))
+
+
+def test_what_is_left_of_a_pretoken_is_not_a_whole_one(tmp_path: Path) -> None:
+    from tokkit.definition import BPE, Split
+    from tokkit.vocab import Vocab
+
+    vocab = Vocab.from_list([b"a", b"b", b"ab"])
+    tok = tokkit.Tokenizer(Definition(vocab, BPE(np.empty((0, 3), np.uint32), True, drops_unknown=True), Split(None)))
+    assert (tok.encode("ab"), tok.encode("abc")) == ([2], [0, 1])
+    with pytest.raises(FormatError, match="left of a pretoken"):
+        tok.save(tmp_path / "x.json")
+
+
+def test_a_vocabulary_without_bytes_that_no_text_has_is_saved(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    symbols = [byte_symbols.to_symbols(bytes([byte])) for byte in range(256) if byte not in (0xC0, 0xC1, 0xF1, 0xFF)]
+    path = tmp_path / "few.gguf"
+    merges = ["Ģ Ģ", "ĢĢ Ģ", "a Ģ"]  # of the byte 0x80
+    tokens = [*symbols, *(merge.replace(" ", "") for merge in merges)]
+    path.write_bytes(gguf({MODEL: "gpt2", PRE: "gpt-2", TOKENS: strings(tokens), MERGES: strings(merges)}))
+    tok = tokkit.load(path)
+    tok.save(tmp_path / "x.json")
+    rival = tokenizers.Tokenizer.from_file(str(tmp_path / "x.json"))
+    again = tokkit.load(tmp_path / "x.json")
+    for text in ("a\U00040000", "\U00040000" * 5, "\U00040000a\U00040000 b", "x\U000f0000", "a b", ""):
+        assert rival.encode(text).ids == tok.encode(text) == again.encode(text), text
 
 
 def test_fuzzed_files_of_ours_give_definitions_or_errors_of_ours(tmp_path: Path, keys: Keys) -> None:

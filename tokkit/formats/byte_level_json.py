@@ -7,12 +7,12 @@ bytes; any other combination of components runs stage by stage.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import conversion, oniguruma, strict_json, symbol_tables
+from tokkit.formats import byte_symbols, conversion, oniguruma, strict_json, symbol_tables
 from tokkit.formats.strict_json import Section
 from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.pretokenizers import patterns
@@ -20,20 +20,34 @@ from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as InTurn
 from tokkit.pretokenizers.split import Split as SplitByPattern
 
+DROPS = ("Regex", "Removed", False)
 
-def split_of(pretokenizer: Any, decoder: Any) -> Split | None:
+
+class ByteSplit(NamedTuple):
+    """A split whose text becomes the symbols of its bytes, and the symbols that are dropped then, as a pattern."""
+
+    split: Split
+    dropped: str | None = None
+
+
+def split_of(pretokenizer: Any, decoder: Any) -> ByteSplit | None:
     """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes after it; else None."""
     if not isinstance(decoder, DecoderOfBytes):
         return None
     parts: tuple[Any, ...] = (pretokenizer,)
     if isinstance(pretokenizer, InTurn):
         parts = tuple(pretokenizer.pretokenizers)
+    dropped = None
+    after = parts[-1] if len(parts) > 1 else None
+    if isinstance(after, SplitByPattern) and (after.pattern.kind, after.behavior, after.invert) == DROPS:
+        dropped, parts = after.pattern.text, parts[:-1]
     if not parts or not isinstance(parts[-1], ByteLevel) or parts[-1].add_prefix_space:
         return None
     *before, last = parts
     if not before:
-        return Split(patterns.BYTE_LEVEL if last.use_regex else None)
-    return None if last.use_regex else _in_turn(before)
+        return ByteSplit(Split(patterns.BYTE_LEVEL if last.use_regex else None), dropped)
+    split = None if last.use_regex else _in_turn(before)
+    return None if split is None else ByteSplit(split, dropped)
 
 
 def _in_turn(splits: Iterable[Any]) -> Split | None:
@@ -66,29 +80,29 @@ def has_options(model: Section) -> bool:
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
-def read(model: Section, vocab: Table, added: Iterable[AddedToken], split: Split) -> Definition | None:
+def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: ByteSplit) -> Definition | None:
     """Return the definition of a model over bytes; None, without reading any key, for another model.
 
-    A model is over bytes if its tokens are made of byte symbols, with one token for each byte that texts have, and no
-    added token is among them.
+    A model is over bytes if its tokens are made of byte symbols, with one token for each byte that texts have and that
+    is not dropped before, and no added token is among them.
     """
     texts = {token.content: token.id for token in added}
     own = symbol_tables.own_bytes(vocab, texts)
-    if own is None or not conversion.NEVER_IN_UTF8.issuperset(
-        conversion.missing_bytes(own[0][0], spread(own[0][1], own[1]))
-    ):
+    if own is None or _dropping(conversion.missing_bytes(own[0][0], spread(own[0][1], own[1]))) != by_bytes.dropped:
         return None
     merges = model.peek("merges")
     packed = merges if isinstance(merges, Merges) else Merges.of(strict_json.typed(merges, "model.merges", list))
     found = vocab.find_merges(packed)
     if symbol_tables.uses(found, vocab, texts) if found is not None else _use(merges, vocab, texts):
         return None
+    if by_bytes.dropped is not None and model.peek("ignore_merges"):  # what is left of a pretoken may be a token
+        return None
     whole_piece = model.take("ignore_merges", bool, default=False)
     for name, types in {**OPTIONS, "merges": ()}.items():
         model.take(name, *types, default=None)
     model.finish()
     in_turn = merges_in_turn(merges)
-    given = {"whole_piece": whole_piece, "split": split, "path": "model.vocab", "drops_unknown": True}
+    given = {"whole_piece": whole_piece, "split": by_bytes.split, "path": "model.vocab", "drops_unknown": True}
     return symbol_tables.read(vocab, in_turn, texts, own=own, found=found, **given)
 
 
@@ -108,8 +122,38 @@ def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:
         yield f"model.merges[{index}]", parts[0], parts[1]
 
 
-def write_pretokenizer(split: Split) -> dict[str, Any]:
-    """Return the pretokenizer of a split, as JSON data."""
+def _dropping(missing: Iterable[int]) -> str | None:
+    """Return a pattern for the symbols of the bytes that texts have and no token is; None if there are none."""
+    lost = [byte_symbols.SYMBOLS[byte] for byte in missing if byte not in conversion.NEVER_IN_UTF8]
+    if not lost:
+        return None
+    from tokkit.formats.charsmap_steps import class_of
+
+    return class_of(lost)
+
+
+def write_pretokenizer(definition: Definition) -> dict[str, Any]:
+    """Return the pretokenizer of byte-level BPE, as JSON data.
+
+    A byte without a token is dropped, and nothing merges across it. In tokenizers its neighbours would meet: there a
+    split after the one into bytes removes it.
+    """
+    split: Any = definition.pretokenizer
+    dropped = _dropping(conversion.dropped_bytes(definition))
+    made = _write_split(split)
+    if dropped is None:
+        return made
+    if not conversion.merges_make_all(definition) and conversion.merge_list(definition)[1]:
+        raise FormatError("some bytes have no token, and what is left of a pretoken without them may be a token whole")
+    parts = made.get("pretokenizers", [made])
+    return {"type": "Sequence", "pretokenizers": [*parts, _split(dropped, "Removed")]}
+
+
+def _split(pattern: str, behavior: str, *, invert: bool = False) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": invert}
+
+
+def _write_split(split: Split) -> dict[str, Any]:
     family = patterns.SCANNERS.get(split.pattern)
     splits = family == patterns.SCANNERS[patterns.BYTE_LEVEL]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": splits}
@@ -118,8 +162,7 @@ def write_pretokenizer(split: Split) -> dict[str, Any]:
     keep = split.keep_unmatched or family is not None
     in_turn = split.pattern == patterns.DEEPSEEK_V3
     texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [oniguruma.to_file(split.pattern)]
-    behavior = {"behavior": "Isolated" if keep else "Removed", "invert": not keep}
-    by_pattern = [{"type": "Split", "pattern": {"Regex": text}, **behavior} for text in texts]
+    by_pattern = [_split(text, "Isolated" if keep else "Removed", invert=not keep) for text in texts]
     return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
 
 
@@ -134,6 +177,7 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
         "end_of_word_suffix": None,
         "fuse_unk": False,
         "byte_fallback": False,
-        "ignore_merges": whole_piece,
+        # After a split that drops bytes no rule of whole pieces is needed: `write_pretokenizer` checks that.
+        "ignore_merges": whole_piece and not conversion.dropped_bytes(definition),
     }
     return fields, {"vocab": vocab, "merges": merges}

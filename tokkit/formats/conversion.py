@@ -55,8 +55,13 @@ def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
     return found
 
 
+def dropped_bytes(definition: Definition) -> list[int]:
+    """Return the bytes of texts that no ordinary token is."""
+    return [byte for byte in missing_bytes(*ordinary_tokens(definition)) if byte not in NEVER_IN_UTF8]
+
+
 def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the vocabulary without the special tokens, packed; FormatError if no file format could hold it."""
+    """Return the vocabulary without the special tokens, packed."""
     vocab = definition.vocab
     offsets: NDArray[np.int64] = vocab.offsets.copy()
     blob, parts, done = vocab.blob, [], 0
@@ -71,9 +76,6 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     # Ids that nothing has, after the last ordinary token, are not part of a rank file.
     n_ids = int(np.flatnonzero(lengths)[-1]) + 1 if lengths.any() else 0
     offsets = offsets[: n_ids + 1]
-    byte = missing_byte(packed, offsets)
-    if byte is not None:
-        raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
     return packed, offsets
 
 

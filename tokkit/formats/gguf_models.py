@@ -12,11 +12,13 @@ of the text itself is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tokkit.decoders import byte_fallback, fuse, replace, sequence, strip
+from tokkit.decoders import byte_fallback, fuse, sequence, strip
+from tokkit.decoders import replace as replace_decoder
 from tokkit.decoders import wordpiece as wordpiece_decoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, OptionError
@@ -35,6 +37,8 @@ from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sequence import Sequence
 from tokkit.postprocessors.template import Piece, SpecialToken, Template
 from tokkit.pretokenizers import bert as bert_pretokenizer
+from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormalizer, definition_of
+from tokkit.vocab import Vocab
 
 SPACE = "▁"
 _BYTE_NAMES = {f"<0x{byte:02X}>" for byte in range(256)}
@@ -46,13 +50,20 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
     falls_back = _has_bytes(vocabulary)
     unknown = _unknown(vocabulary, needed=not falls_back)
     packed = pack(Table.of({text: id_ for id_, text in tokens.items()}), (), f"{GGML}tokens")
+    prefix = vocabulary.flags.get("add_space_prefix", True)
+    removes = vocabulary.flags.get("remove_extra_whitespaces", False)
+    try:
+        merges = gguf_merges.of_scores(vocabulary)
+    except FormatError:
+        if vocabulary.of_type(USER_DEFINED) or vocabulary.charsmap or removes:
+            raise
+        return _by_scores(vocabulary, prefix, falls_back=falls_back)
     model = CharBPE(
-        merges=gguf_merges.of_scores(vocabulary),
+        merges=merges,
         unk_token=None if unknown is None else tokens[unknown],
         fuse_unk=True,
         byte_fallback=falls_back,
     )
-    prefix = vocabulary.flags.get("add_space_prefix", True)
     # No merge makes a token that is not normal; one of a single character would be found without, except one that is
     # found in the text as it is given, where no charsmap makes it of another.
     apart = (CONTROL, USER_DEFINED) if vocabulary.charsmap else (CONTROL,)
@@ -61,12 +72,29 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         packed,
         model,
         None,
-        normalizer=_normalizer(vocabulary, prefix, vocabulary.flags.get("remove_extra_whitespaces", False)),
+        normalizer=_normalizer(vocabulary, prefix, removes),
         postprocessor=framing(vocabulary, second_type=1),
         decoder=decoder_of(prefix, falls_back),
         added_tokens=added_tokens(vocabulary, tokens),
         added_ids=frozenset(added_ids),
     )
+
+
+def _by_scores(vocabulary: Vocabulary, prefix: bool, *, falls_back: bool) -> Definition:
+    """Return the definition of a "llama" vocabulary that no list of merges can say, such as Baichuan's.
+
+    Scores that several pieces share are for SentencePiece's own model: the leftmost of equal ones merges first.
+    """
+    rules = SentencePieceNormalizer(add_dummy_prefix=prefix, remove_extra_whitespaces=False)
+    model = SentencePieceModel(
+        kind="bpe",
+        pieces=Vocab.from_list(text.encode() for text in vocabulary.tokens),
+        scores=vocabulary.scores,
+        types=vocabulary.types,
+        normalizer=rules,
+        byte_fallback=falls_back,
+    )
+    return replace(definition_of(model), postprocessor=framing(vocabulary, second_type=1))
 
 
 def unigram(vocabulary: Vocabulary) -> Definition:
@@ -218,7 +246,7 @@ def _normalizer(vocabulary: Vocabulary, prefix: bool, removes: bool) -> Sequence
 
 def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
     """Return the decoder: "▁" is a space, and the one at the start of a text is dropped."""
-    parts: list[Any] = [replace.Replace({"String": SPACE}, " ")]
+    parts: list[Any] = [replace_decoder.Replace({"String": SPACE}, " ")]
     parts += [byte_fallback.ByteFallback()] if falls_back else []
     return sequence.Sequence([*parts, fuse.Fuse(), *([strip.Strip(" ", start=1)] if prefix else [])])
 

@@ -127,6 +127,11 @@ def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern
     if patterns.SCANNERS.get(pattern) != patterns.SCANNERS[patterns.BYTE_LEVEL]:
         raise FormatError("vocab.json and merges.txt are read with GPT-2's pattern, not this one; write tokenizer.json")
+    if dropped := conversion.dropped_bytes(definition):
+        raise FormatError(
+            f"vocab.json and merges.txt cannot hold this vocabulary: the byte {dropped[0]:#04x} has no token, so "
+            "some text would have no ids; write tokenizer.json"
+        )
     vocab, merges, whole_piece = symbol_tables.write(definition)
     if whole_piece and not conversion.merges_make_all(definition):
         raise FormatError(

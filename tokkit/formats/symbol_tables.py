@@ -55,16 +55,17 @@ def read(
     A special token is text, not symbols; it may be in `table` under its own id or be absent from it. `path`
     names the vocabulary in messages. What is at hand already can be given: `own`, by `own_bytes`, and `found`, the
     ids of the merges by `Table.find_merges`; `merges` is gone through only if there is something to say then.
-    FormatError for tokens that are not symbols, a byte without a token unless such bytes are dropped, and merges of
-    or into what is not an ordinary token.
+    FormatError for tokens that are not symbols, a byte of texts without a token unless such bytes are dropped, and
+    merges of or into what is not an ordinary token.
     """
     own = own_bytes(table, special_tokens) if own is None else own
     if own is None:
         raise _not_symbols(_ordinary(table, special_tokens), path)
     (blob, ends), ids = own
     offsets = spread(ends, ids)
-    byte = conversion.missing_byte(blob, offsets)
-    if byte is not None and not drops_unknown:
+    missing = conversion.missing_bytes(blob, offsets)
+    if lost := [byte for byte in missing if byte not in conversion.NEVER_IN_UTF8 and not drops_unknown]:
+        byte = lost[0]
         symbol = byte_symbols.SYMBOLS[byte]
         if symbol in special_tokens:
             raise FormatError(f"the special token {symbol!r} is also the symbol of the byte {byte:#04x}")
@@ -76,7 +77,7 @@ def read(
         found = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
     own_vocab = Vocab(blob, offsets, table.empty)
     vocab = own_vocab.with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
-    return Definition(vocab, BPE(found, whole_piece, byte is not None), split, special_tokens)
+    return Definition(vocab, BPE(found, whole_piece, bool(missing)), split, special_tokens)
 
 
 def own_bytes(table: Table, special_tokens: Iterable[str]) -> Own | None:

@@ -144,7 +144,7 @@ def write(definition: Definition) -> bytes:
     written = {name: components.write(part, components.STAGES[name]) for name, part in given.items()}
     if isinstance(definition.pretokenizer, Split):
         byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
-        written["pre_tokenizer"] = byte_level_json.write_pretokenizer(definition.pretokenizer)
+        written["pre_tokenizer"] = byte_level_json.write_pretokenizer(definition)
         if definition.decoder is None:  # trained, or from a file that says nothing of either
             written["decoder"], written["post_processor"] = byte_level, written["post_processor"] or byte_level
     else:
