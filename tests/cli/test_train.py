@@ -262,9 +262,14 @@ def test_compression_is_measured_on_the_whole_corpus_or_its_first_megabyte(run, 
     assert "bytes take" in out
 
 
-def test_a_rank_file_says_that_it_holds_no_pattern(run, corpus) -> None:
-    out = run("train", corpus, "-o", "x.tiktoken", "--vocab-size", 260)
-    assert "split pattern" in out.stderr
+def test_a_rank_file_has_its_pattern_beside_it_or_says_that_it_has_none(run, corpus) -> None:
+    out = run("train", corpus, "-o", "x.tiktoken", "--vocab-size", 260, "--special-token", "<|a|>")
+    assert "x.tiktoken.json has the split pattern and special tokens" in out.stderr
+    assert tokkit.load("x.tiktoken").special_tokens == {"<|a|>": 0}
+    Path("x.tiktoken").unlink()
+    assert run("train", corpus, "-o", "x.tiktoken", "--vocab-size", 260).exit_code == 1  # the other file exists
+    out = run("train", corpus, "-o", "-", "--format", "tiktoken", "--vocab-size", 260)
+    assert "ranks alone do not have the split pattern" in out.stderr
 
 
 def test_a_bad_input_leaves_the_old_file_as_it_was(run, corpus) -> None:

@@ -135,6 +135,8 @@ def _check_files(job: Job) -> None:
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
             raise click.UsageError(f"-o {shown(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force or job.replaces)
+        if _format_of(path, job.format) == "tiktoken" and path != output.STDOUT:
+            output.check(path + ".json", force=job.force)
 
 
 def run(job: Job, progress: Progress) -> Result:
@@ -195,16 +197,12 @@ def rehearse(job: Job) -> None:
     else:
         small = _smallest(job, len(training.special_tokens))
     target = job.files[0]
-    options = job.options
     written = _format_of(target, job.format)
-    by_hand: dict[str, Any] = {}
-    if written == "tiktoken":
-        by_hand = {"pattern": options.get("pattern", "none"), "special_tokens": dict(small.special_tokens)}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, REHEARSED.get(written, "tokenizer.json"))
         try:
             save(small, path, written, force=True, lossy=job.lossy)
-            loaded = load(path, **by_hand)
+            loaded = load(path)
             lost = [text for text, id_ in small.special_tokens.items() if loaded.special_tokens.get(text) != id_]
             if lost:
                 raise FormatError(f"the format {written} cannot hold the special token {lost[0]!r}")
@@ -213,8 +211,11 @@ def rehearse(job: Job) -> None:
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
             raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
     if written == "tiktoken":
-        what = "its split pattern" + (" and special tokens" if small.special_tokens else "")
-        note(f"a .tiktoken file does not have {what}: pass them when loading it")
+        what = "split pattern" + (" and special tokens" if small.special_tokens else "")
+        if target == output.STDOUT:
+            note(f"ranks alone do not have the {what}: pass them when loading the file")
+        else:
+            note(f"{shown(target)}.json has the {what}, which a .tiktoken file does not: keep them together")
 
 
 def _smallest(job: Job, n_special: int) -> Tokenizer:

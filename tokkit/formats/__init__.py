@@ -7,6 +7,7 @@ added_tokens.json for special tokens, and BERT's vocab.txt; read only: tekken.js
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "files_of", "read", "write", "write_atomically"]
 
+logger = logging.getLogger("tokkit")
+
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
 """Values of `write(format=)`."""
 
@@ -39,7 +42,7 @@ _TOGETHER = frozenset((
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "tekken.json"),
     *(*VOCABS, *MERGES, BERT, "config.json", "model.safetensors", "model.safetensors.index.json", "modules.json"),
 ))  # fmt: skip
-_ALONE = (".tiktoken", SENTENCEPIECE, ".gguf", ".safetensors")
+_ALONE = (".tiktoken", ".tiktoken.json", SENTENCEPIECE, ".gguf", ".safetensors")
 """Names of the files of a tokenizer or a model that may be in one folder, and suffixes of others."""
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
@@ -59,11 +62,11 @@ def read(
     """Return the definition in a file, or in a directory of files.
 
     `pattern` (a name of `patterns.NAMES`, "none", or a regular expression) and `special_tokens` (text → id) are for
-    formats without them, rank files and vocab.json + merges.txt; they override those of published files and of an
-    added_tokens.json in the same folder. A tokenizer.json and a tekken.json have their own pattern; a GGUF file names
-    one, which `pattern` overrides; for these three, `special_tokens` are added to the file's own. `lowercase` is for
-    vocab.txt and overrides a tokenizer_config.json or tokenizer.json in its folder. FormatError names the file and the
-    line or key; OSErrors (FileNotFoundError, PermissionError) are not caught.
+    formats without them, rank files and vocab.json + merges.txt; they override those of published files, of
+    NAME.tiktoken.json and of an added_tokens.json in the same folder. A tokenizer.json and a tekken.json have their own
+    pattern; a GGUF file names one, which `pattern` overrides; for these three, `special_tokens` are added to the file's
+    own. `lowercase` is for vocab.txt and overrides a tokenizer_config.json or tokenizer.json in its folder. FormatError
+    names the file and the line or key; OSErrors (FileNotFoundError, PermissionError) are not caught.
     """
     # Paths are str here, because importing pathlib takes as long as loading a small vocabulary.
     path = os.fspath(path)
@@ -105,7 +108,9 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
     if suffix == ".tiktoken" or (suffix != ".json" and _RANK_LINE.match(data[:65536])):
         from tokkit.formats import tiktoken
 
-        return tiktoken.read(data, pattern=pattern, special_tokens=special)
+        beside = path + tiktoken.SIDECAR
+        stated = files.read_bytes(beside) if os.path.exists(beside) else None
+        return tiktoken.read(data, stated, pattern=pattern, special_tokens=special)
     if suffix == ".json" or head.startswith(b"{"):
         from tokkit.formats import strict_json, tekken, tokenizer_json
 
@@ -188,13 +193,13 @@ def files_of(path: str | os.PathLike[str]) -> list[str]:
     path = os.fspath(path)
     is_folder = os.path.isdir(path)
     if not is_folder and os.path.basename(path) not in _TOGETHER:
-        return [path]
+        return [path, *(beside for beside in [path + ".json"] if path.endswith(".tiktoken") and os.path.exists(beside))]
     folder = path if is_folder else os.path.dirname(path)
     try:
         names = sorted(os.listdir(folder or os.curdir))
     except OSError:
         return [path]
-    ours = [name for name in names if name in _TOGETHER or (is_folder and os.path.splitext(name)[1] in _ALONE)]
+    ours = [name for name in names if name in _TOGETHER or (is_folder and name.endswith(_ALONE))]
     return [path, *(os.path.join(folder, name) for name in ours)]
 
 
@@ -222,11 +227,12 @@ def write(
     """Write a definition and return the files written; each is replaced as a whole or not at all.
 
     `format` is one of FORMATS; by default it follows from the path: ".json" is tokenizer.json, ".tiktoken" a rank file,
-    ".model" SentencePiece's; a directory gets vocab.json + merges.txt, and added_tokens.json if there are special
-    tokens; the name vocab.txt is BERT's, with a tokenizer_config.json if the normalization needs one. FormatError, and
-    nothing is written, if the format cannot hold the definition with equal ids; the error names the rules that differ
-    and a text that shows it. With a list for `differences`, such differences are appended to it and the files are
-    written. `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
+    with its pattern and special tokens in NAME.tiktoken.json beside it; ".model" SentencePiece's; a directory gets
+    vocab.json + merges.txt, and added_tokens.json if there are special tokens; the name vocab.txt is BERT's, with a
+    tokenizer_config.json if the normalization needs one. FormatError, and nothing is written, if the format cannot hold
+    the definition with equal ids; the error names the rules that differ and a text that shows it. With a list for
+    `differences`, such differences are appended to it and the files are written. `overwrite=False` raises
+    FileExistsError if a file exists; pipes and devices are written to.
     """
     from pathlib import Path
 
@@ -242,6 +248,13 @@ def write(
             from tokkit.formats import tiktoken
 
             contents = {path: tiktoken.write(definition)}
+            files.check_name(path)
+            beside = Path(f"{path}{tiktoken.SIDECAR}")
+            if files.is_stream(path):
+                logger.warning("%s gets ranks alone, without the pattern and the special tokens", show(path))
+            # A sidecar of another tokenizer would give this one its special tokens.
+            elif beside.exists() or not tiktoken.is_known(definition, contents[path]):
+                contents[beside] = tiktoken.write_sidecar(definition)
         elif chosen == "sentencepiece":
             from tokkit.formats import sentencepiece
 

@@ -1,28 +1,47 @@
 """Reads and writes rank files (.tiktoken): one line a token, in base64, and its rank.
 
-A rank file states neither pattern nor special tokens: those of the published ones are known by their sha256.
+A rank file states neither pattern nor special tokens. Those of the published ones are known by their sha256; others
+have a sidecar, NAME.tiktoken.json, with these two by the names of tiktoken's own arguments:
+`tiktoken.Encoding(name, mergeable_ranks=…, **json.load(sidecar))`.
 """
 
 from __future__ import annotations
 
+import json
 from binascii import b2a_base64
 from collections.abc import Mapping
 from itertools import pairwise
 
 from tokkit._core.files import parse_ranks
 from tokkit.definition import BPE, Definition, Split, checked_special_tokens
-from tokkit.errors import FormatError, OptionError
-from tokkit.formats import conversion, published
+from tokkit.errors import FormatError, OptionError, VocabError
+from tokkit.formats import conversion, published, strict_json
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 
+SIDECAR = ".json"
+"""What is appended to a rank file's name for that of its sidecar."""
+EVERYTHING = r"(?s:.+)"
+"""How a sidecar writes that text is not split, which tiktoken has no word for."""
 
-def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Definition:
-    """Return rank BPE over the ranks; `pattern` (a name or a regex) and `special_tokens` override what is known.
 
-    OptionError if the file is not a published one and no pattern is given; FormatError with the line for what
-    is not a rank file, and where a byte has no token.
+def read(
+    data: bytes,
+    beside: bytes | None = None,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Definition:
+    """Return rank BPE over the ranks, with the pattern and the special tokens of the sidecar `beside`.
+
+    `pattern` (a name or a regex) and `special_tokens` override what is known. OptionError if the file is not a
+    published one and nothing states a pattern; FormatError with the line for what is not a rank file, the key for what
+    is not a sidecar, and where a byte has no token.
     """
+    if beside is not None:
+        stated_pattern, stated_special = _read_sidecar(beside)
+        pattern = stated_pattern if pattern is None else pattern
+        special_tokens = stated_special if special_tokens is None else special_tokens
     try:
         blob, offsets = parse_ranks(data)
     except ValueError as error:
@@ -45,6 +64,33 @@ def read(data: bytes, *, pattern: str | None = None, special_tokens: Mapping[str
     return Definition(vocab, BPE(), Split(split), chosen, known.name if known is not None and unchanged else "")
 
 
+def _read_sidecar(data: bytes) -> tuple[str, Mapping[str, int]]:
+    try:
+        file = strict_json.Section(strict_json.loads(data), "")
+        pattern, special = file.take("pat_str", str), file.take("special_tokens", dict)
+        file.finish()
+        return "none" if pattern == EVERYTHING else pattern, checked_special_tokens(special)
+    except (FormatError, OptionError, VocabError) as error:
+        raise FormatError(f"the {SIDECAR} beside it: {error}") from None
+
+
+def is_known(definition: Definition, data: bytes) -> bool:
+    """Return whether the rank file `data` is a published one that needs no sidecar for this definition."""
+    known = published.find(data)
+    said = (getattr(definition.pretokenizer, "pattern", None), dict(definition.special_tokens))
+    return known is not None and (known.pattern, dict(known.special_tokens)) == said
+
+
+def write_sidecar(definition: Definition) -> bytes:
+    """Return the sidecar: the pattern and the special tokens."""
+    pattern: str | None = getattr(definition.pretokenizer, "pattern", None)
+    says = {
+        "pat_str": EVERYTHING if pattern is None else pattern,
+        "special_tokens": dict(definition.special_tokens),
+    }
+    return (json.dumps(says, ensure_ascii=False, indent=2) + "\n").encode()
+
+
 def write(definition: Definition) -> bytes:
     """Return the rank file of a definition, which says nothing of its pattern and special tokens.
 
@@ -57,6 +103,8 @@ def write(definition: Definition) -> bytes:
     if split.keep_unmatched and split.pattern not in patterns.SCANNERS:
         raise FormatError("a rank file cannot hold a split that keeps unmatched text: tiktoken drops it")
     blob, offsets = conversion.ordinary_tokens(definition)
+    if (byte := conversion.missing_byte(blob, offsets)) is not None:
+        raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
     bounds = offsets.tolist()
     lines: dict[bytes, bytes] = {}
     for rank, (start, end) in enumerate(pairwise(bounds)):
