@@ -26,6 +26,7 @@ _MODULES = {
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
     "align": "tokkit.encoding.aligned_encodings",
+    "convert": "tokkit.conversion",
     "encoding_for_model": "tokkit.registry",
     "from_transformers": "tokkit.compat.transformers.loading",
     "from_tokenizers": "tokkit.compat.tokenizers.live",
@@ -35,7 +36,18 @@ _MODULES = {
     "__version__": "tokkit.version",
 }
 _PARTS = (
-    *("chat", "decoders", "limits", "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "search"),
+    *(
+        "chat",
+        "conversion",
+        "decoders",
+        "limits",
+        "nn",
+        "normalizers",
+        "pipeline",
+        "postprocessors",
+        "pretokenizers",
+        "search",
+    ),
     "view",
 )
 __all__ = sorted(_MODULES)

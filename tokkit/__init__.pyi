@@ -12,6 +12,7 @@ from tokkit import search as search
 from tokkit import view as view
 from tokkit.compat.transformers.loading import from_transformers
 from tokkit.compat.tokenizers.live import from_tokenizers
+from tokkit.conversion import convert
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.encoding.aligned_encodings import AlignedEncodings, align
@@ -59,6 +60,7 @@ __all__ = [
     "VocabError",
     "__version__",
     "align",
+    "convert",
     "encoding_for_model",
     "from_transformers",
     "from_tokenizers",

@@ -18,6 +18,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "count": {"tokenizer": "tok.json", "files": "a.txt"},
     "truncate": {"tokenizer": "tok.json", "file": "a.txt", "limit": "3"},
     "chunk": {"tokenizer": "tok.json", "files": "a.txt"},
+    "convert": {"source": "tok.json", "target": "new.json"},
     "view": {"tokenizer": "tok.json", "files": "a.txt"},
     "inspect": {"tokenizer": "tok.json"},
     "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},

@@ -18,7 +18,7 @@ from tokkit import interrupts
 from tokkit.cli import errors, options
 
 COMMANDS = (
-    *("train", "encode", "decode", "count", "truncate", "chunk", "view", "inspect", "compare", "bench"),
+    *("train", "encode", "decode", "count", "truncate", "chunk", "convert", "view", "inspect", "compare", "bench"),
     *("model", "fetch", "info", "completion"),
 )
 

@@ -1,7 +1,7 @@
 """Reads and writes tokenizer files: `read` finds the format by content and name, `write` by the suffix.
 
 Formats: tokenizer.json, rank files (.tiktoken), SentencePiece's .model, GPT-2's pair vocab.json + merges.txt, with
-added_tokens.json for special tokens, and BERT's vocab.txt; read only: tekken.json, and the vocabulary in a GGUF file.
+added_tokens.json for special tokens, BERT's vocab.txt, and tekken.json; read only: the vocabulary in a GGUF file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import codecs
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tokkit.definition import Definition, checked_special_tokens
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 
     from tokkit.formats.differences import Difference
 
-__all__ = ["FORMATS", "files_of", "read", "write", "write_atomically"]
+__all__ = [
+    "FORMATS",
+    "contents_of",
+    "files_of",
+    "names_of",
+    "put",
+    "read",
+    "refuse_existing",
+    "write",
+    "write_atomically",
+]
 
 logger = logging.getLogger("tokkit")
 
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json")
 """Values of `write(format=)`."""
 
 SUPPORTED = (
@@ -229,64 +239,121 @@ def write(
     `format` is one of FORMATS; by default it follows from the path: ".json" is tokenizer.json, ".tiktoken" a rank file,
     with its pattern and special tokens in NAME.tiktoken.json beside it; ".model" SentencePiece's; a directory gets
     vocab.json + merges.txt, and added_tokens.json if there are special tokens; the name vocab.txt is BERT's, with a
-    tokenizer_config.json if the normalization needs one. FormatError, and nothing is written, if the format cannot hold
-    the definition with equal ids; the error names the rules that differ and a text that shows it. With a list for
-    `differences`, such differences are appended to it and the files are written. `overwrite=False` raises
-    FileExistsError if a file exists; pipes and devices are written to.
+    tokenizer_config.json if the normalization needs one; a name that ends in tekken.json is Mistral's. FormatError, and
+    nothing is written, if the format cannot hold the definition with equal ids; the error names the rules that differ
+    and a text that shows it. With a list for `differences`, such differences are appended to it and the files are
+    written. `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
     """
+    contents = contents_of(definition, path, format=format, differences=differences)
+    return put(contents, overwrite=overwrite)
+
+
+def put(contents: Mapping[Path, bytes], *, overwrite: bool = True) -> list[Path]:
+    """Write files, each as a whole or not at all, and return them; FileExistsError before any if one exists."""
+    if not overwrite:
+        refuse_existing(contents)
+    for target, data in contents.items():
+        if target.name in VOCABS + MERGES:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, data, overwrite=overwrite)
+    return list(contents)
+
+
+def names_of(path: str | os.PathLike[str], format: str | None = None) -> list[str]:
+    """Return the names of the files that `write` would write, and of those beside them that it may write."""
+    from pathlib import Path
+
+    path = Path(path)
+    chosen = _format_of(path) if format is None else format
+    if chosen == "gpt2":
+        folder = path.parent if path.name in VOCABS + MERGES else path
+        return [str(folder / name) for name in (VOCABS[0], MERGES[0], "added_tokens.json")]
+    if path.is_dir():
+        return [str(path / chosen)]
+    return [str(path), f"{path}.json"] if chosen == "tiktoken" else [str(path)]
+
+
+def refuse_existing(paths: Iterable[Path]) -> None:
+    """Raise FileExistsError if one of the files to write exists; pipes and devices are written to."""
+    for target in paths:
+        if target.exists() and not files.is_stream(target):
+            raise FileExistsError(f"{show(target)} exists")
+
+
+def contents_of(
+    definition: Definition,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    differences: list[Difference] | None = None,
+) -> dict[Path, bytes]:
+    """Return what `write` would write: the bytes of each file."""
     from pathlib import Path
 
     path = Path(path)
     chosen = _format_of(path) if format is None else format
     try:
-        if chosen == "tokenizer.json":
-            from tokkit.formats import tokenizer_json
-
-            target = path / "tokenizer.json" if path.is_dir() else path
-            contents = {target: tokenizer_json.write(_allowed(definition, "tokenizer.json", differences))}
-        elif chosen == "tiktoken":
-            from tokkit.formats import tiktoken
-
-            contents = {path: tiktoken.write(definition)}
-            files.check_name(path)
-            beside = Path(f"{path}{tiktoken.SIDECAR}")
-            if files.is_stream(path):
-                logger.warning("%s gets ranks alone, without the pattern and the special tokens", show(path))
-            # A sidecar of another tokenizer would give this one its special tokens.
-            elif beside.exists() or not tiktoken.is_known(definition, contents[path]):
-                contents[beside] = tiktoken.write_sidecar(definition)
-        elif chosen == "sentencepiece":
-            from tokkit.formats import sentencepiece
-
-            contents = {path: sentencepiece.write(_allowed(definition, "sentencepiece", differences))}
-        elif chosen == "gpt2":
-            from tokkit.formats import gpt2
-
-            directory = path.parent if path.name in VOCABS + MERGES else path
-            if not directory.is_dir() and (directory.exists() or directory.suffix in (*_SUFFIXES, ".txt")):
-                raise OptionError("this format has files with fixed names, vocab.json and others; give a directory")
-            vocab, merges, added = gpt2.write(definition)
-            directory.mkdir(parents=True, exist_ok=True)
-            contents = {directory / VOCABS[0]: vocab, directory / MERGES[0]: merges}
-            # A file of another tokenizer would add its special tokens to this one.
-            if definition.special_tokens or os.path.lexists(directory / gpt2.ADDED):
-                contents[directory / gpt2.ADDED] = added
-        elif chosen == BERT:
-            from tokkit.formats import bert_vocab
-
-            target = path / BERT if path.is_dir() else path
-            vocab, config = bert_vocab.write(definition, target.parent)
-            contents = {target: vocab} if config is None else {target: vocab, target.parent / bert_vocab.CONFIG: config}
-        else:
-            raise OptionError(f"format is {chosen!r}; it must be one of {', '.join(FORMATS)}")
+        return _contents(definition, path, chosen, differences)
     except (FormatError, VocabError, OptionError) as error:
         raise _at(path, error) from None
-    for target in contents:
-        if not overwrite and target.exists() and not files.is_stream(target):
-            raise FileExistsError(f"{show(target)} exists")
-    for target, data in contents.items():
-        write_atomically(target, data, overwrite=overwrite)
-    return list(contents)
+
+
+def _contents(
+    definition: Definition, path: Path, chosen: str, differences: list[Difference] | None
+) -> dict[Path, bytes]:
+    # A format's module is imported when it is needed, as in `_read`.
+    if chosen == "tokenizer.json":
+        from tokkit.formats import tokenizer_json
+
+        target = path / "tokenizer.json" if path.is_dir() else path
+        return {target: tokenizer_json.write(_allowed(definition, "tokenizer.json", differences))}
+    if chosen == "tiktoken":
+        return _contents_of_ranks(definition, path)
+    if chosen == "sentencepiece":
+        from tokkit.formats import sentencepiece
+
+        return {path: sentencepiece.write(_allowed(definition, "sentencepiece", differences))}
+    if chosen == "gpt2":
+        return _contents_of_pair(definition, path)
+    if chosen == BERT:
+        from tokkit.formats import bert_vocab
+
+        target = path / BERT if path.is_dir() else path
+        vocab, config = bert_vocab.write(definition, target.parent)
+        return {target: vocab} if config is None else {target: vocab, target.parent / bert_vocab.CONFIG: config}
+    if chosen == "tekken.json":
+        from tokkit.formats import tekken
+
+        return {path / "tekken.json" if path.is_dir() else path: tekken.write(definition)}
+    raise OptionError(f"format is {chosen!r}; it must be one of {', '.join(FORMATS)}")
+
+
+def _contents_of_ranks(definition: Definition, path: Path) -> dict[Path, bytes]:
+    from tokkit.formats import tiktoken
+
+    files.check_name(path)
+    contents = {path: tiktoken.write(definition)}
+    beside = type(path)(f"{path}{tiktoken.SIDECAR}")
+    if files.is_stream(path):
+        logger.warning("%s gets ranks alone, without the pattern and the special tokens", show(path))
+    # A sidecar of another tokenizer would give this one its special tokens.
+    elif beside.exists() or not tiktoken.is_known(definition, contents[path]):
+        contents[beside] = tiktoken.write_sidecar(definition)
+    return contents
+
+
+def _contents_of_pair(definition: Definition, path: Path) -> dict[Path, bytes]:
+    from tokkit.formats import gpt2
+
+    directory = path.parent if path.name in VOCABS + MERGES else path
+    if not directory.is_dir() and (directory.exists() or directory.suffix in (*_SUFFIXES, ".txt")):
+        raise OptionError("this format has files with fixed names, vocab.json and others; give a directory")
+    vocab, merges, added = gpt2.write(definition)
+    contents = {directory / VOCABS[0]: vocab, directory / MERGES[0]: merges}
+    # A file of another tokenizer would add its special tokens to this one.
+    if definition.special_tokens or os.path.lexists(directory / gpt2.ADDED):
+        contents[directory / gpt2.ADDED] = added
+    return contents
 
 
 def _allowed(definition: Definition, format: str, differences: list[Difference] | None) -> Definition:
@@ -311,10 +378,12 @@ def _allowed(definition: Definition, format: str, differences: list[Difference] 
 
 
 def _format_of(path: Path) -> str:
-    if path.is_dir():
+    if path.is_dir() or path.name in VOCABS + MERGES:
         return "gpt2"
     if path.name == BERT:
         return BERT
+    if path.name.endswith("tekken.json"):
+        return "tekken.json"
     if path.suffix in _SUFFIXES:
         return _SUFFIXES[path.suffix]
     raise OptionError(

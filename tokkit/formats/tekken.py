@@ -1,4 +1,4 @@
-"""Reads Mistral's tekken.json: rank BPE whose special tokens have the first ids.
+"""Reads and writes Mistral's tekken.json: rank BPE whose special tokens have the first ids.
 
 `vocab` lists the tokens by rank, of which the first default_vocab_size - default_num_special_tokens are in use; an
 id is a rank plus default_num_special_tokens. The special tokens are listed from version 11 on; before that they are
@@ -7,16 +7,20 @@ those that Mistral published. Ids below default_num_special_tokens that none has
 
 from __future__ import annotations
 
+import json
 import re
 from binascii import Error as Base64Error
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, PatternError
 from tokkit.formats import conversion, strict_json
 from tokkit.formats.strict_json import Section, brief, kind
+from tokkit.formats.tiktoken import EVERYTHING
+from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -27,6 +31,8 @@ PUBLISHED_SPECIAL = (
 )  # fmt: skip
 """The special tokens of versions up to LAST_UNLISTED, whose files do not list them."""
 LAST_UNLISTED = 7
+WRITTEN = "v11"
+"""The version that is written: the first that lists special tokens."""
 _VERSION = re.compile(r"v([0-9]{1,4})")
 
 
@@ -61,7 +67,45 @@ def from_json(value: object) -> Definition:
     except (PatternError, RecursionError) as error:
         raise FormatError(f"{config.at('pattern')}: {error}") from None
     vocab = Vocab.from_list([*(text.encode() for text in special), *tokens])
-    return Definition(vocab, BPE(), Split(pattern), special)
+    return Definition(vocab, BPE(), Split(None if pattern == EVERYTHING else pattern), special)
+
+
+def write(definition: Definition) -> bytes:
+    """Return the tekken.json of a definition; FormatError if its reader would not make the definition's ids."""
+    split = conversion.only_bytes(definition, "a tekken.json holds")
+    if (reason := conversion.why_not_ranks(definition)) is not None:
+        raise FormatError(f"a tekken.json cannot hold this merge list: {reason}")
+    if split.keep_unmatched and split.pattern not in patterns.SCANNERS:
+        raise FormatError("a tekken.json cannot hold a split that keeps unmatched text: its reader drops it")
+    special = dict(sorted(definition.special_tokens.items(), key=lambda item: item[1]))
+    n = len(special)
+    for rank, (text, id_) in enumerate(special.items()):
+        if id_ != rank:
+            raise FormatError(
+                f"in a tekken.json special tokens have the first ids, 0 to {n - 1}, and {text!r} has the id {id_}"
+            )
+    blob, offsets = conversion.ordinary_tokens(definition)
+    bounds = offsets.tolist()
+    tokens = [blob[start:end] for start, end in pairwise(bounds)][n:]
+    if b"" in tokens:
+        raise FormatError(f"no token has the id {n + tokens.index(b'')}, and the ids of a tekken.json have no gap")
+    says = {
+        "config": {
+            "pattern": EVERYTHING if split.pattern is None else split.pattern,
+            "num_vocab_tokens": len(tokens),
+            "default_vocab_size": n + len(tokens),
+            "default_num_special_tokens": n,
+            "version": WRITTEN,
+        },
+        "vocab": [_entry(rank, token) for rank, token in enumerate(tokens)],
+        "special_tokens": [{"rank": id_, "token_str": text, "is_control": True} for text, id_ in special.items()],
+    }
+    return (json.dumps(says, ensure_ascii=False) + "\n").encode()
+
+
+def _entry(rank: int, token: bytes) -> dict[str, Any]:
+    text = token.decode() if conversion.is_utf_8(token) else None
+    return {"rank": rank, "token_bytes": b2a_base64(token, newline=False).decode(), "token_str": text}
 
 
 def _sizes(config: Section) -> tuple[int, int]:

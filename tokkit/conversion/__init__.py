@@ -1,0 +1,10 @@
+"""Converts tokenizers between formats with proof, and edits vocabularies.
+
+In goes a tokenizer or its file; out comes a file in another format, or a tokenizer with another vocabulary and the map
+of its ids. Begin reading with `convert` in converting.py, and with editing.py.
+"""
+
+from tokkit.conversion.converting import Conversion, convert
+from tokkit.conversion.verification import Mismatch, Verified, verify
+
+__all__ = ["Conversion", "Mismatch", "Verified", "convert", "verify"]
