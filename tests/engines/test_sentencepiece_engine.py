@@ -176,6 +176,15 @@ def test_a_text_in_which_every_unit_is_another_is_exact() -> None:
         assert ours.cache_info()["misses"] < 40_000
 
 
+def test_special_tokens_may_have_ids_after_all_pieces() -> None:
+    for kind in ("unigram", "bpe", "word", "char"):
+        tok = tokkit.Tokenizer(definition_of(by_chance(4, kind)))
+        ids = range(tok.n_ids, tok.n_ids + 3000, 7)
+        more = tok.with_special_tokens({f"<|{id_}|>": id_ for id_ in ids})
+        text = "".join(f"<|{id_}|>" for id_ in ids)
+        assert more.encode(text, special="all") == more.encode_to_numpy(text, special="all").tolist() == list(ids)
+
+
 def test_what_is_no_text_of_sentencepiece_has_a_result() -> None:
     blob = trained("unigram", "plain")
     ours, theirs = encoder_of(read_model(blob)), processor(blob)

@@ -205,7 +205,8 @@ cdef class Encoder:
         cdef size_t k
         cdef PyObject *item
         for k in range(n):
-            if TK_SHARES_INTS:
+            # A special token may have an id after all those of a SentencePiece model.
+            if TK_SHARES_INTS and ids[k] < self.n_ids:
                 item = self.ints[ids[k]]
                 if item is NULL:
                     item = self.ints[ids[k]] = new_int(ids[k])
