@@ -10,8 +10,8 @@ from tokkit import postprocessors as postprocessors
 from tokkit import pretokenizers as pretokenizers
 from tokkit import search as search
 from tokkit import view as view
-from tokkit.compat.transformers.loading import from_transformers
 from tokkit.compat.tokenizers.live import from_tokenizers
+from tokkit.compat.transformers.loading import from_transformers
 from tokkit.conversion import convert
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding import Encoding
@@ -62,8 +62,8 @@ __all__ = [
     "align",
     "convert",
     "encoding_for_model",
-    "from_transformers",
     "from_tokenizers",
+    "from_transformers",
     "get_encoding",
     "load",
     "train",

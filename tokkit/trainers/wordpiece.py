@@ -217,7 +217,7 @@ def gain(count: int, left_count: int, right_count: int, total: int, same: bool) 
     """Return the gain in log-likelihood, in nats, of merging all `count` pairs; see `WordPieceTraining`.
 
     >>> round(gain(3, 3, 3, 79, same=False), 3)
-    12.871
+    12.755
     """
 
     def lost(tokens: int, merged: int) -> float:
