@@ -151,13 +151,13 @@ class Tokenizer:
         Python, a Unigram .model) holds the whole text in memory.
         """
         # Imported here, because only files need it and loading a tokenizer should stay quick.
-        from tokkit.corpus import id_writers, readers
+        from tokkit.corpus import id_writers, paths
 
         kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
         encoder = self.file_encoder(
             special=special, threads=threads, input_errors=input_errors, narrow=dtype == "uint16"
         )
-        source = readers.one(path)
+        source = paths.one(path)
         about = self.about_ids() if kind == "bin" or shard_ids is not None else {}
         with id_writers.IdWriter(
             out, kind, dtype=dtype, shard_ids=shard_ids, overwrite=overwrite, about=about

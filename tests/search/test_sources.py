@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tokkit.corpus import readers
+from tokkit.corpus import paths
 from tokkit.errors import CorpusError
 from tokkit.search import sources
 from tokkit.search.snippets import printable, snippet
@@ -145,7 +145,7 @@ def test_what_may_not_be_read_says_so(folder: Path, monkeypatch: pytest.MonkeyPa
         return call
 
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
-    monkeypatch.setattr(readers, "open", refusing(open), raising=False)
+    monkeypatch.setattr(paths, "open", refusing(open), raising=False)
     assert reason(folder / "b.txt") == "cannot be read: Permission denied"
     left = [path for path in found(folder) if isinstance(path, Skipped)]
     assert left == [(str(folder / "sub" / "deep"), "Permission denied")]

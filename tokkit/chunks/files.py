@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, get_args
 
 from tokkit.chunks.chunking import At, Chunk, check, chunks_of
 from tokkit.chunks.planning import Planner
-from tokkit.corpus import readers
+from tokkit.corpus import paths, readers
 from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
-    from tokkit.corpus.readers import InputErrors, Path
+    from tokkit.corpus.paths import Path
+    from tokkit.corpus.readers import InputErrors
     from tokkit.tokenizer import Tokenizer
 
 
@@ -34,17 +35,17 @@ def chunk_file(
     check(tokens, overlap, at)
     if input_errors not in readers.INPUT_ERRORS:
         raise OptionError(f"input_errors is {input_errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
-    found = readers.one(path)
-    if readers.holds_records(found):
-        raise CorpusError(f"{readers.shown(found)} holds records, not text: chunk the text of each")
+    found = paths.one(path)
+    if paths.holds_records(found):
+        raise CorpusError(f"{paths.shown(found)} holds records, not text: chunk the text of each")
     return chunks_of(_blocks(found, input_errors), Planner(tok, tokens, overlap, get_args(At).index(at)))
 
 
 def _blocks(path: str, errors: InputErrors) -> Iterator[str]:
     """Yield the text of a file in blocks, without a byte-order mark."""
-    name, offset, data, begun = readers.shown(path), 0, b"-", False
+    name, offset, data, begun = paths.shown(path), 0, b"-", False
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
-    with readers.opened(path, name) as (stream, _):
+    with paths.opened(path, name) as (stream, _):
         while data:
             data = readers.read_block(stream, name)
             held, _ = decoder.getstate()

@@ -68,10 +68,10 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, force: bool, **
 def _chunks(path: str, tok: Tokenizer, chosen: dict[str, Any]) -> Iterator[tuple[Chunk, dict[str, int]]]:
     """Yield each chunk of a file, and what else is said of it."""
     from tokkit.chunks import chunk, chunk_file
-    from tokkit.corpus import readers
+    from tokkit.corpus import paths, readers
 
     sizes = {name: chosen[name] for name in ("tokens", "overlap", "at")}
-    if not readers.holds_records(path):
+    if not paths.holds_records(path):
         yield from ((found, {}) for found in chunk_file(path, tok, input_errors=chosen["input_errors"], **sizes))
         return
     texts = readers.documents(path, field=chosen["field"], errors=chosen["input_errors"])

@@ -12,7 +12,7 @@ import click
 from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, Reading
 from tokkit.cli.output import counted, say
-from tokkit.corpus import readers
+from tokkit.corpus import paths
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Counting:
     def of(self, path: str) -> dict[str, Any]:
         """Return the counts of a file; a file that is one text is read in constant memory."""
         entry: dict[str, Any] = {"file": path, **dict.fromkeys(self.columns, 0), "tokens": 0}
-        if not self.columns and not readers.holds_records(path):
+        if not self.columns and not paths.holds_records(path):
             counter = _Counter()
             # Ctrl-C could not stop a second thread that waits for a pipe or a terminal.
             threads = self.threads if os.path.isfile(path) else 1

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tokkit.cli import output
 from tokkit.cli.inputs import Reading, expand, shown, total_bytes
 from tokkit.cli.token_text import readable
-from tokkit.corpus import readers
 from tokkit.corpus.id_writers import IdWriter
+from tokkit.corpus.paths import holds_records, size_of
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Source:
 
     def is_text_by_file(self) -> bool:
         """Return whether each file is one text, without records."""
-        return self.reading.unit == "file" and not any(map(readers.holds_records, expand(self.files)))
+        return self.reading.unit == "file" and not any(map(holds_records, expand(self.files)))
 
     def write_files(self, writer: IdWriter, *, narrow: bool) -> None:
         """Write the ids of each file as it is read, in constant memory."""
@@ -80,7 +80,7 @@ class Source:
                 self.progress("encode", before + done, total)
 
             encoder.encode(path, writer, tick)
-            before += readers.size_of(path)
+            before += size_of(path)
 
 
 def kind_of(path: str) -> str | None:

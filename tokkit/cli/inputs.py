@@ -52,20 +52,20 @@ def expand(files: Sequence[str]) -> list[str]:
     """Return the files that paths and globs name; stdin for none."""
     import os
 
-    from tokkit.corpus import readers
+    from tokkit.corpus import paths
 
-    return [os.fsdecode(path) for path in readers.expand(files or [STDIN])]
+    return [os.fsdecode(path) for path in paths.expand(files or [STDIN])]
 
 
 def given() -> list[str]:
     """Return the files that the command's arguments name as input, with globs expanded."""
     from tokkit import formats
     from tokkit.cli.options import READ
-    from tokkit.corpus import readers
+    from tokkit.corpus import paths
 
     ctx = click.get_current_context(silent=True)
     named = [] if ctx is None else ctx.meta.get(READ, [])
-    found = [(match, is_model) for path, is_model in named for match in readers.matches(path)]
+    found = [(match, is_model) for path, is_model in named for match in paths.matches(path)]
     return [file for path, is_model in found for file in (formats.files_of(path) if is_model else [path])]
 
 
@@ -99,7 +99,7 @@ class Reading:
         from tokkit.corpus import readers
 
         found = False
-        corpus = readers.Corpus([path], unit=self.unit, field=self.field, errors=self.input_errors)
+        corpus = readers.Corpus([path], unit=self.unit, field=self.field, errors=self.input_errors, tables=False)
         for block in corpus:
             if tick is not None:
                 tick(corpus.done)

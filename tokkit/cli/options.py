@@ -196,7 +196,7 @@ special = click.option(
     default="text",
     help="The text of a special token in the input is read as text, is an error, or becomes the token.",
 )
-field = click.option("--field", default="text", help="The field that holds the text in .jsonl files.")
+field = click.option("--field", default="text", help="The field that holds the text in .jsonl files and in tables.")
 input_errors = click.option(
     "--input-errors",
     type=click.Choice(["strict", "replace", "ignore"]),

@@ -231,7 +231,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
-    """Train a tokenizer on text files (.txt, .jsonl, plain or as .gz, .bz2, .xz), globs, or - for stdin.
+    """Train a tokenizer on files (text, .jsonl, .json, .csv, .parquet; .gz, .bz2, .xz), folders, globs, or - for stdin.
 
     An option that begins with the names of models is for these alone, and an error with another.
 

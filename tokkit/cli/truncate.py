@@ -29,10 +29,10 @@ def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **c
     from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import check, counted, writing
-    from tokkit.corpus import readers
+    from tokkit.corpus import paths
     from tokkit.escaping import show
 
-    if readers.holds_records(file):
+    if paths.holds_records(file):
         raise click.UsageError(f"{show(file)} holds many texts, and one is cut: give it as plain text")
     check(output, force=force)
     tok = load(tokenizer, chosen["pattern"])

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
 from tokkit import limits
-from tokkit.corpus import readers
+from tokkit.corpus import paths, readers
 from tokkit.corpus.id_writers import IdWriter
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
@@ -152,14 +152,14 @@ class FileEncoder:
 
         "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
         """
-        name = readers.shown(path)
-        if readers.holds_records(path):
+        name = paths.shown(path)
+        if paths.holds_records(path):
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
         writer.reads(path)
-        with readers.opened(path, name) as (stream, position):
+        with paths.opened(path, name) as (stream, position):
             source = cast(_Source, stream) if self._errors == "strict" else _Cleaned(stream, self._errors)
             blocks = _Blocks(source, name, self._engine, self._special)
-            size = readers.size_of(path)
+            size = paths.size_of(path)
             threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
 
             def write(data: Any) -> None:

@@ -1,39 +1,34 @@
-"""Reads documents as blocks of UTF-8: .txt and .jsonl, plain or compressed, stdin and iterators."""
+"""Reads documents as blocks of UTF-8: of files, tables, stdin, iterators and data frames."""
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import itertools
-import json
 import os
 import re
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal, cast
 
 import numpy as np
 
+from tokkit.corpus import records
+from tokkit.corpus.paths import TABLES, files_of, holds_records, opened, shown, size_of, suffix_of
 from tokkit.errors import CorpusError, OptionError
-from tokkit.escaping import show
 
-Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Unit = Literal["line", "paragraph", "file"]
 InputErrors = Literal["strict", "replace", "ignore"]
 
 UNITS = ("line", "paragraph", "file")
 INPUT_ERRORS = ("strict", "replace", "ignore")
+LOOKED_AT = 8
+"""Texts of an iterator that are looked at, whether they are the names of files."""
 BLOCK_BYTES = 1 << 20
 """Approximate bytes of a block; 4 MiB is not faster, and takes 10 MiB more memory a thread."""
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\n")
 _PARAGRAPH_END = re.compile(rb"\n(?:\r?\n)+(?=[^\r\n])")
-_COMPRESSION = re.compile(r"\.(gz|bz2|xz)\Z")
-_NOT_TEXT = (".zst", ".parquet", ".arrow")
-_ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +81,30 @@ class Block:
 class Corpus:
     """Documents of files or of an iterable. Iterating yields blocks; stdin and iterators can be read only once.
 
-    `source` is a path, a list or tuple of paths, or another iterable of texts (str or UTF-8 bytes), each of which is a
-    document. Paths may be globs; "-" is stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a
-    document; .gz, .bz2 and .xz are decompressed. In other files, a document is a "line" with its end, a "paragraph"
-    with the blank lines after it, or the whole "file" (the only unit that needs a whole file in memory). A byte-order
-    mark at the start of a file is dropped; line ends are kept.
+    `source` is a path, a list or tuple of paths, or texts: an iterable of str or UTF-8 bytes, each of which is a
+    document, of mappings whose `field` is one, or a data frame or Dataset with a column of that name. A path may be a
+    glob, a folder (all files of `paths.TEXTS` in it, at any depth), or "-", stdin. A .jsonl or .ndjson file has one
+    JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. With `tables`, .json files are
+    arrays of texts or records, and .csv, .tsv and .parquet files have a column `field` (extra "tables"). In other
+    files, a document is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit
+    that needs a whole file in memory). A byte-order mark at the start of a file is dropped; line ends are kept.
     """
 
     def __init__(
-        self, source: object, *, unit: Unit = "line", field: str = "text", errors: InputErrors = "strict"
+        self,
+        source: object,
+        *,
+        unit: Unit = "line",
+        field: str = "text",
+        errors: InputErrors = "strict",
+        tables: bool = True,
     ) -> None:
         if unit not in UNITS:
             raise OptionError(f"unit is {unit!r}; it must be one of {', '.join(UNITS)}")
         if errors not in INPUT_ERRORS:
             raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(INPUT_ERRORS)}")
         self.unit, self.field, self.errors = unit, field, errors
+        self._tables = tables
         self.done = 0
         """Bytes of the files read so far."""
         self.total = 0
@@ -108,9 +112,13 @@ class Corpus:
         self._paths: list[str] | None = None
         self._texts: Iterable[object] = ()
         if isinstance(source, (str, bytes, os.PathLike)):
-            self._paths = expand([source])
-        elif isinstance(source, (list, tuple)):
-            self._paths = expand(source)
+            self._paths = files_of([source])
+        elif isinstance(source, (list, tuple)) and not (source and isinstance(source[0], Mapping)):
+            self._paths = files_of(source)
+        elif isinstance(source, Mapping):
+            raise TypeError("source is a mapping; give the texts of one of its values, such as one split of a dataset")
+        elif (column := records.of_frame(source, field)) is not None:
+            self._texts = column
         elif isinstance(source, Iterable):
             self._texts = source
         else:
@@ -123,13 +131,21 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Block]:
         if self._paths is None:
-            return self._items(enumerate(self._texts, 1), "the text", " number")
+            texts = iter(self._texts)
+            first = list(itertools.islice(texts, LOOKED_AT))
+            records.check_not_paths(first)
+            return self._items(enumerate(itertools.chain(first, texts), 1), "the text", " number")
         return itertools.chain.from_iterable(map(self._file, self._paths))
 
     def _file(self, path: str) -> Iterator[Block]:
         name = shown(path)
         before = self.done
-        with opened(path, name) as (stream, position):
+        is_table = self._tables and suffix_of(path) in TABLES
+        with opened(path, name, binary=is_table) as (stream, position):
+            if is_table:
+                rows = records.of_table(stream, path, name, self.field, self.errors)
+                yield from self._items(rows, name, ", record")
+                return
 
             def chunks() -> Iterator[bytes]:
                 while chunk := read_block(stream, name):
@@ -138,31 +154,10 @@ class Corpus:
 
             if holds_records(path):
                 lines = (line for data, _ in _cut(chunks(), "line") for line in data.removesuffix(b"\n").split(b"\n"))
-                yield from self._items(self._records(lines, name), name, ", line")
+                yield from self._items(records.of_lines(lines, name, self.field, self.errors), name, ", line")
             else:
                 for data, offset in _cut(chunks(), self.unit):
                     yield Block(data, self.unit, name, offset)
-
-    def _records(self, lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line.decode("utf-8", self.errors))
-            except UnicodeDecodeError as error:
-                raise CorpusError(f"{name}, line {number}: byte {error.start} of the line is not UTF-8") from None
-            except json.JSONDecodeError as error:  # whose own line is always 1
-                place = f"{name}, line {number}, column {error.colno}"
-                raise CorpusError(f"{place}: not JSON: {error.msg}") from None
-            except (ValueError, RecursionError) as error:
-                raise CorpusError(f"{name}, line {number}: not JSON: {error}") from None
-            text = record.get(self.field) if isinstance(record, dict) else None
-            if not isinstance(text, str):
-                found = f"the fields {sorted(record)}" if isinstance(record, dict) else f"a {type(record).__name__}"
-                if isinstance(record, dict) and self.field in record:
-                    found = f"{type(text).__name__} in it"
-                raise CorpusError(f"{name}, line {number}: no text in the field {self.field!r}, but {found:.200}")
-            yield number, text
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
         """Pack texts, each with its number, which is after `name` and `place` in messages."""
@@ -184,6 +179,8 @@ class Corpus:
                 return text.encode()
             if isinstance(text, (bytes, bytearray, memoryview)):
                 return bytes(text).decode("utf-8", self.errors).encode()
+            if isinstance(text, Mapping):
+                return self._utf8(records.text_of(text, self.field, name), name)
         except UnicodeEncodeError as error:
             if self.errors == "strict":
                 raise CorpusError(f"{name}: character {error.start} is a lone surrogate, which UTF-8 lacks") from None
@@ -204,103 +201,6 @@ def documents(
     """
     for block in Corpus(source, unit=unit, field=field, errors=errors):
         yield from block.documents(errors)
-
-
-def expand(paths: Iterable[Path]) -> list[str]:
-    """Return the files that paths and globs name, those of a glob sorted; CorpusError if there is none."""
-    found: list[str] = []
-    for given in paths:
-        if not isinstance(given, (str, bytes, os.PathLike)):
-            raise TypeError(f"{given!r:.80} is not a path; give a list of paths, or an iterator (iter(texts)) of texts")
-        path = os.fsdecode(given)
-        matching = matches(path)
-        if not matching:
-            raise CorpusError(f"no file matches {shown(path):.200}")
-        found += matching
-    if not found:
-        raise CorpusError("no file was given")
-    for path in found:
-        if path == "-":
-            continue
-        if os.path.isdir(path):
-            files = os.path.join(shown(path), "*.txt")
-            raise CorpusError(f"{shown(path)} is a directory; name its files, as in {files}")
-        if not os.path.exists(path):
-            hint = "; texts themselves are given as an iterator, iter(texts)" if len(path) > 80 or "\n" in path else ""
-            raise CorpusError(f"{shown(path):.200} does not exist{hint}")
-    return found
-
-
-def matches(path: str) -> list[str]:
-    """Return the path, there or not, or the files that it matches if it is a glob, sorted."""
-    if path == "-" or os.path.lexists(path) or not _is_pattern(path):
-        return [path]
-    return sorted(found for found in glob.glob(path, recursive=True) if not os.path.isdir(found))
-
-
-def one(path: Path) -> str:
-    """Return the one file that a path or a glob names; OptionError for several."""
-    found = expand([path])
-    if len(found) > 1:
-        raise OptionError(f"{shown(os.fsdecode(path))} names {len(found)} files, where one was expected")
-    return found[0]
-
-
-def _is_pattern(path: str) -> bool:
-    return re.search("[*?[]", path) is not None
-
-
-def shown(path: str) -> str:
-    """Return a path for a message."""
-    return "standard input" if path == "-" else show(path)
-
-
-def holds_records(path: str) -> bool:
-    """Tell by its name whether a file holds records, JSON lines, and no plain text."""
-    return _COMPRESSION.sub("", path.lower()).endswith((".jsonl", ".ndjson"))
-
-
-def size_of(path: str) -> int:
-    """Return the bytes of a regular file, 0 if reading alone would tell."""
-    with contextlib.suppress(OSError):
-        status = os.stat(path)
-        return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return 0
-
-
-@contextlib.contextmanager
-def opened(path: str, name: str) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
-    """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
-    if path == "-":
-        if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it
-            raise CorpusError("standard input is closed")
-        yield sys.stdin.buffer, lambda: 0
-        return
-    if _COMPRESSION.sub("", path.lower()).endswith(_ARCHIVES):
-        raise CorpusError(f"{name} is an archive of files; unpack it and give the files")
-    suffix = os.path.splitext(path.lower())[1]
-    if suffix in _NOT_TEXT:
-        raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")
-    try:
-        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, after what decompresses it
-    except OSError as error:
-        raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
-    with raw:
-        position = raw.tell if raw.seekable() else lambda: 0
-        if suffix == ".gz":
-            import gzip
-
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)), position
-        elif suffix == ".bz2":
-            import bz2
-
-            yield cast(BinaryIO, bz2.BZ2File(raw)), position
-        elif suffix == ".xz":
-            import lzma
-
-            yield cast(BinaryIO, lzma.LZMAFile(raw)), position  # noqa: SIM115
-        else:
-            yield cast(BinaryIO, raw), position
 
 
 def read_block(stream: BinaryIO, name: str) -> bytes:

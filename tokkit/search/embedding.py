@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokkit.corpus.readers import InputErrors, shown
+from tokkit.corpus.paths import shown
+from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.files import refuse_inputs
 from tokkit.search import builder, sources

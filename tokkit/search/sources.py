@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tokkit.corpus import readers
+from tokkit.corpus.paths import expand, shown
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError
 from tokkit.formats.files import KINDS
@@ -53,7 +54,7 @@ def find(paths: Sequence[str], *, leave_out: str | None = None) -> Iterator[str 
     avoided = None if leave_out is None else os.path.realpath(leave_out)
     for given in paths:
         folders = given != "-" and os.path.isdir(given)
-        for path in _walk(given, avoided) if folders else readers.expand([given]):
+        for path in _walk(given, avoided) if folders else expand([given]):
             if isinstance(path, str):
                 real = os.path.realpath(path) if path != "-" else path
                 if real in seen:
@@ -99,7 +100,7 @@ def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Sour
     """
     digest = hashlib.sha256()
     documents: list[Document] = []
-    corpus = readers.Corpus([path], unit="file", field=field, errors=errors)
+    corpus = readers.Corpus([path], unit="file", field=field, errors=errors, tables=False)
     try:
         for block in corpus:
             if b"\0" in block.data[:SNIFFED] and block.unit != "item":
@@ -109,7 +110,7 @@ def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Sour
                 documents.append(Document(text, record, block.offset if not record else 0))
                 digest.update(b"%d:" % len(text) + text.encode())
     except CorpusError as error:
-        return Skipped(path, str(error).removeprefix(readers.shown(path)).lstrip(":, "))
+        return Skipped(path, str(error).removeprefix(shown(path)).lstrip(":, "))
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
     return Source(path if path == "-" else os.path.abspath(path), digest.hexdigest(), documents)

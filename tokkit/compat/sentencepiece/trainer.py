@@ -11,7 +11,7 @@ from typing import Any
 from tokkit.compat.sentencepiece.flags import MODEL_TYPES, train_by_flags
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.table import add_spellings
-from tokkit.corpus.readers import matches
+from tokkit.corpus.paths import matches
 from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.formats.files import refuse_inputs, write_atomically

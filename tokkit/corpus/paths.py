@@ -1,0 +1,152 @@
+"""The files of a corpus: what paths, globs and folders name, and their decompressed bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, cast
+
+from tokkit.errors import CorpusError, OptionError
+from tokkit.escaping import show
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+TABLES = (".json", ".csv", ".tsv", ".parquet")
+TEXTS = (".txt", ".md", ".rst", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+"""Suffixes of the files that are read of a folder, compressed or not; a .json file there may be anything."""
+_COMPRESSION = re.compile(r"\.(gz|bz2|xz)\Z")
+_NOT_TEXT = (".zst", ".parquet", ".arrow")
+_ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
+
+
+def files_of(paths: Iterable[Path]) -> list[str]:
+    """Return the files that paths, globs and folders name; those of a folder are found at any depth, and sorted."""
+    found: list[str] = []
+    for given in paths:
+        if isinstance(given, (str, bytes, os.PathLike)) and os.path.isdir(given):
+            found += _walk(os.fsdecode(given))
+        else:
+            found += expand([given])
+    return found or expand([])
+
+
+def _walk(folder: str) -> list[str]:
+    files = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+    chosen = sorted(path for path in files if suffix_of(path) in TEXTS)
+    if not chosen:
+        seen = sorted({suffix_of(path) or "no suffix" for path in files})
+        what = f"only files of {', '.join(map(repr, seen[:8]))}" if seen else "no files"
+        raise CorpusError(f"{shown(folder)} is a folder with {what}; of a folder, {', '.join(TEXTS)} are read")
+    return chosen
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix of a file's name in lower case, that of what is compressed where it is.
+
+    >>> suffix_of("a/b.TXT.gz")
+    '.txt'
+    """
+    return os.path.splitext(_COMPRESSION.sub("", path.lower()))[1]
+
+
+def expand(paths: Iterable[Path]) -> list[str]:
+    """Return the files that paths and globs name, those of a glob sorted; CorpusError if there is none."""
+    found: list[str] = []
+    for given in paths:
+        if not isinstance(given, (str, bytes, os.PathLike)):
+            raise TypeError(f"{given!r:.80} is not a path; give a list of paths, or an iterator (iter(texts)) of texts")
+        path = os.fsdecode(given)
+        matching = matches(path)
+        if not matching:
+            raise CorpusError(f"no file matches {shown(path):.200}")
+        found += matching
+    if not found:
+        raise CorpusError("no file was given")
+    for path in found:
+        if path == "-":
+            continue
+        if os.path.isdir(path):
+            files = os.path.join(shown(path), "*.txt")
+            raise CorpusError(f"{shown(path)} is a directory; name its files, as in {files}")
+        if not os.path.exists(path):
+            raise CorpusError(
+                f"{shown(path):.200} does not exist; if this is a text and not a path, give iter(texts) or iter([text])"
+            )
+    return found
+
+
+def matches(path: str) -> list[str]:
+    """Return the path, there or not, or the files that it matches if it is a glob, sorted."""
+    if path == "-" or os.path.lexists(path) or not _is_pattern(path):
+        return [path]
+    return sorted(found for found in glob.glob(path, recursive=True) if not os.path.isdir(found))
+
+
+def one(path: Path) -> str:
+    """Return the one file that a path or a glob names; OptionError for several."""
+    found = expand([path])
+    if len(found) > 1:
+        raise OptionError(f"{shown(os.fsdecode(path))} names {len(found)} files, where one was expected")
+    return found[0]
+
+
+def _is_pattern(path: str) -> bool:
+    return re.search("[*?[]", path) is not None
+
+
+def shown(path: str) -> str:
+    """Return a path for a message."""
+    return "standard input" if path == "-" else show(path)
+
+
+def holds_records(path: str) -> bool:
+    """Tell by its name whether a file holds records, JSON lines, and no plain text."""
+    return suffix_of(path) in (".jsonl", ".ndjson")
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a regular file, 0 if reading alone would tell."""
+    with contextlib.suppress(OSError):
+        status = os.stat(path)
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return 0
+
+
+@contextlib.contextmanager
+def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+    """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
+    if path == "-":
+        if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it
+            raise CorpusError("standard input is closed")
+        yield sys.stdin.buffer, lambda: 0
+        return
+    if _COMPRESSION.sub("", path.lower()).endswith(_ARCHIVES):
+        raise CorpusError(f"{name} is an archive of files; unpack it and give the files")
+    suffix = os.path.splitext(path.lower())[1]
+    if suffix in _NOT_TEXT and not binary:
+        raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")
+    try:
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, after what decompresses it
+    except OSError as error:
+        raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
+    with raw:
+        position = raw.tell if raw.seekable() else lambda: 0
+        if suffix == ".gz":
+            import gzip
+
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)), position
+        elif suffix == ".bz2":
+            import bz2
+
+            yield cast(BinaryIO, bz2.BZ2File(raw)), position
+        elif suffix == ".xz":
+            import lzma
+
+            yield cast(BinaryIO, lzma.LZMAFile(raw)), position  # noqa: SIM115
+        else:
+            yield cast(BinaryIO, raw), position
