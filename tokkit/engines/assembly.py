@@ -37,7 +37,7 @@ class Assembler:
     """Makes encodings of texts, for one definition."""
 
     def __init__(self, definition: Definition, engine: Engine) -> None:
-        self._definition, self._engine = definition, engine
+        self._definition, self.engine = definition, engine
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
         self._frames: dict[bool, Frame | None] = {}
 
@@ -84,13 +84,13 @@ class Assembler:
         return self._encoding(cast("Text", text), special, None)
 
     def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
-        found = self._engine.aligned(text, special)
+        found = self.engine.aligned(text, special)
         return self.of_text(text if isinstance(text, str) else found[0], special, found, number)
 
     def of_text(self, text: str | bytes, special: Special, found: Aligned, number: int | None = None) -> Encoding:
         """Return the encoding of an engine's result for a text, which may be word `number` of a pretokenized text."""
         utf8, ids, spans, words = found
-        surfaces = functools.partial(self._engine.surfaces, text, special, ids, words)
+        surfaces = functools.partial(self.engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
         return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell)
@@ -150,12 +150,30 @@ class Assembler:
         self, text: Text, special: Special, add_special: bool, truncation: Truncation | None
     ) -> Encoding | None:
         """Return the encoding of a text whose special tokens the core puts around it; None if it cannot."""
+        frame = self.frame(add_special)
+        found = None if frame is None else self.engine.framed(text, special, frame.before, frame.after)
+        return (
+            None
+            if frame is None or found is None
+            else self.framed(text, frame, found, special, add_special, truncation)
+        )
+
+    def frame(self, add_special: bool) -> Frame | None:
+        """Return what the core puts around a text; None if the layout is not a frame."""
         if add_special not in self._frames:
             self._frames[add_special] = self.postprocessor.layout(add_special=add_special).frame
-        frame = self._frames[add_special]
-        found = None if frame is None else self._engine.framed(text, special, frame.before, frame.after)
-        if frame is None or found is None:
-            return None
+        return self._frames[add_special]
+
+    def framed(
+        self,
+        text: Text,
+        frame: Frame,
+        found: Aligned,
+        special: Special,
+        add_special: bool,
+        truncation: Truncation | None,
+    ) -> Encoding:
+        """Return the encoding of an engine's result for a text in its frame."""
         utf8, ids, spans, words = found
         n = len(ids) - frame.n_before - frame.n_after
         columns = _Columns(
@@ -204,7 +222,7 @@ class Assembler:
     ) -> Batch:
         """Return the rows of texts, or of pairs, as arrays."""
         check_sequences(texts, pairs)
-        flat = [self._engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
+        flat = [self.engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
         return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
 
 

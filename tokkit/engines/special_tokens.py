@@ -24,6 +24,7 @@ class SpecialTokens:
 
     def __init__(self, definition: Definition) -> None:
         self.ids = dict(definition.special_tokens)
+        self._all = frozenset(self.ids)
         self._tokens = definition.added_tokens
         self._names = {id_: text for text, id_ in self.ids.items()}
         normalizer = definition.normalizer
@@ -42,7 +43,7 @@ class SpecialTokens:
         """Return the special tokens that a policy allows; "raise" allows none."""
         if isinstance(special, str):
             if special == "all":
-                return frozenset(self.ids)
+                return self._all
             if special not in ("text", "raise"):
                 raise OptionError(
                     f'special is {special!r}; it must be "text", "raise", "all" or a set of special tokens'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,22 +14,57 @@ from tokkit.compat.tokenizers import values
 from tokkit.encoding import encoding as made_of
 from tokkit.encoding.columns import DTYPES
 
+if TYPE_CHECKING:
+    from tokkit.engines.engine import Aligned
+
 Span = tuple[int, int]
 DIRECTIONS = ("left", "right")
 NONE: frozenset[int] = frozenset()
 _INTS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
 
 
+class Maker(Protocol):
+    """Makes the encoding of tokkit from an engine's result."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether offsets are those of the engine, in characters."""
+
+    def encoding(self, text: str, found: Aligned) -> made_of.Encoding:
+        """Return the encoding of a text."""
+
+
 class Encoding:
     """The tokens of a text or a pair, over an encoding of tokkit, whose columns are made when they are first used."""
 
-    __slots__ = ("made", "varying")
-    made: made_of.Encoding
+    __slots__ = ("_found", "_made", "_maker", "_text", "varying")
     varying: frozenset[int]
     """The ids whose tokens are called as the text has them."""
+    _found: Any
+    """(utf8, ids, byte spans, words) of a text that nothing was made of yet, else None."""
+    _maker: Any
+    _text: str
 
     def __init__(self) -> None:
         self.made, self.varying = made_of.joined(()), NONE
+
+    @classmethod
+    def of_found(cls, maker: Maker, text: str, found: Aligned, varying: frozenset[int]) -> Encoding:
+        """Return the encoding of an engine's result, of which columns are made when they are first used."""
+        new = cls.__new__(cls)
+        new._found, new._maker, new._text, new.varying = found, maker, text, varying
+        return new
+
+    @property
+    def made(self) -> made_of.Encoding:
+        """The encoding of tokkit."""
+        if self._found is not None:
+            self.made = self._maker.encoding(self._text, self._found)
+        return self._made
+
+    @made.setter
+    def made(self, made: made_of.Encoding) -> None:
+        self._made, self._found = made, None
 
     @classmethod
     def of(cls, made: made_of.Encoding, varying: frozenset[int] = frozenset()) -> Encoding:
@@ -60,13 +95,13 @@ class Encoding:
 
     # Lists are made at each call: kept ones would be objects that the collector of garbage goes through again.
 
-    def _ints(self, name: str) -> list[int]:
-        return ints(np.ascontiguousarray(self.made.column(name)))
-
     @property
     def ids(self) -> list[int]:
         """The ids."""
-        return self._ints("ids")
+        return ints(self._found[1]) if self._found is not None else self._ints("ids")
+
+    def _ints(self, name: str) -> list[int]:
+        return ints(np.ascontiguousarray(self.made.column(name)))
 
     @property
     def tokens(self) -> list[str]:
@@ -80,6 +115,8 @@ class Encoding:
     @property
     def offsets(self) -> list[Span]:
         """(start, end) of each token, in characters of its text."""
+        if self._found is not None and self._maker.plain and self._text.isascii():
+            return pairs(self._found[2])
         return pairs(np.ascontiguousarray(self.made.column("offsets")))
 
     @property
@@ -124,7 +161,7 @@ class Encoding:
         return [Encoding.of(part, self.varying) for part in self.made.overflowing]
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.made if self._found is None else self._found[1])
 
     def __repr__(self) -> str:
         names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tokkit.compat.tokenizers.component import is_custom, run
+from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.definition import Definition
 from tokkit.formats import tokenizer_json
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit.compat.tokenizers.models import Model
+    from tokkit.encoding.encoding import Encoding as Made
+    from tokkit.encoding.length_rules import Truncation
+    from tokkit.engines.assembly import Assembler
+    from tokkit.engines.engine import Aligned
+    from tokkit.postprocessors.layout import Frame
+
+logger = logging.getLogger("tokkit")
 
 STAGES = {
     "normalizer": "normalizer",
@@ -25,7 +34,36 @@ State = dict[str, Any]
 
 def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tokenizer:
     """Return the tokenizer of a model, its stages by their keys, and added tokens, all as JSON."""
+    if model.get("dropout"):
+        logger.warning("dropout is %s, which encode does not apply; tokkit.sampling does, with a seed", model["dropout"])
     return Tokenizer(definition_of(model, stages, added))
+
+
+class Maker:
+    """Makes the encodings of texts and pairs, with or without special tokens, truncated or not."""
+
+    def __init__(
+        self, make: Assembler, varying: frozenset[int], words: bool, add_special: bool, truncation: Truncation | None
+    ) -> None:
+        self._make, self._varying, self._words = make, varying, words
+        self._add, self._truncation = add_special, truncation
+        # A truncated text is made at once: what is wrong with the length is said then.
+        self._frame = None if words or truncation is not None else make.frame(add_special)
+        self.plain = self._frame is not None and not self._frame.trims
+
+    def of(self, text: Any, pair: Any = None) -> Encoding:
+        """Return the encoding of a text or a pair."""
+        frame = self._frame
+        if frame is not None and pair is None:
+            found = self._make.engine.framed(text, "all", frame.before, frame.after)
+            if found is not None:
+                return Encoding.of_found(self, text, found, self._varying)
+        options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation}
+        return Encoding.of(self._make.encoding(text, pair, "all", pretokenized=self._words, **options), self._varying)
+
+    def encoding(self, text: str, found: Aligned) -> Made:
+        """Return the encoding of an engine's result for a text."""
+        return self._make.framed(text, cast("Frame", self._frame), found, "all", self._add, self._truncation)
 
 
 def definition_of(model: State, stages: dict[str, State | None], added: list[State]) -> Definition:

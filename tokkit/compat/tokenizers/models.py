@@ -200,7 +200,7 @@ class BPE(Model):
     def read_file(vocab: str, merges: str) -> tuple[Vocab, list[tuple[str, str]]]:
         """Return the vocabulary of a vocab.json and the merges of a merges.txt."""
         try:
-            with open(values.text("merges", merges), encoding="utf-8") as file:
+            with open(values.text("merges", merges), encoding="utf-8", newline="\n") as file:
                 lines = [line for line in file.read().split("\n") if line and not line.startswith("#version")]
             made = _read_json(vocab)
         except (OSError, ValueError):

@@ -186,15 +186,9 @@ class Tokenizer:
             self._plain = made, engine.without_special(made)
         return self._plain[1]._assembler
 
-    def _encoding(self, make: Any, text: Any, pair: Any, pretokenized: bool, add_special: bool) -> Any:
-        return make.encoding(
-            text,
-            pair,
-            "all",
-            pretokenized=pretokenized,
-            add_special=add_special,
-            truncation=self._lengths.truncation,
-        )
+    def _maker(self, words: bool, add_special: bool) -> engine.Maker:
+        make = self._encoder()
+        return engine.Maker(make, self._varying, words, add_special, self._lengths.truncation)
 
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -206,7 +200,7 @@ class Tokenizer:
         )
         first = inputs.sequence(sequence, words)
         second = None if pair is None else inputs.sequence(pair, words)
-        return self._padded([self._encoding(self._encoder(), first, second, words, add)])[0]
+        return self._padded([self._maker(words, add).of(first, second)])[0]
 
     def encode_batch(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -216,8 +210,8 @@ class Tokenizer:
             values.flag("is_pretokenized", is_pretokenized),
             values.flag("add_special_tokens", add_special_tokens),
         )
-        given, make = inputs.batch(input, words), self._encoder()
-        return self._padded([self._encoding(make, text, pair, words, add) for text, pair in given])
+        given, make = inputs.batch(input, words), self._maker(words, add)
+        return self._padded([make.of(text, pair) for text, pair in given])
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -225,10 +219,10 @@ class Tokenizer:
         """Return the same as `encode_batch`, whose offsets cost nothing unless they are read."""
         return self.encode_batch(input, is_pretokenized, add_special_tokens)
 
-    def _padded(self, made: list[Any]) -> list[Encoding]:
-        if self._lengths.padding is not None:
-            made = pad(made, self._lengths.padding)
-        return [Encoding.of(one, self._varying) for one in made]
+    def _padded(self, made: list[Encoding]) -> list[Encoding]:
+        if self._lengths.padding is None:
+            return made
+        return [Encoding.of(one, self._varying) for one in pad([one.made for one in made], self._lengths.padding)]
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -237,7 +231,7 @@ class Tokenizer:
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self.post_processor, encoding, pair, add)
         made = self._run()._assembler.processed(first, second, add, self._lengths.truncation)
-        return self._padded([made])[0]
+        return self._padded([Encoding.of(made, self._varying)])[0]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return how many tokens the post-processor adds to a text, or to a pair."""

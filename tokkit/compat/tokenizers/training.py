@@ -140,9 +140,11 @@ def _bpe(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[st
             tokens.setdefault(prefix + c, 1)
     ids = {token: id_ for id_, token in enumerate(tokens)}
     spelling = Spelling([(c, ids[c], ids.get(prefix + c)) for c in used], prefix.encode())
-    size, longest = max(state["vocab_size"], len(tokens)), state["max_token_length"]
+    # tokenizers counts one character more than a token has.
+    longest = sys.maxsize if state["max_token_length"] is None else state["max_token_length"] - 1
+    size = max(state["vocab_size"], len(tokens)) if longest > 1 else len(tokens)
     packed = [(token.encode(), width) for token, width in tokens.items()]
-    trainer = BPETrainer(counts, packed, size, state["min_frequency"], max(2, longest or sys.maxsize), spelling)
+    trainer = BPETrainer(counts, packed, size, state["min_frequency"], max(2, longest), spelling)
     report("merge", 0, size - len(tokens), always=True)
     while not trainer.run(VISITS_A_SLICE):
         report("merge", trainer.n_ids - len(tokens), size - len(tokens))
@@ -195,8 +197,9 @@ def _wordpiece(state: dict[str, Any], counts: WordCounts, report: Reporter) -> d
 def _wordlevel(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
     kept = [(word.decode(), times) for word, times in counts.items() if times >= state["min_frequency"]]
     words = [word for word, _ in sorted(kept, key=lambda item: (-item[1], item[0]))]
-    tokens = dict.fromkeys([*(token["content"] for token in state["special_tokens"]), *words])
-    return {"vocab": {token: id_ for id_, token in enumerate(itertools.islice(tokens, state["vocab_size"]))}}
+    # A special token that is a word too gets the id of the word, and its own has no token, as in tokenizers.
+    tokens = [*(token["content"] for token in state["special_tokens"]), *words][: state["vocab_size"]]
+    return {"vocab": {token: id_ for id_, token in enumerate(tokens)}}
 
 
 def _unigram(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
