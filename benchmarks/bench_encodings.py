@@ -17,7 +17,7 @@ from typing import Any
 import tokkit
 from benchmarks import corpora, harness
 
-PARTS = ("load", "encodings", "batch", "added")
+PARTS = ("load", "encodings", "face", "batch", "added")
 REAL = ("gpt2", "roberta-base", "phi-2", "mistral-v1", "t5", "bert-base-uncased")
 BATCH_TEXTS, BATCH_BYTES = 1000, 500
 MANY = 5000
@@ -128,6 +128,38 @@ def encodings(path: str, texts: Sequence[corpora.Corpus], args: Any) -> list[dic
     return rows
 
 
+def face(path: str, texts: Sequence[corpora.Corpus], args: Any) -> list[dict[str, object]]:
+    """Measure encode_batch, with offsets, of compat.tokenizers: alone, and with ids and offsets made lists."""
+    from tokkit.compat import tokenizers as compat
+
+    tok, theirs = compat.Tokenizer.from_file(str(path)), both(path)[1]
+    for made in (tok, theirs):
+        made.no_truncation()
+        made.no_padding()
+
+    def read(made: Any, documents: list[str]) -> None:
+        for encoding in made.encode_batch(documents):
+            _ = encoding.ids, encoding.offsets
+
+    rows = []
+    for text in texts:
+        documents = text.documents(args.size)
+        pairs = zip(tok.encode_batch(documents), theirs.encode_batch(documents), strict=True)
+        differing = sum((ours.ids, ours.offsets) != (other.ids, other.offsets) for ours, other in pairs)
+        calls: dict[str, Callable[[Any, list[str]], object]] = {
+            "compat encode_batch": lambda made, documents: made.encode_batch(documents),
+            "compat encode_batch, read": read,
+        }
+        for what, call in calls.items():
+            found = turns(
+                lambda call=call, documents=documents: call(tok, documents),
+                lambda call=call, documents=documents: call(theirs, documents),
+                args.rounds,
+            )
+            rows.append(row(path, f"{text.name}, {what}, µs a text", found, 1e6 / len(documents), differing))
+    return rows
+
+
 def batch(path: str, texts: Sequence[corpora.Corpus], args: Any) -> list[dict[str, object]]:
     """Measure a padded batch: arrays of ours, encodings of theirs, from which no array has been made yet."""
     tok, theirs = both(path)
@@ -168,7 +200,7 @@ def added(path: str, texts: Sequence[corpora.Corpus], args: Any) -> list[dict[st
     return rows
 
 
-RUN = {"load": load, "encodings": encodings, "batch": batch, "added": added}
+RUN = {"load": load, "encodings": encodings, "face": face, "batch": batch, "added": added}
 
 if __name__ == "__main__":
     sys.exit(main())

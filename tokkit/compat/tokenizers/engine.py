@@ -35,7 +35,9 @@ State = dict[str, Any]
 def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tokenizer:
     """Return the tokenizer of a model, its stages by their keys, and added tokens, all as JSON."""
     if model.get("dropout"):
-        logger.warning("dropout is %s, which encode does not apply; tokkit.sampling does, with a seed", model["dropout"])
+        logger.warning(
+            "dropout is %s, which encode does not apply; tokkit.sampling does, with a seed", model["dropout"]
+        )
     return Tokenizer(definition_of(model, stages, added))
 
 
