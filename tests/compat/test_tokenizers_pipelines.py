@@ -213,10 +213,13 @@ def test_encodings_are_the_same_while_other_threads_change_components() -> None:
         thread.start()
     for _ in range(30):
         made.normalizer = face.normalizers.NFC()
+        made.pre_tokenizer = face.pre_tokenizers.Metaspace()
     stop.set()
     for thread in threads:
         thread.join()
     assert not errors
+    made.normalizer = face.normalizers.Lowercase()
+    assert made.encode("LOW lower").ids == wanted
 
 
 def test_streams_return_a_text_when_it_is_complete() -> None:

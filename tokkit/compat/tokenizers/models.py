@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from typing import Any
@@ -15,6 +16,8 @@ from tokkit.formats import strict_json
 from tokkit.formats.tables import Merges, Table
 
 Vocab = dict[str, int]
+VERSIONS = itertools.count()
+"""Numbers of the tables of models: no two models, and no two trainings of one, have the same."""
 
 
 class Model(Component):
@@ -24,6 +27,7 @@ class Model(Component):
     _state: dict[str, Any]
     _ids_: Vocab | None
     _tokens_: dict[int, str] | None
+    _version: int
     _alone: tuple[object, Any] | None = None
     """What runs the model alone, and the key that it was made for."""
 
@@ -41,12 +45,13 @@ class Model(Component):
 
     def _forget(self) -> None:
         self._ids_ = self._tokens_ = None
+        self._version = next(VERSIONS)
         changed()
 
     def _key(self) -> object:
         """Return what is different after each change."""
         small = {key: value for key, value in self._state.items() if key not in ("vocab", "merges")}
-        return repr(small), id(self._state["vocab"]), id(self._state.get("merges")), id(self._state)
+        return repr(small), self._version
 
     def _json(self) -> dict[str, Any]:
         return {**self._state, "vocab": dict(sorted(self._ids.items(), key=lambda item: item[1]))}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values
 from tokkit.compat.tokenizers.added_token import AddedToken, AddedTokens, tokens_of
-from tokkit.compat.tokenizers.component import Changes, Component, dumped, is_custom
+from tokkit.compat.tokenizers.component import Changes, Component, changed, dumped, is_custom
 from tokkit.compat.tokenizers.decoders import Decoder
 from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.compat.tokenizers.models import BPE, Model
@@ -39,9 +39,18 @@ def _stage(key: str) -> Any:
         if value is not None and not isinstance(value, base):
             raise values.wrong_type(key, value, f"a {base.__name__} or None")
         self._stages[key] = value
-        self._made = None
+        changed()
 
     return property(get, put, doc=f"The {key}; None if there is none.")
+
+
+class Built(NamedTuple):
+    """What was made of the parts of a tokenizer, their key, and the count of all changes at that time."""
+
+    made: Made
+    varying: frozenset[int]
+    key: object
+    seen: int
 
 
 class Tokenizer:
@@ -58,17 +67,8 @@ class Tokenizer:
         self._added = AddedTokens()
         self._lengths = lengths.Lengths()
         self._encode_special = False
-        self._key: object = None
-        self._seen = -1
 
-    def __new__(cls, *args: Any, **options: Any) -> Tokenizer:
-        """Make an object without parts, for pickle too."""
-        made = super().__new__(cls)
-        made._made = None
-        return made
-
-    _made: Made | None
-    _varying: frozenset[int] = frozenset()
+    _built: Built | None = None
     _plain: tuple[Made, Made] | None = None
 
     normalizer = _stage("normalizer")
@@ -86,7 +86,7 @@ class Tokenizer:
         if not isinstance(model, Model):
             raise values.wrong_type("model", model, "a Model")
         self._model = model
-        self._made = None
+        changed()
 
     @property
     def encode_special_tokens(self) -> bool:
@@ -164,31 +164,33 @@ class Tokenizer:
 
     # ---- what runs
 
-    def _run(self) -> Made:
+    def _run(self) -> Built:
         """Return the tokenizer of tokkit, made again if a component was changed."""
-        made = self._made
-        if made is not None and self._seen == Changes.count:
-            return made
+        built = self._built
+        if built is not None and built.seen == Changes.count:
+            return built
         seen, stages = Changes.count, {key: stage and stage._state for key, stage in self._stages.items()}
         key = repr(stages), self._model._key(), repr(self._added.json())
-        if made is None or key != self._key:
+        if built is None or built.key != key:
             made = engine.of(self._model._state, stages, self._added.json())
-            self._varying = engine.varying_of(made.definition)
-        self._made, self._key, self._seen = made, key, seen
-        return made
+            built = Built(made, engine.varying_of(made.definition), key, seen)
+        # One assignment, because other threads may change the parts meanwhile.
+        self._built = built = built._replace(seen=seen)
+        return built
 
     def _encoder(self) -> Any:
         """Return what makes encodings; special tokens are text for it if they are encoded as text."""
-        made = self._run()
+        made = self._run().made
         if not self._encode_special:
             return made._assembler
-        if self._plain is None or self._plain[0] is not made:
-            self._plain = made, engine.without_special(made)
-        return self._plain[1]._assembler
+        plain = self._plain
+        if plain is None or plain[0] is not made:
+            plain = self._plain = made, engine.without_special(made)
+        return plain[1]._assembler
 
     def _maker(self, words: bool, add_special: bool) -> engine.Maker:
         make = self._encoder()
-        return engine.Maker(make, self._varying, words, add_special, self._lengths.truncation)
+        return engine.Maker(make, self._run().varying, words, add_special, self._lengths.truncation)
 
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -222,7 +224,8 @@ class Tokenizer:
     def _padded(self, made: list[Encoding]) -> list[Encoding]:
         if self._lengths.padding is None:
             return made
-        return [Encoding.of(one, self._varying) for one in pad([one.made for one in made], self._lengths.padding)]
+        varying = self._run().varying
+        return [Encoding.of(one, varying) for one in pad([one.made for one in made], self._lengths.padding)]
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -230,8 +233,9 @@ class Tokenizer:
         """Return an encoding, or two, truncated, with special tokens, and padded."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self.post_processor, encoding, pair, add)
-        made = self._run()._assembler.processed(first, second, add, self._lengths.truncation)
-        return self._padded([Encoding.of(made, self._varying)])[0]
+        built = self._run()
+        made = built.made._assembler.processed(first, second, add, self._lengths.truncation)
+        return self._padded([Encoding.of(made, built.varying)])[0]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return how many tokens the post-processor adds to a text, or to a pair."""
@@ -244,7 +248,7 @@ class Tokenizer:
             values.listed("ids", ids, values.token_id),
             values.flag("skip_special_tokens", skip_special_tokens),
         )
-        made = self._run()
+        made = self._run().made
         try:
             return made.decode(given, skip_special=skip)
         except VocabError:
@@ -294,8 +298,9 @@ class Tokenizer:
         return self._add(tokens_of("tokens", tokens, special=True))
 
     def _add(self, tokens: list[AddedToken]) -> int:
-        self._made = None
-        return self._added.add(tokens, self._model)
+        n = self._added.add(tokens, self._model)
+        changed()
+        return n
 
     def renumber(self) -> None:
         """Give the added tokens the ids that they get in a model with another vocabulary."""
