@@ -5,8 +5,10 @@ from tokkit import lazy
 _MODULES = {
     "ChatTemplate": "tokkit.chat.template",
     "EncodedChat": "tokkit.chat.encode",
+    "FittedChat": "tokkit.chat.fit",
     "Rendered": "tokkit.chat.rendered",
     "encode_chat": "tokkit.chat.encode",
+    "fit_chat": "tokkit.chat.fit",
     "function_schema": "tokkit.chat.schema",
     "load_chat_template": "tokkit.chat.config",
 }
