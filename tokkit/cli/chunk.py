@@ -39,8 +39,8 @@ AT = ("word", "sentence", "paragraph", "markdown", "code")
     "--at",
     type=click.Choice(AT),
     default="paragraph",
-    help="The greatest pause at which chunks end: lesser ones are for where there is none. markdown is before headings "
-    "and around blocks of code; code is before the least indented lines.",
+    help="Where chunks end, if there is such a place in the last part of a chunk. markdown is before headings and "
+    "around blocks of code, code before the least indented lines.",
 )
 @click.option("-o", "--output", default="-", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @options.field

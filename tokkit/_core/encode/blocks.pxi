@@ -51,10 +51,14 @@ def count_part(bytes text not None, size_t start, size_t end, Encoder encoder no
     document.units, document.n, document.width = p, end - start, 0
     first = last = document.n
     if encoder.describe(&document, finder):
-        with nogil:
+        if document.n < GIL_FREE_BYTES:
             first = tk_split_point(&document, 1, document.n)
-            if first < document.n:
-                last = max(first, last_point(&document, first, document.n, NEAR_PART_END))
+            last = last_point(&document, first, document.n, NEAR_PART_END)
+        else:
+            with nogil:
+                first = tk_split_point(&document, 1, document.n)
+                last = last_point(&document, first, document.n, NEAR_PART_END)
+        last = max(first, last)
     worker = encoder.take_worker()
     worker.state.n_ids = 0
     try:

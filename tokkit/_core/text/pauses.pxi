@@ -41,6 +41,8 @@ cdef class Pauses:
         self.n = self.spans.shape[0]
         if not 0 <= at < TK_AT_KINDS or self.spans.shape[1] != 2:
             raise ValueError(f"at is {at}, and the spans have shape ({self.n}, {self.spans.shape[1]})")
+        if tk_utf8_invalid(text, n) != n:
+            raise ValueError("the bytes are not UTF-8")
         for i in range(self.n):
             if not before <= self.spans[i, 0] <= <int64_t> n:
                 raise ValueError(f"token {i} begins at {self.spans[i, 0]}, after {before} in {n} bytes")
