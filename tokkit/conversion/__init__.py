@@ -5,6 +5,24 @@ of its ids. Begin reading with `convert` in converting.py, and with editing.py.
 """
 
 from tokkit.conversion.converting import Conversion, convert
+from tokkit.conversion.editing import Edited, add_tokens, count_ids, prune, resize
+from tokkit.conversion.embeddings import remap_embeddings
+from tokkit.conversion.growing import Merged, extend, merge
 from tokkit.conversion.verification import Mismatch, Verified, verify
 
-__all__ = ["Conversion", "Mismatch", "Verified", "convert", "verify"]
+__all__ = [
+    "Conversion",
+    "Edited",
+    "Merged",
+    "Mismatch",
+    "Verified",
+    "add_tokens",
+    "convert",
+    "count_ids",
+    "extend",
+    "merge",
+    "prune",
+    "remap_embeddings",
+    "resize",
+    "verify",
+]
