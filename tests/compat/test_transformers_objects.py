@@ -321,3 +321,40 @@ def test_live_objects_become_tokenizers_with_equal_ids(load: Load, name: str) ->
     assert wrapped("newtok <P>")["input_ids"] == theirs("newtok <P>")["input_ids"]
     with pytest.raises(tokkit.OptionError, match="is a dict"):
         tokkit.from_transformers({})
+
+
+def test_collators_make_equal_batches(load: Load) -> None:
+    both = load("bert-base-uncased")
+    texts = ["Hello worlds of words", "a", "the river bank is there " * 3]
+
+    def padded(tok: Any) -> Any:
+        rows = [{**tok(text), "label": i} for i, text in enumerate(texts)]
+        return transformers.DataCollatorWithPadding(tok, pad_to_multiple_of=8)(rows)
+
+    def masked(tok: Any) -> Any:
+        collate = transformers.DataCollatorForLanguageModeling(tok, seed=5)
+        return collate([tok(text, return_special_tokens_mask=True) for text in texts]), collate([tok(t) for t in texts])
+
+    all_same(both, [padded, masked])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta-base"])
+def test_training_gives_equal_vocabularies(load: Load, name: str) -> None:
+    texts = [["low lower lowest newest widest", "naïve 🦜 it's"], ["wide low low low", "new newer"]] * 5
+    same(
+        load(name),
+        lambda t: [
+            new := t.train_new_from_iterator(iter(texts), 290, new_special_tokens=["<x>"]),
+            new.get_vocab() and sorted(new.get_vocab().items()),
+            new("lower naïve <x> 🦜"),
+            new.special_tokens_map,
+            new.extra_special_tokens,
+        ][1:],
+    )
+
+
+def test_training_wordpiece_gives_the_same_tokens_in_an_order_of_its_own(load: Load) -> None:
+    texts = ["low lower lowest newest widest", "wide low low low new newer"] * 5
+    theirs, ours = (tok.train_new_from_iterator(texts, 60) for tok in load("bert-base-uncased"))
+    assert ours.get_vocab().keys() == theirs.get_vocab().keys()
+    assert ours.tokenize("lowest newer") == theirs.tokenize("lowest newer")
