@@ -14,6 +14,7 @@ from tokkit.chunks import At, Chunk, chunk, chunking
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PROSE = "The river rose in the night. By dawn it stood at the door; nobody slept!\nWhat now? We waited.\n\n" * 30
@@ -140,6 +141,16 @@ def test_counts_of_published_tokenizers_are_those_of_the_chunks_alone(
     added = next((token.content for token in tok.definition.added_tokens), "")
     for at in get_args(At):
         check(text + f" {added} a{added}b\n{added} " * 9, tok, 60, 9, at)
+
+
+@pytest.mark.parametrize("pattern", [r"(?<!x)\w+|\s+|[^\w\s]+", r"\w+|[^\w\s]+"])
+def test_texts_that_cannot_be_cut_are_chunked_too(
+    make_tokenizer: Callable[..., tokkit.Tokenizer], pattern: str
+) -> None:
+    tok = make_tokenizer("rank", pattern)
+    assert tok.whole_reason
+    for at in get_args(At):
+        check(PROSE[:500] + MARKDOWN + CODE + strategies.adversarial(3, 500), tok, 40, 8, at)
 
 
 def parts(text: str, tok: tokkit.Tokenizer, tokens: int, overlap: int = 0, at: Any = "paragraph") -> list[str]:
