@@ -39,12 +39,13 @@ def fit_chat(
     add_generation_prompt: bool = False,
     **kwargs: Any,
 ) -> FittedChat:
-    """Return the chat without as many of its oldest turns as it takes for at most `limit` ids, special tokens included.
+    """Return the chat without its oldest turns, so that it has at most `limit` ids, special tokens included.
 
     A turn is a message of the user and all that answers it, tool calls with their results. System messages, the last
-    message of the user, and the last message with the call that it answers always stay. If that takes it, older answers
-    to the last message of the user are dropped too. With one turn or answer more, the chat would not fit. ChatError if
-    even what always stays does not; options are those of `encode_chat`.
+    message of the user, and the last message with the call that it answers always stay. If dropping turns is not
+    enough, older answers to the last message of the user are dropped too. No more is dropped than it takes: with the
+    turn or answer that was dropped last, the chat would not fit. ChatError if even what always stays does not fit. The
+    options are those of `encode_chat`.
 
     >>> import tokkit
     >>> from tokkit.chat import ChatTemplate
