@@ -182,3 +182,25 @@ def test_reading_is_independent_of_the_order_of_the_vocabulary(parsed: dict[str,
     assert same(definition, make())
     assert definition.model.merges is not None
     assert definition.model.merges.dtype == np.uint32
+
+
+def test_bytes_that_no_text_has_need_no_token(make: Make) -> None:
+    texts = [byte for byte in range(256) if byte not in (0xC0, 0xC1, *range(0xF5, 0x100))]
+    definition = make(tokens=[bytes([byte]) for byte in texts], merges=[], special={"<s>": len(texts)})
+    again = tokenizer_json.read(tokenizer_json.write(definition))
+    assert again.vocab == definition.vocab
+    apart = json.loads(tokenizer_json.write(again, added_apart=True))
+    assert "<s>" in apart["model"]["vocab"]  # it was among the model's own
+
+
+def test_added_tokens_that_a_file_had_outside_of_the_model_may_stay_there(make: Make) -> None:
+    file = json.loads(
+        tokenizer_json.write(make(tokens=[bytes([b]) for b in range(256)], merges=[], special={"<s>": 256}))
+    )
+    del file["model"]["vocab"]["<s>"]
+    definition = tokenizer_json.from_json(file)
+    assert definition.added_ids == {256}
+    assert "<s>" in json.loads(tokenizer_json.write(definition))["model"]["vocab"]
+    apart = tokenizer_json.write(definition, added_apart=True)
+    assert "<s>" not in json.loads(apart)["model"]["vocab"]
+    assert tokenizer_json.read(apart).added_vocab == {"<s>": 256}

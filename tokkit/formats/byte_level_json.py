@@ -166,9 +166,17 @@ def _write_split(split: Split) -> dict[str, Any]:
     return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
 
 
-def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of the model: those of a line, and its tables."""
-    vocab, merges, whole_piece = symbol_tables.write(definition)
+def _after_vocab(definition: Definition) -> frozenset[int]:
+    """Return the ids of added tokens that the model lacks, if a file gives them these ids: those after its last."""
+    n = len(definition.vocab) - len(definition.added_ids)
+    own = sorted(definition.added_ids)
+    return definition.added_ids if own == list(range(n, n + len(own))) else frozenset()
+
+
+def write_model(definition: Definition, *, added_apart: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of the model: those of a line, and its tables, if `added_apart` without added tokens."""
+    apart = _after_vocab(definition) if added_apart else ()
+    vocab, merges, whole_piece = symbol_tables.write(definition, apart=apart)
     fields = {
         "type": "BPE",
         "dropout": None,

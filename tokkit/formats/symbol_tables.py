@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -134,10 +134,11 @@ def _merges(
         yield merge
 
 
-def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
+def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[str, int], list[str], bool]:
     """Return (symbols → id, special tokens included; merges as "left right"; whole_piece).
 
-    FormatError if the tables would not give every text the definition's ids.
+    `apart` are the ids of added tokens that the file has elsewhere. FormatError if the tables would not give every text
+    the definition's ids.
     """
     blob, offsets = conversion.ordinary_tokens(definition)
     merges, whole_piece = conversion.merge_list(definition)
@@ -155,7 +156,8 @@ def write(definition: Definition) -> tuple[dict[str, int], list[str], bool]:
             piece = byte_symbols.to_bytes(text)
             if conversion.is_utf_8(piece):  # else it is not a piece of any text
                 raise FormatError(f"the special token {text!r} is written like the piece {piece.decode()!r}")
-        vocab[text] = id_
+        if id_ not in apart:
+            vocab[text] = id_
     if definition.vocab.empty is not None:
         vocab[""] = definition.vocab.empty
     lines = []

@@ -51,12 +51,13 @@ def from_json(value: object) -> Definition:
     type_ = model_json.type_of(model)
     vocab = model_json.read_vocab(model, type_)
     added = model_json.read_added(listed, vocab)
+    added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
         made = byte_level_json.read(model, vocab, added, split)
         if made is not None:
-            return replace(made, special_tokens={}, added_tokens=added, decoder=stages["decoder"], **around)
-    added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
+            around |= {"decoder": stages["decoder"], "added_ids": added_ids}
+            return replace(made, special_tokens={}, added_tokens=added, **around)
     packed = model_json.pack(vocab, added, "model.vocab", empty=True)
     made = Definition(
         packed,
@@ -129,13 +130,20 @@ def in_components(definition: Definition) -> tuple[Definition, list[Rule]]:
     return sentencepiece_conversion.components_of(definition)
 
 
-def write(definition: Definition) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError if there is none."""
+def write(definition: Definition, *, added_apart: bool = False) -> bytes:
+    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError if there is none.
+
+    With `added_apart`, a byte-level model's vocabulary is written without the tokens that were only added to it; ids
+    are the same.
+    """
     definition, rules = in_components(definition)
     if rules:
         raise FormatError(f"a tokenizer.json would give other ids: {rules[0].what}")
     by_bytes = isinstance(definition.model, BPE)
-    fields, tables = (byte_level_json if by_bytes else model_json).write_model(definition)
+    if by_bytes:
+        fields, tables = byte_level_json.write_model(definition, added_apart=added_apart)
+    else:
+        fields, tables = model_json.write_model(definition)
     given = {
         "normalizer": definition.normalizer,
         "post_processor": definition.postprocessor,

@@ -13,6 +13,7 @@ from tokkit import formats
 from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.compat.transformers.chat import Chat
 from tokkit.errors import OptionError
+from tokkit.formats import tokenizer_json
 
 _LOG = logging.getLogger("tokkit")
 _NOT_SAVED = frozenset((
@@ -61,7 +62,7 @@ class Save(Chat):
             path.parent.mkdir(exist_ok=True)
             formats.write_atomically(path, content.encode())
         tokenizer = folder / f"{start}tokenizer.json"
-        formats.write(self._tok.definition, tokenizer, format="tokenizer.json")
+        formats.write_atomically(tokenizer, tokenizer_json.write(self._tok.definition, added_apart=True))
         return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, tokenizer)))
 
     def _config(self) -> dict[str, Any]:
