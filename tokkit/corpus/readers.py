@@ -87,7 +87,7 @@ class Corpus:
     JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. With `tables`, .json files are
     arrays of texts or records, and .csv, .tsv and .parquet files have a column `field` (extra "tables"). In other
     files, a document is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the
-    only unit that needs a whole file in memory). A byte-order mark at the start of a file is dropped; line ends are kept.
+    only unit that needs a whole file in memory). A byte-order mark at the start of a file is dropped; line ends stay.
     """
 
     def __init__(
