@@ -17,7 +17,7 @@ TABLE = """
 5 search compat chunks conversion
 5 pipeline
 5 view
-4 tokenizer trainers registry
+4 tokenizer trainers registry loading
 4 chat
 4 sampling streaming
 3 engines formats corpus

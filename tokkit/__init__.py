@@ -31,7 +31,7 @@ _MODULES = {
     "from_transformers": "tokkit.compat.transformers.loading",
     "from_tokenizers": "tokkit.compat.tokenizers.live",
     "get_encoding": "tokkit.registry",
-    "load": "tokkit.tokenizer",
+    "load": "tokkit.loading",
     "train": "tokkit.trainers",
     "__version__": "tokkit.version",
 }

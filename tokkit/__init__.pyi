@@ -30,8 +30,9 @@ from tokkit.errors import (
     TokkitError,
     VocabError,
 )
+from tokkit.loading import load
 from tokkit.registry import encoding_for_model, get_encoding
-from tokkit.tokenizer import Tokenizer, load
+from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train
 from tokkit.version import __version__
 from tokkit.vocab import Vocab

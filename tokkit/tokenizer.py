@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tokkit import formats
+from tokkit import formats, lazy
 from tokkit.definition import Definition
+from tokkit.encoding.id_dtypes import as_dtype
 from tokkit.engines.compile import engine_of
 from tokkit.engines.decoding import Stream, decoding_of, sequences_of
 from tokkit.engines.special_tokens import Special
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from tokkit._core.align import AlignedText
     from tokkit._core.text import Text
@@ -78,15 +79,24 @@ class Tokenizer:
         return self._definition.name
 
     @property
+    def vocab_size(self) -> int:
+        """Number of tokens, special ones included: len(tok)."""
+        return len(self.vocab)
+
+    def __len__(self) -> int:
+        return len(self.vocab)
+
+    @property
     def n_ids(self) -> int:
         """One more than the greatest id: the number of rows that an embedding table needs."""
         return self._definition.vocab.n_ids
 
     @property
     def split_engine(self) -> str:
-        """What splits text into pretokens: "scanner" (C for this pattern), "compiled" (an automaton in C) or "regex".
+        """What splits text: "scanner" (C for the pattern), "compiled" (an automaton), "regex", "components" or "model".
 
         "regex" is the `regex` package, for patterns that are not regular; it is some hundred times slower.
+        "components" are those of a tokenizer.json, and "model" is SentencePiece's, which needs no pretokens.
         """
         return self._engine.split_engine
 
@@ -108,26 +118,33 @@ class Tokenizer:
         """Return the ids of `text` as a list; the text of special tokens is ordinary text."""
         return self._engine.encode(text)
 
-    def encode_to_numpy(self, text: Text, *, special: Special = "text", threads: int | None = 1) -> NDArray[np.uint32]:
-        """Return the ids of `text` as a uint32 array, the fastest form for long texts.
+    def encode_to_numpy(
+        self, text: Text, *, special: Special = "text", threads: int | None = 1, dtype: DTypeLike = "uint32"
+    ) -> NDArray[Any]:
+        """Return the ids of `text` as an array, the fastest form for long texts.
 
         A text of megabytes is encoded by several `threads` (None: all CPUs this process may use). The ids do not
-        depend on their number.
+        depend on their number. torch's embeddings need the `dtype` "int64".
         """
-        if threads == 1:
-            return self._engine.encode_array(text, special)
-        return self._engine.encode_array(text, special, thread_count(threads))
+        ids = self._engine.encode_array(text, special, 1 if threads == 1 else thread_count(threads))
+        return as_dtype(ids, dtype)
 
     def encode_batch(
-        self, texts: Sequence[Text], *, special: Special = "text", threads: int | None = None
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return (ids, offsets), uint32 and int64: the ids of text i are `ids[offsets[i]:offsets[i + 1]]`.
+        self,
+        texts: Sequence[Text],
+        *,
+        special: Special = "text",
+        threads: int | None = None,
+        dtype: DTypeLike = "uint32",
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return (ids, offsets), of `dtype` and int64: the ids of text i are `ids[offsets[i]:offsets[i + 1]]`.
 
         The result does not depend on `threads`; None means all CPUs this process may use.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"encode_batch takes a sequence of texts, not one {type(texts).__name__}")
-        return self._engine.encode_batch(list(texts), special, thread_count(threads))
+        ids, offsets = self._engine.encode_batch(list(texts), special, thread_count(threads))
+        return as_dtype(ids, dtype), offsets
 
     def encode_file(
         self,
@@ -146,7 +163,7 @@ class Tokenizer:
         uint16 if all ids of the tokenizer fit, else uint32. With `shard_ids`, ids are written to files of that many
         ids each, data-00000.npy for data.npy, and data.npy.json lists them; they get their names once all are
         complete. The file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. Invalid UTF-8
-        raises CorpusError, or becomes U+FFFD (`errors="replace"`), or is left out ("ignore"). SameFileError is
+        raises CorpusError, or becomes U+FFFD (`input_errors="replace"`), or is left out ("ignore"). SameFileError is
         raised if `out` is the file that is read. A tokenizer whose text cannot be cut (`whole_reason`: components in
         Python, a Unigram .model) holds the whole text in memory.
         """
@@ -245,17 +262,19 @@ class Tokenizer:
         truncation: Truncation | int | Own | None = "own",
         padding: Padding | Own | None = "own",
         threads: int | None = None,
+        dtype: DTypeLike = "int64",
     ) -> Batch:
-        """Return arrays of shape (texts, length): ids, type_ids, attention_mask, special_tokens_mask.
+        """Return arrays of shape (texts, length): ids and type_ids of `dtype`, attention_mask, special_tokens_mask.
 
-        This is the fastest way to feed a model: no Python object is made for a token. Without `padding`, rows are
-        padded to the longest with the id 0.
+        This is the fastest way to feed a model: no Python object is made for a token. If neither `padding` nor the
+        tokenizer's file sets one, rows are padded to the longest with the id 0.
         """
         make = self._assembler
         cut, fill, n_threads = make.truncation(truncation), make.padding(padding), thread_count(threads)
-        return make.padded(
+        rows = make.padded(
             texts, pairs, special, add_special=add_special, truncation=cut, padding=fill, threads=n_threads
         )
+        return rows._replace(ids=as_dtype(rows.ids, dtype), type_ids=as_dtype(rows.type_ids, dtype))
 
     def count(self, text: Text, *, special: Special = "text") -> int:
         """Return the number of ids of `text`."""
@@ -265,16 +284,18 @@ class Tokenizer:
         """Return whether `text` has at most `n` ids; False for every text if n < 0."""
         return self.count(text, special=special) <= n
 
-    def truncate(self, text: Text, n: int, *, special: Special = "text") -> tuple[str, int]:
+    def truncate(
+        self, text: Text, n: int, *, special: Special = "text", side: Literal["right", "left"] = "right"
+    ) -> tuple[str, int]:
         """Return (prefix, count): the longest prefix of whole characters that has at most n ids, and its count.
 
         The prefix is taken from decode(ids[:n]), or, if decoding does not restore the text, from the text up to the
-        end of the n-th token. A text that fits is returned unchanged. `count` is that of the prefix on its own; it
-        can be below n, because the text at the cut may get other tokens when it ends there.
+        end of the n-th token; with `side="left"`, the text is cut there and its end returned. A text that fits is
+        returned unchanged. `count` is that of the part on its own, which may have other tokens at the cut.
         """
-        from tokkit.streaming.encode_stream import truncated
+        from tokkit.streaming.truncation import truncated
 
-        return truncated(self, self._engine, text, n, special)
+        return truncated(self, self._engine, text, n, special, side)
 
     def encode_stream(self, *, special: Special = "text") -> EncodeStream:
         """Return a stream that encodes text as it arrives: `feed(text) -> ids`, `flush() -> ids`."""
@@ -376,25 +397,4 @@ class Tokenizer:
         return f"<Tokenizer{name}: {model}, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
 
 
-def load(
-    path: str | os.PathLike[str],
-    *,
-    pattern: str | None = None,
-    special_tokens: Mapping[str, int] | None = None,
-    lowercase: bool | None = None,
-    download: bool = False,
-) -> Tokenizer:
-    """Load a tokenizer: tokenizer.json, .model, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf.
-
-    `path` is a file, or a folder with one of these files. The rank files of published encodings are recognized by
-    their SHA-256; another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf
-    file whose split has no known name. A vocab.txt is read as BERT's: lowercased, unless `lowercase` or a
-    tokenizer_config.json or tokenizer.json in its folder specifies otherwise. A path that does not exist but has the
-    form "org/name" or "org/name@revision" is looked up in the cache of the Hugging Face hub (extra `hub`), and
-    downloaded with `download=True`. Raises FormatError for an invalid file, DownloadError if the download fails.
-    """
-    if isinstance(path, str) and "/" in path and not os.path.exists(path):
-        from tokkit.registry import hub
-
-        path = hub.find(path, download=download) if hub.is_name(path) else path
-    return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))
+__getattr__ = lazy.names(__name__, {"load": "tokkit.loading"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -322,3 +323,25 @@ def test_weights_that_8_bits_cannot_hold_are_named(tmp_path: Path) -> None:
     tensors["bert.encoder.layer.1.output.dense.weight"][0, 0] = np.nan
     with pytest.raises(OptionError, match=r"those of layers\.1\.feed_forward\.down hold NaN or infinity"):
         pipeline.load(write(tmp_path, BERT, tensors), precision="int8")
+
+
+def test_a_model_shows_itself_and_pickles_as_its_folder(tmp_path: Path) -> None:
+    model = pipeline.load(write(tmp_path / "tiny"), precision="int8", max_length=7)
+    assert repr(model) == "<SentenceEncoder tiny: 2 layers, 16 dimensions, at most 7 tokens>"
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.precision, again.max_length) == ("int8", 7)
+    np.testing.assert_array_equal(again.encode(["the cat sat"]), model.encode(["the cat sat"]))
+
+
+def test_one_text_gives_one_vector(tmp_path: Path) -> None:
+    model = pipeline.load(write(tmp_path))
+    np.testing.assert_array_equal(model.encode("the cat sat"), model.encode(["the cat sat"])[0])
+    np.testing.assert_array_equal(model.encode(b"the cat sat"), model.encode("the cat sat"))
+    for wrong in (3, [3], [None]):
+        with pytest.raises(TypeError):
+            model.encode(wrong)  # type: ignore[arg-type]
+
+
+def test_a_name_alone_is_one_of_sentence_transformers() -> None:
+    with pytest.raises(DownloadError, match="sentence-transformers/all-MiniLM-L6-v2"):
+        pipeline.load("all-MiniLM-L6-v2")

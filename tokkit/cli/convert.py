@@ -94,7 +94,7 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note
     from tokkit.conversion import convert
-    from tokkit.tokenizer import load
+    from tokkit.loading import load
 
     _check(target, chosen["format"], force=chosen["force"])
     cased = chosen["lowercase"]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 STDIN = "-"
-KNOWN_SUFFIXES = (".json", ".tiktoken", ".gguf", ".txt", ".model")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -29,22 +28,9 @@ def stdin() -> BinaryIO:
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:
-    """Load a tokenizer; every command does this first, so that a wrong path fails at once.
+    """Load a tokenizer; every command does this first, so that a wrong path fails at once."""
+    from tokkit.loading import load
 
-    A path that does not exist may be the name of a published encoding, or of a model that uses one.
-    """
-    import os
-
-    from tokkit.tokenizer import load
-
-    if pattern is None and not os.path.lexists(path):
-        from tokkit.registry import ENCODINGS, get_encoding, models
-
-        if name := path if path in ENCODINGS else models.find(path) if not path.endswith(KNOWN_SUFFIXES) else None:
-            return get_encoding(name)
-        if not os.path.dirname(path) and not os.path.splitext(path)[1]:
-            near = models.nearest(path, [*ENCODINGS, *models.MODELS])
-            raise FileNotFoundError(f"{shown(path)} is neither a file nor a published encoding or model{near}")
     return load(path, pattern=pattern)
 
 

@@ -167,7 +167,7 @@ def run(job: Job, progress: Progress) -> Result:
 
 def _check_demo(path: str, tok: Tokenizer) -> None:
     """Raise FileExistsError if a file exists that is not what the demo writes."""
-    from tokkit.tokenizer import load
+    from tokkit.loading import load
 
     if not os.path.lexists(path):
         return
@@ -185,7 +185,8 @@ def rehearse(job: Job) -> None:
     The saved file is loaded too, because some formats drop data without an error.
     """
     from tokkit.formats.files import show
-    from tokkit.tokenizer import Tokenizer, load
+    from tokkit.loading import load
+    from tokkit.tokenizer import Tokenizer
     from tokkit.trainers import options_of
     from tokkit.trainers.sentencepiece import SentencePieceTraining
 

@@ -1,4 +1,4 @@
-"""`tokkit truncate`: the longest beginning of a text that has at most n tokens."""
+"""`tokkit truncate`: the longest beginning, or end, of a text that has at most n tokens."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from tokkit.cli import options
 @click.argument("file", default="-", type=options.FILE, metavar="[FILE]")
 @click.option("--limit", type=click.IntRange(min=0), required=True, metavar="N", help="Maximum number of tokens.")
 @click.option("-o", "--output", default="-", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
+@click.option("--side", type=click.Choice(["right", "left"]), default="right", help="The side that is cut off.")
 @options.special
 @options.input_errors
 @options.force
 def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **chosen: Any) -> None:
-    """Write the longest beginning of FILE, or of stdin, that has at most N tokens.
+    """Write the longest beginning of FILE, or of stdin, that has at most N tokens; with --side left, the longest end.
 
     Characters are never cut, and a text that fits is written unchanged. The number of tokens is printed to stderr.
     """
@@ -37,7 +38,7 @@ def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **c
     check(output, force=force)
     tok = load(tokenizer, chosen["pattern"])
     (text,) = Reading("file", input_errors=chosen["input_errors"]).texts(file)
-    kept, n_tokens = tok.truncate(text, limit, special=chosen["special"])
+    kept, n_tokens = tok.truncate(text, limit, special=chosen["special"], side=chosen["side"])
     with writing(output, force=force) as out:
         out.write(kept.encode())
     size, whole = len(kept.encode()), len(text.encode())

@@ -16,7 +16,8 @@ from tokkit.corpus import bundled
 from tokkit.corpus.readers import InputErrors, Unit
 from tokkit.errors import FormatError
 from tokkit.formats.files import refuse_inputs, show
-from tokkit.tokenizer import Tokenizer, load
+from tokkit.loading import load
+from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit.formats.differences import Difference

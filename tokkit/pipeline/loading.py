@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tokkit import tokenizer as tokenizers
+from tokkit import loading
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
 from tokkit.formats.sharded import read_model
@@ -17,6 +18,7 @@ from tokkit.normalizers.sequence import Sequence
 from tokkit.pipeline import families, modules
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.weights import Weights
+from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit.normalizers.base import Normalizer
@@ -37,7 +39,7 @@ def load(
     of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and
     fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model
     has positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
-    `download`.
+    `download`; a name alone, such as "all-MiniLM-L6-v2", is one of sentence-transformers.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
@@ -64,7 +66,7 @@ def load(
             f"{spec.config.dim} give {width}"
         )
     weights = Weights(read_model(home), spec, files.show(home))
-    tokenizer = tokenizers.load(home)
+    tokenizer = loading.load(home)
     if tokenizer.n_ids > spec.vocab_size:
         raise FormatError(
             f"{files.show(home)}: the tokenizer has {tokenizer.n_ids} ids, and the tensor "
@@ -74,12 +76,14 @@ def load(
     if chain.lowercase:
         normalizer = tokenizer.definition.normalizer
         lower = Lowercase() if normalizer is None else Sequence((Lowercase(), cast("Normalizer", normalizer)))
-        tokenizer = tokenizers.Tokenizer(replace(tokenizer.definition, normalizer=lower))
+        tokenizer = Tokenizer(replace(tokenizer.definition, normalizer=lower))
     encoder = TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
     weights.release()
     stated = modules.read_json(home / "tokenizer_config.json", {})
+    again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length)
     return SentenceEncoder(
-        home, tokenizer, encoder, weights, spec, modules=chain, left=stated.get("truncation_side") == "left",
+        home, tokenizer, encoder, weights, spec, modules=chain, reload=again,
+        left=stated.get("truncation_side") == "left",
         max_length=_limit(max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length),
     )  # fmt: skip
 
@@ -101,6 +105,7 @@ def _found(path_or_name: str | os.PathLike[str], download: bool) -> str | os.Pat
     if isinstance(path_or_name, str) and not os.path.exists(path_or_name):
         from tokkit.registry import hub, hub_models
 
-        if hub.is_name(path_or_name):
-            return hub_models.find(path_or_name, download=download)
+        name = path_or_name if "/" in path_or_name else f"sentence-transformers/{path_or_name}"
+        if hub.is_name(name) and "\\" not in name:
+            return hub_models.find(name, download=download)
     return path_or_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +31,23 @@ LOG = logging.getLogger(__name__)
 
 
 class SentenceEncoder(EncoderModel):
-    """An encoder model that makes one vector of a text; `tokkit.pipeline.load` makes it from a folder."""
+    """An encoder model that makes one vector of a text; `tokkit.pipeline.load` makes it from a folder.
 
-    def __init__(self, *args: Any, modules: Modules, **options: Any) -> None:
+    A pickle holds the path of the folder and how it was loaded, not the weights.
+    """
+
+    def __init__(self, *args: Any, modules: Modules, reload: Callable[[], SentenceEncoder], **options: Any) -> None:
         super().__init__(*args, **options)
-        self._modules, self._told = modules, False
+        self._modules, self._reload, self._told = modules, reload, False
+
+    def __repr__(self) -> str:
+        return (
+            f"<SentenceEncoder {self._modules.root.name}: {self.n_layers} layers, {self.dimension} dimensions, "
+            f"at most {self.max_length} tokens>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._reload, ()
 
     @property
     def dimension(self) -> int:
@@ -61,7 +73,7 @@ class SentenceEncoder(EncoderModel):
 
     def encode(
         self,
-        sentences: Sequence[Text],
+        sentences: Text | Sequence[Text],
         *,
         batch_tokens: int = BATCH_TOKENS,
         normalize: bool = True,
@@ -72,7 +84,7 @@ class SentenceEncoder(EncoderModel):
         truncate_dim: int | None = None,
         special: Special = "all",
     ) -> Floats:
-        """Return the vectors (n, dimension) of n texts, float32, in the order given.
+        """Return the vectors (n, dimension) of n texts, float32, in the order given; of one text, (dimension,).
 
         Only the first `max_length` tokens of a text are read; a warning is logged for the first one cut. Texts are
         packed one after another, about `batch_tokens` tokens at a time; their number changes results by rounding only.
@@ -82,14 +94,13 @@ class SentenceEncoder(EncoderModel):
         the length is made 1. `progress` is called with (texts done, of how many). `special` is as in
         `Tokenizer.encode`; "all" is what other programs do with these models.
 
-        Raises TypeError for a text instead of a list of texts, OptionError for invalid options.
+        Raises TypeError for what is not text, OptionError for invalid options.
         """
-        if isinstance(sentences, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"encode takes a sequence of texts, not one {type(sentences).__name__}: encode([text])")
         if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
         kept = self._kept(truncate_dim)
-        texts = list(sentences)
+        is_one = isinstance(sentences, (str, bytes, bytearray, memoryview))
+        texts = [cast("Text", sentences)] if is_one else list(cast("Sequence[Text]", sentences))
         for i, text in enumerate(texts):
             if not isinstance(text, (str, bytes, bytearray, memoryview)):
                 raise TypeError(f"text {i} is {type(text).__name__}, not str or bytes")
@@ -103,7 +114,7 @@ class SentenceEncoder(EncoderModel):
                     progress(first + len(some), len(texts))
         if normalize or (self._modules.normalize and kept == self.dimension):
             _normalise(made)
-        return made
+        return made[0] if is_one else made
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
         """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure that the model names.

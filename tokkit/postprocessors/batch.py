@@ -20,8 +20,8 @@ Flat = tuple[NDArray[np.uint32], NDArray[np.int64]]
 class Batch(NamedTuple):
     """Arrays of shape (texts, length); both masks are uint8, of 0 and 1."""
 
-    ids: NDArray[np.uint32]
-    type_ids: NDArray[np.uint32]
+    ids: NDArray[Any]
+    type_ids: NDArray[Any]
     attention_mask: NDArray[np.uint8]
     special_tokens_mask: NDArray[np.uint8]
 

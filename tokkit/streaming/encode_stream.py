@@ -5,7 +5,6 @@ No token crosses the end of a pretoken, so that only the last pretoken can still
 
 from __future__ import annotations
 
-import operator
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from tokkit._core.text import Text
     from tokkit.definition import Definition
-    from tokkit.tokenizer import Tokenizer
     from tokkit.vocab import Vocab
 
 SPACES = frozenset(b" \n\t")
@@ -111,24 +109,6 @@ class EncodeStream:
         self._half = ""
         self._held, self._searched, self._patience, self._continues = bytearray(), 0, LONG_WORD, False
         return self._engine.encode_part(held, self._special, continues=continues, goes_on=False)
-
-
-def truncated(tok: Tokenizer, engine: Engine, text: Text, n: int, special: Special) -> tuple[str, int]:
-    """Return what `Tokenizer.truncate` does."""
-    if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
-        raise OptionError(f"n is {n!r}; it must be an int of at least 0")
-    ids = tok.encode_to_numpy(text, special=special)
-    if len(ids) <= n:
-        return (text if isinstance(text, str) else bytes(text).decode()), len(ids)
-    # A cut inside a character leaves up to three bytes of it; the whole text was valid UTF-8.
-    data = None if tok.in_stages else tok.decode_bytes(ids[:n])
-    if data is None or not to_utf8(text).startswith(data):  # a pattern may drop text that it does not match
-        utf8, _, spans, _ = engine.aligned(text, special)
-        data = utf8[: spans[n - 1, 1] if n else 0]
-    prefix = data.decode("utf-8", "ignore")
-    while (count := tok.count(prefix, special=special)) > n:
-        prefix = prefix[:-1]
-    return prefix, count
 
 
 # ---- completions

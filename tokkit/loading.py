@@ -1,0 +1,58 @@
+"""`load`: a tokenizer from a file, a folder, or the name of a published encoding, of a model, or on the hub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tokkit import formats
+from tokkit.escaping import show
+from tokkit.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import StrPath
+
+SUFFIXES = (".json", ".tiktoken", ".txt", ".model", ".gguf")
+"""What ends with one of these is a file, and not a name of a model."""
+
+
+def load(
+    path: StrPath,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    lowercase: bool | None = None,
+    download: bool = False,
+) -> Tokenizer:
+    """Load a tokenizer: tokenizer.json, .model, .tiktoken, vocab.json + merges.txt, vocab.txt, tekken.json, .gguf.
+
+    `path` is a file, or a folder with one of these files. The rank files of published encodings are recognized by
+    their SHA-256; another .tiktoken file needs `pattern` (a name such as "cl100k", or a pattern), and so does a .gguf
+    file whose split has no known name. A vocab.txt is read as BERT's: lowercased, unless `lowercase` or a
+    tokenizer_config.json or tokenizer.json in its folder specifies otherwise.
+
+    What does not exist as a path may be a name: of a published encoding ("cl100k_base"), of a model that uses one
+    ("gpt-4"), or "org/name" and "org/name@revision" in the cache of the Hugging Face hub (extra `hub`). With
+    `download=True` a missing file is downloaded. Raises FormatError for an invalid file, DownloadError for a name whose
+    file is not here, FileNotFoundError for what is neither a file nor a name.
+    """
+    if isinstance(path, str) and not os.path.lexists(path):
+        if "/" in path:
+            from tokkit.registry import hub
+
+            path = hub.find(path, download=download) if hub.is_name(path) else path
+        elif pattern is None and lowercase is None and not path.endswith(SUFFIXES):
+            found = _published(path, download)
+            return found.with_special_tokens(special_tokens) if special_tokens else found
+    return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))
+
+
+def _published(name: str, download: bool) -> Tokenizer:
+    from tokkit.registry import ENCODINGS, get_encoding, models
+
+    encoding = name if name in ENCODINGS else models.find(name)
+    if encoding is None:
+        near = models.nearest(name, [*ENCODINGS, *models.MODELS])
+        raise FileNotFoundError(f"{show(name)} is neither a file nor a published encoding or model{near}")
+    return get_encoding(encoding, download=download)
