@@ -17,7 +17,7 @@ import tokkit
 from conftest import SHARED
 from strategies import adversarial, documents
 from tokkit.compat import tokenizers as face
-from tokkit.errors import FormatError, OptionError, TokkitError
+from tokkit.errors import DownloadError, FormatError, OptionError, TokkitError
 
 theirs = pytest.importorskip("tokenizers")
 
@@ -335,3 +335,20 @@ def test_live_objects_become_tokenizers() -> None:
         assert json.loads(given.to_str())["model"]["type"] == "BPE"
     with pytest.raises(TypeError, match="must be a Tokenizer"):
         tokkit.from_tokenizers("gpt2")
+
+
+def test_a_sentencepiece_model_is_read_and_one_of_another_type_is_refused(tmp_path: Path) -> None:
+    for model in ("unigram", "sp-bpe"):
+        tokkit.train(iter(PLAIN), model=model, vocab_size=60).save(tmp_path / f"{model}.model")
+    made = face.SentencePieceUnigramTokenizer.from_spm(str(tmp_path / "unigram.model"))
+    tok = tokkit.load(tmp_path / "unigram.model")
+    for text in ("low  lower the", "naïve 東京", "wide 12"):
+        assert made.encode(text).ids == tok.encode(text)
+    with pytest.raises(OptionError, match="of the type bpe; it must be unigram"):
+        face.SentencePieceUnigramTokenizer.from_spm(str(tmp_path / "sp-bpe.model"))
+
+
+def test_a_model_that_is_not_in_the_cache_names_the_command_that_downloads_it() -> None:
+    pytest.importorskip("huggingface_hub")
+    with pytest.raises(DownloadError, match="tokkit fetch nobody/nothing@main2"):
+        face.Tokenizer.from_pretrained("nobody/nothing", revision="main2")

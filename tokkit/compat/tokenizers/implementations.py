@@ -6,72 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokkit.compat.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokkit.compat.tokenizers.base_tokenizer import BaseTokenizer as BaseTokenizer
+from tokkit.compat.tokenizers.base_tokenizer import Files
 from tokkit.compat.tokenizers.regex import Regex
 from tokkit.compat.tokenizers.tokenizer import Tokenizer
-
-Files = str | list[str]
-COMPONENTS = ("model", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-
-
-class BaseTokenizer:
-    """A tokenizer and the parameters that it was made of; its methods are those of `Tokenizer`."""
-
-    def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
-        self._tokenizer = tokenizer
-        self._parameters = {} if parameters is None else parameters
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self._tokenizer, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in (*COMPONENTS, "encode_special_tokens"):
-            setattr(self._tokenizer, name, value)
-        else:
-            super().__setattr__(name, value)
-
-    def __repr__(self) -> str:
-        parameters = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
-        return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {parameters})"
-
-    def encode(
-        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> Any:
-        """Return the encoding of a text or a pair; ValueError for None."""
-        _there("sequence", sequence)
-        return self._tokenizer.encode(sequence, pair, is_pretokenized, add_special_tokens)
-
-    def encode_batch(self, inputs: Any, is_pretokenized: bool = False, add_special_tokens: bool = True) -> Any:
-        """Return the encodings of texts and pairs; ValueError for None."""
-        return self._tokenizer.encode_batch(_there("inputs", inputs), is_pretokenized, add_special_tokens)
-
-    def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
-        """Return the text of ids; ValueError for None."""
-        return self._tokenizer.decode(_there("ids", ids), skip_special_tokens)
-
-    def decode_batch(self, sequences: Any, skip_special_tokens: bool = True) -> list[str]:
-        """Return the text of each sequence of ids; ValueError for None."""
-        return self._tokenizer.decode_batch(_there("sequences", sequences), skip_special_tokens)
-
-    def normalize(self, sequence: str) -> str:
-        """Return a text as the normalizer makes it."""
-        text: str = self._tokenizer.normalizer.normalize_str(sequence)
-        return text
-
-    def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
-        """Write the model's own files to a folder."""
-        written: list[str] = self._tokenizer.model.save(directory, prefix=prefix)
-        return written
-
-    def _train(self, trainer: Any, files: Files) -> None:
-        self._tokenizer.train([files] if isinstance(files, str) else files, trainer)
-
-
-def _there(name: str, value: Any) -> Any:
-    if value is None:
-        raise ValueError(f"{name} is None; it must be given")
-    return value
+from tokkit.errors import OptionError
 
 
 def _add_known(tokenizer: Tokenizer, *tokens: Any) -> None:
@@ -385,12 +324,20 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
 
     @staticmethod
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
-        """Return the tokenizer of a SentencePiece .model, as tokkit writes it to a tokenizer.json."""
-        import tokkit
-        from tokkit.formats import tokenizer_json
+        """Return the tokenizer of a SentencePiece .model of the type unigram, as tokenizers makes one of it."""
+        from tokkit.formats import files, sentencepiece
+        from tokkit.sentencepiece_model import UNKNOWN
 
+        model = sentencepiece.read_model(files.read_bytes(filename))
+        if model.kind != "unigram":
+            raise OptionError(f"the model is of the type {model.kind}; it must be unigram")
+        pieces = [model.pieces[id_].decode() for id_ in range(model.pieces.n_ids)]
+        unk_id = model.types.tolist().index(UNKNOWN)
         made = SentencePieceUnigramTokenizer()
-        written = tokenizer_json.write(tokkit.load(filename).definition)
-        made._tokenizer = Tokenizer.from_buffer(written)
+        vocab = list(zip(pieces, model.scores.tolist(), strict=True))
+        made.model = models.Unigram(vocab, unk_id, model.byte_fallback)
+        charsmap = model.normalizer.charsmap
+        parts: list[Any] = [normalizers.Precompiled(charsmap)] if charsmap else []
+        made.normalizer = normalizers.Sequence([*parts, normalizers.Replace(Regex(" {2,}"), " ")])
         made._parameters = {"model": "SentencePieceUnigram"}
         return made
