@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import tokkit
 from conftest import SHARED
 from strategies import adversarial, documents
+from tokenizers_calls import NORMALIZERS, PRETOKENIZERS
 from tokkit.compat import tokenizers as face
 from tokkit.errors import DownloadError, FormatError, OptionError, TokkitError
 
@@ -84,6 +86,34 @@ def test_special_tokens_as_text_and_tokens_added_later_are_alike(both: tuple[Any
         made.encode_special_tokens = False
     same(ours, other, [*TEXTS, "x und the </s> <new>"])
     assert ours.get_vocab_size() == other.get_vocab_size()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_pipelines_are_alike(seed: int) -> None:
+    chance = random.Random(seed)
+    steps = chance.sample(NORMALIZERS, chance.randint(0, 2)), chance.sample(PRETOKENIZERS, chance.randint(0, 2))
+    made = []
+    for package in (face, theirs):
+        vocab = {c: i for i, c in enumerate([*map(chr, range(33, 127)), "Ġ", "▁"])}
+        one = package.Tokenizer(package.models.BPE(vocab, [], unk_token="!"))
+        parts = [
+            [
+                eval(f"{stage}.{step}", {"T": package, "N": package.normalizers, "P": package.pre_tokenizers})
+                for step in s
+            ]
+            for stage, s in zip("NP", steps, strict=True)
+        ]
+        one.normalizer = package.normalizers.Sequence(parts[0])
+        one.pre_tokenizer = package.pre_tokenizers.Sequence(parts[1])
+        one.add_tokens(["wor", package.AddedToken("e", single_word=True), package.AddedToken("12", lstrip=True)])
+        made.append(one)
+    assert made[0].to_str() == made[1].to_str()
+    same(made[0], made[1], TEXTS)
+    found = [
+        [(one.normalizer.normalize_str(text), one.pre_tokenizer.pre_tokenize_str(text)) for text in TEXTS]
+        for one in made
+    ]
+    assert found[0] == found[1]
 
 
 # ---- training

@@ -38,6 +38,8 @@ N.unicode_normalizer_from_str("nfd")
 N.unicode_normalizer_from_str("nfx")
 P.ByteLevel().__getstate__()
 P.ByteLevel(foo=1)
+P.ByteLevel(False, False)
+P.ByteLevel(False, True, False).pre_tokenize_str("a bc d")
 P.ByteLevel(add_prefix_space=None)
 sorted(P.ByteLevel.alphabet())
 P.Split("a", "x")
@@ -350,3 +352,23 @@ one().word_to_tokens(100)
 """
 
 CALLS = [line for table in (COMPONENTS, STRINGS, MODELS, TOKENIZERS, ENCODINGS) for line in table.split("\n") if line]
+
+NORMALIZERS = (
+    "NFC()",
+    "NFKD()",
+    "Lowercase()",
+    "StripAccents()",
+    "Strip()",
+    "Nmt()",
+    "BertNormalizer()",
+    "ByteLevel()",
+)
+NORMALIZERS += ("Prepend('_')", "Replace('a', 'bb')", "Replace(T.Regex('[aeiou]+'), 'y')")
+PRETOKENIZERS = ("BertPreTokenizer()", "ByteLevel()", "ByteLevel(False, True, False)", "CharDelimiterSplit('e')")
+PRETOKENIZERS += ("Digits(True)", "FixedLength(3)", "Metaspace('_', 'first')", "Metaspace('_', 'never', False)")
+PRETOKENIZERS += (
+    "Punctuation('merged_with_next')",
+    "Split(T.Regex('[aeiou]'), 'merged_with_previous')",
+    "Whitespace()",
+)
+PRETOKENIZERS += ("Split(' ', 'contiguous', True)", "UnicodeScripts()", "WhitespaceSplit()")

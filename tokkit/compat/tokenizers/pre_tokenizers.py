@@ -48,6 +48,8 @@ class PreTokenizer(Component):
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
         """Return the words of a text, with their spans in characters."""
         values.text("sequence", sequence)
+        if self._state.get("pretokenizers") == []:  # which drops no text, not even one that is empty
+            return [(sequence, (0, len(sequence)))]
         if is_custom(self._state):
             text = PreTokenizedString(sequence)
             self.pre_tokenize(text)
@@ -80,10 +82,10 @@ class ByteLevel(PreTokenizer):
     trim_offsets = Setting(values.flag, default=True)
     use_regex = Setting(values.flag, default=True)
 
-    def __init__(self, add_prefix_space: bool = True, use_regex: bool = True, **options: Any) -> None:
-        self._set(add_prefix_space=add_prefix_space, use_regex=use_regex)
-        if "trim_offsets" in options:
-            self._set(trim_offsets=options["trim_offsets"])
+    def __init__(
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **options: Any
+    ) -> None:
+        self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
 
     @staticmethod
     def alphabet() -> list[str]:

@@ -169,7 +169,8 @@ class Tokenizer:
         built = self._built
         if built is not None and built.seen == Changes.count:
             return built
-        seen, stages = Changes.count, {key: stage and stage._state for key, stage in self._stages.items()}
+        seen = Changes.count
+        stages = {key: None if stage is None else stage._state for key, stage in self._stages.items()}
         key = repr(stages), self._model._key(), repr(self._added.json())
         if built is None or built.key != key:
             made = engine.of(self._model._state, stages, self._added.json())

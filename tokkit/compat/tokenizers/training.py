@@ -78,7 +78,7 @@ def _train(tokenizer: Tokenizer, texts: Iterator[str], trainer: Trainer) -> None
 def count(tokenizer: Tokenizer, texts: Iterator[str]) -> WordCounts:
     """Return the words that the normalizer and the pre-tokenizer make of texts, and their counts."""
     stages = [tokenizer.normalizer, tokenizer.pre_tokenizer]
-    made = [stage and run(stage._stage, stage._state) for stage in stages]
+    made = [None if stage is None else run(stage._stage, stage._state) for stage in stages]
     apart = any(stage is not None and _whole(stage._state) for stage in stages)
     table = WordCounts()
     block: list[bytes] = []
@@ -99,9 +99,9 @@ def _count_block(table: WordCounts, block: list[bytes], stages: list[Any]) -> No
         return
     aligned = AlignedText(b"".join(block))
     aligned.cut_at(np.cumsum([len(text) for text in block], dtype=np.int64).tobytes())
-    if stages[0]:
+    if stages[0] is not None:
         stages[0].normalize(aligned)
-    if stages[1]:
+    if stages[1] is not None:
         stages[1].pretokenize(aligned)
     table.add_pieces(aligned)
 
