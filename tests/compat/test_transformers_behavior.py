@@ -160,6 +160,13 @@ def test_saved_tokenizers_load_again(tok: Any, tmp_path: Path) -> None:
     assert (again.bos_token, again.chat_template, len(again)) == ("<b>", tok.chat_template, len(tok))
 
 
+def test_names_of_chat_templates_cannot_leave_the_folder(tok: Any, tmp_path: Path) -> None:
+    tok.chat_template = {"default": "a", "../../other": "b"}
+    with pytest.raises(ValueError, match=r"'\.\./\.\./other'; it must be a name"):
+        tok.save_pretrained(tmp_path / "a")
+    assert not list(tmp_path.rglob("*.jinja"))
+
+
 def test_copies_and_pickles_are_independent(tok: Any) -> None:
     for made in (copy.deepcopy(tok), copy.copy(tok), pickle.loads(pickle.dumps(tok))):
         made.add_tokens(["<new>"])

@@ -131,6 +131,7 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda t: t("a", text_target="b c"),
     lambda t: t(text_target="b c"),
     lambda t: t(text_target="b c", text_pair_target="x"),
+    lambda t: t("a b c d", text_target="b c d e", max_length=3, max_target_length=4),
     lambda t: t(["a", "b c"], text_target=["b c", "d"], padding=True, return_tensors="np"),
     lambda t: t("[CLS] <s> <|endoftext|> a", split_special_tokens=True),
     lambda t: t("[CLS] <s> a", tokenizer_kwargs={"split_special_tokens": True}),

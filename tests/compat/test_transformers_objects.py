@@ -35,14 +35,14 @@ def state(tok: Any) -> Any:
     return [
         tok.special_tokens_map, tok.all_special_tokens, tok.all_special_ids, tok.extra_special_tokens, len(tok),
         tok.vocab_size, tok.added_tokens_decoder, tok.model_max_length, tok.padding_side, tok.truncation_side,
-        tok("a newtok <A> hello NEWTOK [CLS] <P>")["input_ids"],
+        tok("a newtok <A> hello OTHERTOK [CLS] <P>")["input_ids"],
         tok.decode([1, 2, len(tok) - 1], skip_special_tokens=True),
     ]  # fmt: skip
 
 
 CHANGES: list[Callable[[Any], Any]] = [
     lambda t: t.add_tokens(["newtok", "hello", "newtok"]),
-    lambda t: t.add_tokens("NEWTOK"),
+    lambda t: t.add_tokens("OTHERTOK"),
     lambda t: t.add_tokens(["[CLS]"]),
     lambda t: t.add_tokens(["hello"], special_tokens=True),
     lambda t: t.add_tokens([]),
@@ -64,6 +64,21 @@ CHANGES: list[Callable[[Any], Any]] = [
     lambda t: setattr(t, "padding_side", "left"),
     lambda t: setattr(t, "model_max_length", 3),
 ]
+
+
+def test_ends_that_are_set_are_put_around_texts(load: Load) -> None:
+    for both in (load("gpt2"), load("phi-3", bos_token=None)):
+        for change in (("add_bos_token", True), ("add_eos_token", True), ("add_bos_token", False)):
+            same(both, lambda t, change=change: setattr(t, *change))
+            same(
+                both, lambda t: (t("a b", "c d", return_token_type_ids=True), t("a"), t.add_bos_token, t.add_eos_token)
+            )
+
+
+def test_settings_are_kept_unless_methods_have_their_names(load: Load) -> None:
+    same(load("gpt2", colour="red"), lambda t: (t.init_kwargs["colour"], t.add_prefix_space))
+    with pytest.raises(AttributeError, match="get_vocab"):
+        face.PreTrainedTokenizerFast(tokenizer_object=tokkit.train({"a": 1}, model="word"), get_vocab=True)
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "gpt2", "t5"])
@@ -199,6 +214,7 @@ def add(x: int, name: str = "") -> int:
 
 
 CHAT = [{"role": "user", "content": "Hi <|end|> you"}, {"role": "assistant", "content": "Well  then "}]
+NONES = [{"role": "user", "content": "a", "name": None}, {"role": "assistant", "content": None}]
 BLOCKS = [CHAT[0], {"role": "assistant", "content": [{"type": "text", "text": "Well"}]}]
 TRIMS = "{% for m in messages %}{{ m.content | trim }};{% endfor %}"
 CHATS: list[Callable[[Any], Any]] = [
@@ -234,6 +250,7 @@ CHATS: list[Callable[[Any], Any]] = [
     ),
     lambda t: t.apply_chat_template(CHAT, chat_template="{{ mess", tokenize=False),
     lambda t: t.apply_chat_template(CHAT, chat_template="{{ unknown.x.y }}", tokenize=False),
+    lambda t: t.apply_chat_template(NONES, chat_template="{{ messages }}", tokenize=False),
     lambda t: t.apply_chat_template([], tokenize=False),
     lambda t: t.apply_chat_template("x", tokenize=False),
     lambda t: t.apply_chat_template(CHAT, truncation=True, max_length=5),

@@ -148,7 +148,9 @@ class Call(SpecialTokens):
         columns = tuple(name for name, is_wanted in asked.items() if is_wanted)
         wanted = Wanted(columns, return_length, return_overflowing_tokens, return_tensors)
         results = []
-        for first, second in ((text, text_pair), (text_target, text_pair_target)):
+        max_target = kwargs.get("max_target_length") or max_length
+        sides = ((text, text_pair, max_length), (text_target, text_pair_target, max_target))
+        for first, second, most in sides:
             if first is None:
                 continue
             texts, pairs, single = _batch_of(first, second, words=is_split_into_words)
@@ -159,7 +161,7 @@ class Call(SpecialTokens):
                 "side": side,
                 "n_added": n_added,
             }
-            fit = lengths.rules(self, pads, cut, max_length, **options)
+            fit = lengths.rules(self, pads, cut, most, **options)
             special = "text" if split else "all"
             request = Request(texts, pairs, is_split_into_words, special, add_special_tokens, *fit)
             made = self._encoded(request, wanted)

@@ -141,12 +141,14 @@ class Chat(Pad):
             raise AttributeError(f"a conversation is {messages!r:.80}; it must be a list of dictionaries")
         if not messages:
             raise OptionError("the conversation is empty; it must have at least one message")
+        # What a message has as None, as OpenAI's do, is not there.
+        messages = [{key: value for key, value in message.items() if value is not None} for message in messages]
         try:
             if traced:
                 return template.render_parts(messages, special_tokens=self._tok.special_tokens, **data)
             if not final:
                 return template.render(messages, **data)
-            return _open_end(template, list(messages), data, "content" if final is True else final)
+            return _open_end(template, messages, data, "content" if final is True else final)
         except ChatError as error:
             raise _of_jinja(error) from None
 

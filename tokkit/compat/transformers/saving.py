@@ -56,6 +56,9 @@ class Save(Chat):
             named = dict(templates) if isinstance(templates, Mapping) else {"default": templates}
             if "default" in named:
                 written[folder / f"{start}chat_template.jinja"] = named.pop("default")
+            for name in named:
+                if not name or name != os.path.basename(name) or name in (".", "..") or "\\" in name:
+                    raise OptionError(f"a chat template is named {name!r}; it must be a name that a file can have")
             written |= {folder / "additional_chat_templates" / f"{k}.jinja": v for k, v in named.items()}
         text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for path, content in {folder / f"{start}tokenizer_config.json": text, **written}.items():

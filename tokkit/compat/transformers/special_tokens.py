@@ -58,7 +58,7 @@ def with_added(definition: Definition, tokens: Iterable[AddedToken]) -> tuple[De
 class SpecialTokens(Vocabulary):
     """Roles of special tokens as attributes: `pad_token` is text, `pad_token_id` its id; None if it is not set."""
 
-    SPECIAL_TOKENS_ATTRIBUTES: Sequence[str] = ROLES
+    SPECIAL_TOKENS_ATTRIBUTES = list(ROLES)  # noqa: RUF012  # a list of the class, as in transformers
     _roles: dict[str, Any]
     _extra: list[Any]
 

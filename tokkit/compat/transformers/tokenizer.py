@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -11,6 +12,7 @@ from tokkit.compat.transformers.lengths import UNLIMITED
 from tokkit.compat.transformers.saving import Save
 from tokkit.definition import Definition
 from tokkit.errors import OptionError
+from tokkit.postprocessors.template import Template
 from tokkit.tokenizer import Tokenizer
 
 T = TypeVar("T", bound="PreTrainedTokenizerFast")
@@ -78,6 +80,11 @@ class PreTrainedTokenizerFast(Save):
             self._roles["pad_token"] = fill.pad_token
         self._extra = extra
         self._add_missing(added)
+        if "add_prefix_space" in settings:
+            self.add_prefix_space = settings["add_prefix_space"]
+        for name in settings:
+            if callable(getattr(type(self), name, None)):
+                raise AttributeError(f"the setting {name!r} has the name of a method of {type(self).__name__}")
 
     @classmethod
     def _saved_as(cls) -> str:
@@ -124,6 +131,39 @@ class PreTrainedTokenizerFast(Save):
     def backend_tokenizer(self) -> Tokenizer:
         """The tokenizer of tokkit that does the work."""
         return self._tok
+
+    @property
+    def add_bos_token(self) -> bool:
+        """Whether texts begin with `bos_token`; only as it was set: else the postprocessor of the file decides."""
+        return bool(self.__dict__.get("_ends", {}).get("bos_token"))
+
+    @add_bos_token.setter
+    def add_bos_token(self, value: bool) -> None:
+        self._set_end("bos_token", value)
+
+    @property
+    def add_eos_token(self) -> bool:
+        """Whether texts end with `eos_token`; only as it was set: else the postprocessor of the file decides."""
+        return bool(self.__dict__.get("_ends", {}).get("eos_token"))
+
+    @add_eos_token.setter
+    def add_eos_token(self, value: bool) -> None:
+        self._set_end("eos_token", value)
+
+    def _set_end(self, role: str, value: bool) -> None:
+        """Put a token at an end of each text, and no others but that of the other end; nothing without the token."""
+        ends = {**self.__dict__.get("_ends", {}), role: bool(value) and self._roles.get(role) is not None}
+        self.__dict__["_ends"] = ends
+        texts = {name: str(self._roles[name]) for name, is_on in ends.items() if is_on}
+        names = {text: self.convert_tokens_to_ids(text) for text in texts.values()}
+
+        def around(text: str, type_id: int) -> list[str]:
+            parts = [texts.get("bos_token"), text, texts.get("eos_token")]
+            return [f"{part}:{type_id}" for part in parts if part is not None]
+
+        first = around("$A", 0)
+        made = Template.parse(first, [*first, *around("$B", 1)], names)
+        self._become(replace(self._tok.definition, postprocessor=made))
 
     @property
     def can_save_slow_tokenizer(self) -> bool:

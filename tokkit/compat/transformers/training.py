@@ -62,7 +62,7 @@ def retrained(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> D
 
 def _byte_level(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> tuple[dict[str, int], list[list[str]]]:
     """Return (token → id, merges) of byte-level BPE, in symbols; bytes are in the order of their symbols."""
-    size = wanted.vocab_size - len(wanted.special)
+    size = max(256, wanted.vocab_size - len(wanted.special))  # as tokenizers, which keeps the alphabet
     pattern = definition.over_bytes[1].pattern if definition.over_bytes is not None else None
     made = train(_normalized(definition, texts), model="bbpe", vocab_size=size, pattern=pattern, **wanted.options)
     merges: Any = made.definition.model.merges  # type: ignore[union-attr]  # of byte-level BPE
