@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import tokkit
+import transformers_folders
 from both_transformers import Both, Load, loader, outcome, same
 from extras import extra
 from tokkit.compat import transformers as face
@@ -375,3 +377,22 @@ def test_training_wordpiece_gives_the_same_tokens_in_an_order_of_its_own(load: L
     theirs, ours = (tok.train_new_from_iterator(texts, 60) for tok in load("bert-base-uncased"))
     assert ours.get_vocab().keys() == theirs.get_vocab().keys()
     assert ours.tokenize("lowest newer") == theirs.tokenize("lowest newer")
+
+
+SEVERAL = {
+    "gpt2": {"encoder.json": "vocab.json", "vocab.bpe": "merges.txt"},
+    "roberta-base": {"vocab.json": "vocab.json", "merges.txt": "merges.txt"},
+    "bert-base-uncased": {"vocab.txt": "vocab.txt"},
+    "t5": {"spiece.model": "spiece.model"},
+}
+"""Name of a tokenizer → its files without a tokenizer.json: as they are called in the shared data, and in a folder."""
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_folders_without_a_tokenizer_json_give_equal_ids(shared: Path, tmp_path: Path, name: str) -> None:
+    for file, called in SEVERAL[name].items():
+        shutil.copy(shared / "vocabs" / name / file, tmp_path / called)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(transformers_folders.CONFIGS[name]))
+    both = tuple(made.AutoTokenizer.from_pretrained(tmp_path) for made in (transformers, face))
+    same(both, lambda t: t(["Hello  worlds <s></s> é", "x"], ["pair of it", "y"], return_token_type_ids=True))
+    same(both, lambda t: (t.decode(t("Hello world")["input_ids"], True), len(t), t.special_tokens_map))

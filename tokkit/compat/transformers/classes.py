@@ -8,12 +8,16 @@ from typing import NamedTuple
 
 
 class Assumed(NamedTuple):
-    """Roles of special tokens, names of inputs, the side of padding, and what decoded text has after each word."""
+    """Roles of special tokens, names of inputs, the side of padding, and what decoded text has after each word.
+
+    `around` are templates of a text and of a pair, in roles, for folders without a tokenizer.json that states them.
+    """
 
     roles: Mapping[str, str] = MappingProxyType({})
     inputs: tuple[str, ...] = ("input_ids", "attention_mask")
     side: str = "right"
     word_end: str = ""
+    around: tuple[str, str] | None = None
 
 
 def _roles(**roles: str) -> dict[str, str]:
@@ -24,6 +28,10 @@ _TYPES = ("input_ids", "token_type_ids", "attention_mask")
 _SQUARE = _roles(unk="[UNK]", sep="[SEP]", pad="[PAD]", cls="[CLS]", mask="[MASK]")
 _BART = _roles(bos="<s>", eos="</s>", unk="<unk>", sep="</s>", pad="<pad>", cls="<s>", mask="<mask>")
 _END = "<|endoftext|>"
+_AS_BART = ("cls $A sep", "cls $A sep sep $B sep")
+_AS_BERT = ("cls $A sep", "cls $A sep $B:1 sep:1")
+_AS_LLAMA = ("bos $A", "bos $A bos:1 $B:1")
+_AS_XLNET = ("$A sep cls:2", "$A sep $B:1 sep:1 cls:2")
 _SQUARE_ENDS = {**_roles(bos="[CLS]", eos="[SEP]"), **_SQUARE}
 _GPT2 = _roles(bos=_END, eos=_END, unk=_END)
 
@@ -32,16 +40,22 @@ CLASSES: dict[str, Assumed] = {
         ("BertTokenizer", "ElectraTokenizer", "LxmertTokenizer", "MobileBertTokenizer"), Assumed(_SQUARE, _TYPES)
     ),
     **dict.fromkeys(("DistilBertTokenizer", "RoFormerTokenizer", "SplinterTokenizer"), Assumed(_SQUARE)),
-    **dict.fromkeys(("RobertaTokenizer", "BartTokenizer", "CamembertTokenizer", "LEDTokenizer"), Assumed(_BART)),
-    **dict.fromkeys(("MBartTokenizer", "NllbTokenizer", "XLMRobertaTokenizer", "LukeTokenizer"), Assumed(_BART)),
-    **dict.fromkeys(("MvpTokenizer", "BarthezTokenizer"), Assumed(_BART)),
+    **dict.fromkeys(
+        ("RobertaTokenizer", "BartTokenizer", "CamembertTokenizer", "LEDTokenizer"), Assumed(_BART, around=_AS_BART)
+    ),
+    **dict.fromkeys(
+        ("MBartTokenizer", "NllbTokenizer", "XLMRobertaTokenizer", "LukeTokenizer"), Assumed(_BART, around=_AS_BART)
+    ),
+    **dict.fromkeys(("MvpTokenizer", "BarthezTokenizer"), Assumed(_BART, around=_AS_BART)),
     **dict.fromkeys(("GPT2Tokenizer", "WhisperTokenizer", "CodeGenTokenizer"), Assumed(_GPT2)),
     **dict.fromkeys(
-        ("LlamaTokenizer", "CodeLlamaTokenizer"), Assumed(_roles(bos="<s>", eos="</s>", unk="<unk>"), side="left")
+        ("LlamaTokenizer", "CodeLlamaTokenizer"),
+        Assumed(_roles(bos="<s>", eos="</s>", unk="<unk>"), side="left", around=_AS_LLAMA),
     ),
     **dict.fromkeys(("Qwen2Tokenizer",), Assumed(_roles(eos=_END, unk=_END, pad=_END))),
     **dict.fromkeys(
-        ("AlbertTokenizer", "RemBertTokenizer"), Assumed({**_SQUARE_ENDS, **_roles(unk="<unk>", pad="<pad>")})
+        ("AlbertTokenizer", "RemBertTokenizer"),
+        Assumed({**_SQUARE_ENDS, **_roles(unk="<unk>", pad="<pad>")}, around=_AS_BERT),
     ),
     **dict.fromkeys(
         ("DebertaTokenizer", "DebertaV2Tokenizer"),
@@ -50,10 +64,10 @@ CLASSES: dict[str, Assumed] = {
     "CLIPTokenizer": Assumed(_roles(bos="<|startoftext|>", eos=_END, unk=_END, pad=_END), word_end="</w>"),
     "GPTNeoXTokenizer": Assumed({**_GPT2, **_roles(pad="<|padding|>")}),
     "GemmaTokenizer": Assumed(_roles(bos="<bos>", eos="<eos>", unk="<unk>", pad="<pad>", mask="<mask>"), side="left"),
-    "T5Tokenizer": Assumed(_roles(eos="</s>", unk="<unk>", pad="<pad>")),
-    "MPNetTokenizer": Assumed({**_BART, "unk_token": "[UNK]"}),
+    "T5Tokenizer": Assumed(_roles(eos="</s>", unk="<unk>", pad="<pad>"), around=("$A eos", "$A eos $B eos")),
+    "MPNetTokenizer": Assumed({**_BART, "unk_token": "[UNK]"}, around=_AS_BART),
     "OpenAIGPTTokenizer": Assumed(_roles(unk="<unk>")),
-    "XLNetTokenizer": Assumed({**_BART, **_roles(sep="<sep>", cls="<cls>")}, side="left"),
+    "XLNetTokenizer": Assumed({**_BART, **_roles(sep="<sep>", cls="<cls>")}, side="left", around=_AS_XLNET),
 }
 """Class → what it assumes; any other class assumes nothing."""
 

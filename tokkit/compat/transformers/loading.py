@@ -69,7 +69,10 @@ def definition_in(path: Path, settings: dict[str, Any]) -> Definition:
         value = json.loads(files.read_bytes(whole))
         if _set_prefix(value.get("pre_tokenizer"), prefix):
             return tokenizer_json.from_json(value)
-    return formats.read(path)
+    definition = formats.read(path)
+    # A .model of sentencepiece leaves control tokens out when it decodes; components with equal ids do not.
+    components, rules = tokenizer_json.in_components(definition)
+    return definition if rules else components
 
 
 def _set_prefix(stage: Any, prefix: bool) -> bool:

@@ -123,7 +123,23 @@ class PreTrainedTokenizerFast(Save):
         made = cls.__new__(cls)
         made.__dict__.update(_roles={}, _extra=[])
         made._set_up(loading.definition_in(path, settings), settings)
+        if path.is_dir() and not (path / "tokenizer.json").is_file():
+            made._put_around(settings)
         return made
+
+    def _put_around(self, settings: dict[str, Any]) -> None:
+        """Put the special tokens of the class around texts, unless the files say what is around them."""
+        if self.assumed.around is None or self._tok.definition.postprocessor is not None:
+            return
+        texts = {role.removesuffix("_token"): token for role, token in self.special_tokens_map.items()}
+        templates = []
+        for template in self.assumed.around:
+            pieces = [piece.partition(":") for piece in template.split()]
+            if not settings.get("add_bos_token", True):
+                pieces = [piece for piece in pieces if piece[0] != "bos"]
+            templates.append([f"{texts.get(name, name)}:{type_ or 0}" for name, _, type_ in pieces])
+        names = {text: self.convert_tokens_to_ids(text) for text in texts.values()}
+        self._become(replace(self._tok.definition, postprocessor=Template.parse(templates[0], templates[1], names)))
 
     # ---- the tokenizer itself
 
