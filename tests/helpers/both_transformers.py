@@ -80,3 +80,17 @@ def same(both: Both, call: Callable[[Any], Any]) -> None:
         mine, wanted = repr(ours), repr(theirs)
         at = max(0, next((i for i, (a, b) in enumerate(zip(mine, wanted, strict=False)) if a != b), 0) - 100)
         raise AssertionError(f"… {mine[at : at + 400]} … is not … {wanted[at : at + 400]} …")
+
+
+def all_same(both: Both, calls: list[Callable[[Any], Any]]) -> None:
+    for call in calls:
+        same(both, call)
+
+
+def state(tok: Any) -> Any:
+    return [
+        tok.special_tokens_map, tok.all_special_tokens, tok.all_special_ids, tok.extra_special_tokens, len(tok),
+        tok.vocab_size, tok.added_tokens_decoder, tok.model_max_length, tok.padding_side, tok.truncation_side,
+        tok("a newtok <A> hello OTHERTOK [CLS] <P>")["input_ids"],
+        tok.decode([1, 2, len(tok) - 1], skip_special_tokens=True),
+    ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from tokkit.chat import config as chat_config
 from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.compat.transformers.special_tokens import ROLES
 from tokkit.definition import Definition
-from tokkit.errors import FormatError, OptionError
+from tokkit.errors import DownloadError, FormatError, OptionError
 from tokkit.formats import files, strict_json, tokenizer_json
 from tokkit.registry import hub
 from tokkit.tokenizer import Tokenizer
 
 CONFIG, MAP, MODEL = "tokenizer_config.json", "special_tokens_map.json", "config.json"
+OLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""Names of the hub without an organization: gpt2, bert-base-uncased."""
 BESIDE = (CONFIG, MAP, MODEL, "chat_template.jinja")
 """Files beside a tokenizer.json that say more of it."""
 
@@ -28,10 +31,14 @@ def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_
     path = Path(os.fspath(name))
     if path.exists():
         return path / subfolder
-    if not hub.is_name(os.fspath(name)):
+    if not hub.is_name(os.fspath(name)) and not OLDER_NAME.fullmatch(os.fspath(name)):
         raise OSError(f"there is no file or folder {files.show(path)}, and it is not a name of the hub (org/name)")
     full = f"{os.fspath(name)}@{revision}" if revision not in (None, "main") else os.fspath(name)
-    place = Path(hub.find(full))
+    try:
+        place = Path(hub.find(full))
+    except DownloadError:
+        how = f"tokkit fetch {full}" if hub.is_name(full) else f"hf download {full}"
+        raise DownloadError(f"{full} is neither a folder nor in the cache of the hub; {how} puts it there") from None
     library = hub.library(full, "file")
     for beside in BESIDE:
         hub.cached(library, os.fspath(name), beside, None if revision == "main" else revision)
