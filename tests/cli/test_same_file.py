@@ -103,8 +103,8 @@ def test_files_that_are_written_beside_the_output_are_no_input_either(run, tmp_p
     Path("pair/merges.txt").write_text("low lower\n")
     refused(run("train", "pair/merges.txt", "-o", "pair", "--vocab-size", 260, "--force"), "merges.txt")
     refused(run("train", "--input=a,pair/merges.txt", "-o", "pair", "--vocab-size", 260, "--force"), "merges.txt")
-    run("train", "--vocab-size", 260, "-o", "pair", "--force", "--format", "gpt2", "x.bin.json")
     Path("a.txt").write_text("low lower\n")
+    run("train", "--vocab-size", 260, "-o", "pair", "--force", "--format", "gpt2", "a.txt")
     for source in ("pair", "pair/vocab.json"):
         refused(run("encode", source, "a.txt", "-o", "pair/merges.txt", "--force"), "pair/merges.txt")
     assert run("encode", "pair", "a.txt", "-o", "pair/ids.txt").exit_code == 0

@@ -220,13 +220,13 @@ def test_what_the_format_says_of_a_trial_names_the_users_file(run, corpus, targe
 
 
 def test_special_tokens_that_a_format_loses_are_found_before_the_training(run, corpus, monkeypatch) -> None:
-    from tokkit import tokenizer
+    from tokkit import loading
 
     counted: list[object] = []
     monkeypatch.setattr("tokkit.trainers.count_words", lambda *args, **options: counted.append(args))
-    load = tokenizer.load
+    load = loading.load
     plain = tokkit.train({"a": 1}, vocab_size=256)
-    monkeypatch.setattr(tokenizer, "load", lambda path, **options: load(path, **options) and plain)
+    monkeypatch.setattr(loading, "load", lambda path, **options: load(path, **options) and plain)
     out = run("train", corpus, "-o", "folder", "--format", "gpt2", "--special-token", "<s>")
     assert out.exit_code == 1
     assert out.stderr.startswith("tokkit: error: folder: ")
