@@ -42,7 +42,7 @@ def load(
             from tokkit.registry import hub
 
             path = hub.find(path, download=download) if hub.is_name(path) else path
-        elif pattern is None and lowercase is None and not path.endswith(SUFFIXES):
+        elif pattern is None and lowercase is None and path.isprintable() and not path.endswith(SUFFIXES):
             found = _published(path, download)
             return found.with_special_tokens(special_tokens) if special_tokens else found
     return Tokenizer(formats.read(path, pattern=pattern, special_tokens=special_tokens, lowercase=lowercase))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokkit
 from conftest import LONG
 from reference.added_tokens import cut as naive
 from strategies import adversarial
@@ -18,6 +20,7 @@ from tokkit._core.text import isas
 from tokkit.definition import AddedToken
 from tokkit.engines.added_tokens import AddedTokens
 from tokkit.errors import OptionError
+from tokkit.formats import tokenizer_json
 from work import work_of
 
 BATCH = 300 if LONG else 60
@@ -222,3 +225,26 @@ def test_five_thousand_tokens_are_found_at_once() -> None:
 def test_an_added_token_that_cannot_be_is_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         AddedToken(*arguments)
+
+
+def test_tokens_of_the_second_pass_leave_those_of_the_first_to_it_without_a_normalizer_too() -> None:
+    """tokenizers finds "<nl>" first and "[SEP]", with the white space after it, in what is left."""
+    tokenizers = pytest.importorskip("tokenizers")
+    tokens = [
+        {"id": 1, "content": "[SEP]", "normalized": True, "rstrip": True},
+        {"id": 2, "content": "\n", "normalized": False, "rstrip": True},
+    ]
+    rest = {"single_word": False, "lstrip": False, "special": True}
+    file = json.dumps(
+        {
+            "version": "1.0",
+            "added_tokens": [token | rest for token in tokens],
+            **dict.fromkeys(["truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"]),
+            "model": {"type": "WordLevel", "vocab": {"a": 0, "[SEP]": 1, "\n": 2, "?": 3}, "unk_token": "?"},
+        }
+    )
+    ours = tokkit.Tokenizer(tokenizer_json.read(file.encode()))
+    theirs = tokenizers.Tokenizer.from_str(file)
+    for text in ("[SEP]\na", "[SEP] \n a", "a[SEP]\n\n[SEP] a"):
+        assert ours.encode(text, special="all") == theirs.encode(text).ids
+    assert ours.encode("[SEP]\na", special="all") == [1, 2, 0]

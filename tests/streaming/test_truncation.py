@@ -33,7 +33,7 @@ def test_the_end_of_a_text_is_kept_with_side_left() -> None:
     assert tok.truncate("one two", 3, side="left") == ("two", 3)
     assert tok.truncate("ab🦊", 3, side="left") == ("", 0)
     assert tok.truncate("ab🦊", 5, side="left") == ("b🦊", 5)
-    with pytest.raises(OptionError, match="side is .middle."):
+    with pytest.raises(OptionError, match=r"side is .middle."):
         tok.truncate("one", 3, side="middle")  # type: ignore[arg-type]
 
 

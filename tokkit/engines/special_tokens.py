@@ -28,10 +28,13 @@ class SpecialTokens:
         self._tokens = definition.added_tokens
         self._names = {id_: text for text, id_ in self.ids.items()}
         normalizer = definition.normalizer
-        self._given = [token for token in self._tokens if normalizer is None or not token.normalized]
-        self._later = [token for token in self._tokens if normalizer is not None and token.normalized]
+        # tokenizers looks for the tokens with `normalized` in a second pass, without a normalizer too.
+        in_original = normalizer is None or not any(token.normalized for token in self._tokens)
+        self.as_they_stand = in_original and found_as_they_stand(self._tokens)
+        self._given = [token for token in self._tokens if self.as_they_stand or not token.normalized]
+        self._later = [token for token in self._tokens if not self.as_they_stand and token.normalized]
+        self._normalizes = normalizer is not None
         self._contents = {token.content: content(token, normalizer) for token in self._later}
-        self.as_they_stand = not self._later and found_as_they_stand(self._tokens)
         self._matchers: dict[bool, AddedMatcher] = {}
         self._finders: dict[frozenset[str], Finder | None] = {}
 
@@ -65,7 +68,7 @@ class SpecialTokens:
 
     def in_normalized(self, allowed: frozenset[str]) -> bool:
         """Return whether any of those tokens is searched for in the normalized text instead of the original text."""
-        return any(not token.special or token.content in allowed for token in self._later)
+        return self._normalizes and any(not token.special or token.content in allowed for token in self._later)
 
     def _finder(self, allowed: frozenset[str]) -> Finder | None:
         wanted = [token for token in self._tokens if not token.special or token.content in allowed]
