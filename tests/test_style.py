@@ -181,7 +181,8 @@ def is_print(node: ast.AST) -> bool:
 def test_the_library_neither_prints_nor_asserts_nor_swallows_errors() -> None:
     wrong = []
     for path, node in python_nodes():
-        in_cli = path.parent.name in ("cli", "view")
+        # Printing each step is what tiktoken's _educational is for.
+        in_cli = path.parent.name in ("cli", "view") or path.name == "_educational.py"
         swallows = isinstance(node, ast.ExceptHandler) and node.type is None
         if (is_print(node) and not in_cli) or isinstance(node, ast.Assert) or swallows:
             wrong.append(where(path, node.lineno, ast.unparse(node).split("\n")[0]))

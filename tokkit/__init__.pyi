@@ -10,6 +10,7 @@ from tokkit import postprocessors as postprocessors
 from tokkit import pretokenizers as pretokenizers
 from tokkit import search as search
 from tokkit import view as view
+from tokkit.compat.tiktoken.live import from_tiktoken
 from tokkit.compat.tokenizers.live import from_tokenizers
 from tokkit.compat.transformers.loading import from_transformers
 from tokkit.conversion import convert
@@ -63,6 +64,7 @@ __all__ = [
     "align",
     "convert",
     "encoding_for_model",
+    "from_tiktoken",
     "from_tokenizers",
     "from_transformers",
     "get_encoding",

@@ -119,6 +119,13 @@ def test_single_tokens_are_the_same(both: tuple[Any, Any], token: object) -> Non
         same(both, lambda made: made._encode_single_piece(token))
 
 
+def test_bytes_that_are_not_utf8_are_encoded_alike(both: tuple[Any, Any]) -> None:
+    for text in documents(607, 20):
+        data = text.encode()
+        for given in (data, data[:-1], data + b"\xff", data + b"low  \xf0\x9f", b"\xe2\x82" + data):
+            same(both, lambda made, given=given: made._encode_bytes(given))
+
+
 def test_what_is_known_of_the_vocabulary_is_the_same(both: tuple[Any, Any]) -> None:
     for name in ("n_vocab", "max_token_value", "name", "eot_token", "special_tokens_set", "_pat_str"):
         same(both, lambda made, name=name: getattr(made, name))
@@ -186,7 +193,7 @@ def test_published_encodings_come_from_this_machine(
     shared: Path, monkeypatch: pytest.MonkeyPatch, load_tiktoken: Callable[[str], Any]
 ) -> None:
     monkeypatch.setenv("TOKKIT_DATA_DIR", str(shared / "vocabs"))
-    face.get_encoding.cache_clear()
+    face.registry.ENCODINGS.clear()
     pair = load_tiktoken("cl100k_base"), face.encoding_for_model("gpt-4")
     assert face.get_encoding("cl100k_base") is pair[1]
     for text in TEXTS:
@@ -206,7 +213,7 @@ def test_unknown_names_are_the_same_errors_and_absent_files_name_the_command(
     assert outcome(lambda: face.encoding_for_model("gtp-4")) is KeyError
     assert face.encoding_name_for_model("gpt-4o") == tiktoken.encoding_name_for_model("gpt-4o")
     assert set(face.list_encoding_names()) == set(tiktoken.list_encoding_names())
-    face.get_encoding.cache_clear()
+    face.registry.ENCODINGS.clear()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TOKKIT_DATA_DIR", raising=False)
     monkeypatch.setenv("TOKKIT_CACHE_DIR", str(tmp_path))

@@ -130,31 +130,13 @@ class Completions:
         A completion is a sequence of ids whose bytes begin with the text after the stable ids. However the text goes
         on, one of the completions follows the stable ids.
         """
-        ids, n = self._encode(to_utf8(text), special)
-        if not n:
-            return ids, []
-        if self._is_space(ids[-n]):
-            while n < len(ids) and self._is_space(ids[-n - 1]):
-                n += 1
-        stable, rest = ids[:-n], b"".join(self._vocab[id_] for id_ in ids[-n:])
+        stable, rest = stable_part(self._engine, self._vocab, self._added, to_utf8(text), special)
+        if not rest:
+            return stable, []
         begin = self._beginning_with(rest)
         alone = self._ids[begin.start : begin.stop]
         several = {*self._straddling(rest), *self._last_space_apart(rest)}.difference(zip(alone))
         return stable, [*([id_] for id_ in alone), *map(list, sorted(several))]
-
-    def _encode(self, utf8: bytes, special: Special) -> tuple[list[int], int]:
-        """Return the ids of a text and the number of ids of its last pretoken; 0 if it ends with an added token."""
-        engine = self._engine
-        at = engine.last_cut(utf8, len(utf8), special)
-        first = engine.encode(utf8[:at], special) if at else []
-        _, last, _, words = engine.aligned(utf8[at:], special)
-        if not len(last) or int(last[-1]) in self._added:
-            return first + last.tolist(), 0
-        numbers = words() if callable(words) else words
-        return first + last.tolist(), int(np.count_nonzero(numbers == numbers[-1]))
-
-    def _is_space(self, id_: int) -> bool:
-        return id_ not in self._added and SPACES.issuperset(self._vocab[id_])
 
     def _beginning_with(self, start: bytes) -> range:
         """Return the range of the sorted tokens that begin with these bytes."""
@@ -201,6 +183,31 @@ class Completions:
         if len(rest) > len(last) and text[-1] in WHITE_SPACE:
             ends = np.array([len(rest) - len(last), len(rest)], dtype=np.int64)
             yield tuple(self._engine.merge_only(rest, ends).tolist())
+
+
+def stable_part(
+    engine: ByteLevelEngine, vocab: Vocab, added: Collection[int], utf8: bytes, special: Special
+) -> tuple[list[int], bytes]:
+    """Return the ids of a text but its last pretoken, and the bytes of that; white space before white space goes too.
+
+    The bytes are empty if the text ends with an added token.
+    """
+
+    def is_space(id_: int) -> bool:
+        return id_ not in added and SPACES.issuperset(vocab[id_])
+
+    at = engine.last_cut(utf8, len(utf8), special)
+    first = engine.encode(utf8[:at], special) if at else []
+    _, last, _, words = engine.aligned(utf8[at:], special)
+    ids = first + last.tolist()
+    if not len(last) or ids[-1] in added:
+        return ids, b""
+    numbers = words() if callable(words) else words
+    n = int(np.count_nonzero(numbers == numbers[-1]))
+    if is_space(ids[-n]):
+        while n < len(ids) and is_space(ids[-n - 1]):
+            n += 1
+    return ids[:-n], b"".join(vocab[id_] for id_ in ids[-n:])
 
 
 def completions_of(definition: Definition, engine: Engine) -> Completions:

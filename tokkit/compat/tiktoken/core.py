@@ -1,8 +1,4 @@
-"""The interface of tiktoken: write `from tokkit.compat import tiktoken` in place of `import tiktoken`.
-
-Files are found as `tokkit.get_encoding` finds them. What tiktoken would download is an error that prints the line of
-`tokkit fetch`: the one difference in what the calls do. Messages of errors are our own, their classes tiktoken's.
-"""
+"""`Encoding` of tiktoken, over a tokkit tokenizer."""
 
 from __future__ import annotations
 
@@ -12,12 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from tokkit import registry
 from tokkit._core.split import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import finder_of
-from tokkit.errors import OptionError, TokkitError
-from tokkit.pretokenizers import patterns
+from tokkit.errors import TokkitError
+from tokkit.streaming.encode_stream import stable_part
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab
@@ -29,13 +24,6 @@ if TYPE_CHECKING:
     from tokkit._core.encode import Finder
     from tokkit.engines.byte_level import ByteLevelEngine
 
-__all__ = [
-    "Encoding",
-    "encoding_for_model",
-    "encoding_name_for_model",
-    "get_encoding",
-    "list_encoding_names",
-]
 
 Allowed = Literal["all"] | AbstractSet[str]
 Disallowed = Literal["all"] | Collection[str]
@@ -60,11 +48,7 @@ class Encoding:
         explicit_n_vocab: int | None = None,
     ) -> None:
         # An id may have several special texts here; the tokenizer knows it by the first, the matchers by all.
-        first: dict[int, str] = {}
-        for text, id_ in special_tokens.items():
-            first.setdefault(id_, text)
-        definition = Definition(Vocab.from_mapping(mergeable_ranks), BPE(), Split(patterns.resolve(pat_str)))
-        tok = Tokenizer(definition.with_special_tokens({text: id_ for id_, text in first.items()}))
+        tok = Tokenizer(definition_of(pat_str, mergeable_ranks, first_texts(special_tokens)))
         self._set_up(name, tok, pat_str, special_tokens)
         if explicit_n_vocab:
             total = len(mergeable_ranks) + len(special_tokens)
@@ -108,9 +92,9 @@ class Encoding:
         if wrong and (matcher := self._matcher(wrong)) is not None:
             utf8 = text.encode("utf-8", "surrogatepass")
             if (found := matcher.find(utf8)) is not None:
-                _refuse(utf8[found[0] : found[1]].decode())
+                raise_disallowed_special_token(utf8[found[0] : found[1]].decode())
         if "" in wrong:
-            _refuse("")
+            raise_disallowed_special_token("")
         return fine
 
     def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher | None:
@@ -254,7 +238,7 @@ class Encoding:
 
     @functools.cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
-        own = self._tok.definition.added_vocab.values()
+        own = set(self._tok.definition.added_vocab.values())
         return {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
 
     def token_byte_values(self) -> list[bytes]:
@@ -290,11 +274,35 @@ class Encoding:
             return [id_]
         return [int(id_) for id_ in self._engine.merge_only(piece, np.array([len(piece)], dtype=np.int64))]
 
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        try:
+            return self._engine.encode(text.decode())
+        except UnicodeDecodeError as error:
+            valid, rest = text[: error.start], text[error.start :]
+        # What follows the last pretoken of the valid text may belong to it.
+        ids, last = stable_part(self._engine, self._tok.vocab, self._special_ids, valid, "text")
+        return ids + self._encode_single_piece(last + rest)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoding._of, (self.name, self._tok, self._special_tokens)
 
 
-def _refuse(token: str) -> NoReturn:
+def definition_of(pat_str: str, mergeable_ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> Definition:
+    """Return the definition of an encoding's three parts; each id of a special token has one text."""
+    definition = Definition(Vocab.from_mapping(mergeable_ranks), BPE(), Split(pat_str))
+    return definition.with_special_tokens(special_tokens)
+
+
+def first_texts(special_tokens: Mapping[str, int]) -> dict[str, int]:
+    """Return the special tokens without the later texts of an id that has several."""
+    first: dict[int, str] = {}
+    for text, id_ in special_tokens.items():
+        first.setdefault(id_, text)
+    return {text: id_ for id_, text in first.items()}
+
+
+def raise_disallowed_special_token(token: str) -> NoReturn:
+    """Raise the ValueError for the text of a special token that `disallowed_special` forbids."""
     raise ValueError(
         f"the text holds {token!r}, which disallowed_special forbids; pass allowed_special={{{token!r}}} to let it be "
         "a token, or disallowed_special=() to read it as text"
@@ -306,33 +314,3 @@ def _unknown(tokens: Sequence[int], error: TokkitError) -> Exception:
     if any(isinstance(token, int) and not 0 <= token < 1 << 32 for token in tokens):
         return OverflowError(str(error))
     return KeyError(str(error))
-
-
-# ---- the registry
-
-
-def list_encoding_names() -> list[str]:
-    """Return the names that `get_encoding` knows."""
-    return registry.list_encoding_names()
-
-
-def encoding_name_for_model(model_name: str) -> str:
-    """Return the name of a model's encoding; KeyError for an unknown model."""
-    try:
-        return registry.encoding_name_for_model(model_name)
-    except OptionError as error:
-        raise KeyError(str(error)) from None
-
-
-@functools.lru_cache(maxsize=64)
-def get_encoding(encoding_name: str) -> Encoding:
-    """Return a published encoding, the same object each time; ValueError for an unknown name."""
-    if not isinstance(encoding_name, str):
-        raise ValueError(f"an encoding's name is {type(encoding_name).__name__}; it must be a str")
-    tok = registry.get_encoding(encoding_name)
-    return Encoding._of(encoding_name, tok, {**tok.special_tokens, **registry.ALIASES.get(encoding_name, {})})
-
-
-def encoding_for_model(model_name: str) -> Encoding:
-    """Return the encoding of a model; KeyError for an unknown one."""
-    return get_encoding(encoding_name_for_model(model_name))
