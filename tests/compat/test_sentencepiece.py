@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import pickle
 import random
 from collections import Counter
@@ -98,7 +99,10 @@ def test_look_ups_and_errors_are_alike(name: str) -> None:
     for id_ in (0, 1, 2, 5, n - 1, n, -1, [0, 1], [n]):
         for call in ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "is_byte", "IsByte"):
             both.same(call, id_)
-    for piece in ("a", "<s>", "zzz", ["a", "▁"], 5):
+    for ids in ((0, 1), range(3), np.array([0, 2]), (), (0, n), [[0]], "a"):
+        for call in ("id_to_piece", "get_score", "is_control"):
+            both.same(call, ids)
+    for piece in ("a", "<s>", "zzz", ["a", "▁"], 5, ("a", "▁"), [], ["a", 5], np.array(["a", "▁"])):
         both.same("piece_to_id", piece)
         both.same("__getitem__", piece)
     for odd in (5, None, ("a",), "\ud800", [5]):
@@ -170,6 +174,59 @@ def test_what_sentencepiece_has_dropped_is_there() -> None:
         face.SentencePieceProcessor(model_proto=model("word-plain")).set_vocabulary(["a"])
 
 
+def test_models_without_control_symbols_refuse_to_add_them() -> None:
+    out = io.BytesIO()
+    flags = {"vocab_size": 1400, "model_type": "bpe", "bos_id": -1, "eos_id": -1, "minloglevel": 3}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines()), model_writer=out, **flags)
+    made = [library.SentencePieceProcessor(model_proto=out.getvalue()) for library in (sentencepiece, face)]
+    for options in ({"add_bos": True}, {"add_eos": True}, {"add_bos": True, "out_type": str}, {"add_eos": False}):
+        found = [outcome(one.encode, "low a", **options) for one in made]
+        assert found[0] == found[1]
+
+
+def test_arrays_cannot_be_written_to() -> None:
+    both = Both("bpe-plain")
+    for made in (both.theirs, both.ours):
+        with pytest.raises(ValueError, match="read-only"):
+            made.encode("a b", out_type="numpy")[0] = 5
+
+
+class Derived(face.SentencePieceProcessor):
+    """A processor whose `__init__` wants an argument."""
+
+    def __init__(self, own: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.own = own
+
+
+def test_subclasses_and_models_alone_are_unpickled() -> None:
+    made = Derived("x", model_proto=model("bpe-plain"), out_type=str, add_eos=True)
+    again = pickle.loads(pickle.dumps(made))
+    assert (again.own, again.encode("a b")) == ("x", made.encode("a b"))
+    bare = face.SentencePieceProcessor.__new__(face.SentencePieceProcessor)
+    bare.__setstate__(model("bpe-plain"))
+    assert bare.encode("a b") == made.encode("a b", out_type=int, add_eos=False)
+
+
+def test_settings_of_the_process_are_alike() -> None:
+    assert face.__version__ == sentencepiece.__version__
+    logger = logging.getLogger("tokkit")
+    try:
+        for value in (0, 1, 2, 3, 9, -1, True, "a", None, 1.5):
+            assert outcome(face.set_min_log_level, value) == outcome(sentencepiece.SetMinLogLevel, value), value
+        face.SetMinLogLevel(2)
+        assert (logger.isEnabledFor(logging.WARNING), logger.isEnabledFor(logging.ERROR)) == (False, True)
+    finally:
+        logger.setLevel(logging.NOTSET)
+        sentencepiece.SetMinLogLevel(0)
+    for value in (8, 1, 0, "a", None):
+        found = [
+            outcome(lambda lib=lib, value=value: lib.ThreadPool(value).num_threads()) for lib in (sentencepiece, face)
+        ]
+        assert found[0] == found[1]
+    assert face.SentencePieceProcessor(model_proto=model("bpe-plain")).encode(["a"], thread_pool=face.ThreadPool(2))
+
+
 def test_messages_have_their_fields() -> None:
     proto = face.SentencePieceProcessor(model_proto=model("unigram-bytes")).encode("a 🦜", out_type="proto")
     assert proto.text == "a 🦜"
@@ -184,6 +241,8 @@ def test_normalizers_are_alike(tmp_path: Path) -> None:
         {"rule_name": "nmt_nfkc_cf"}, {"rule_tsv": str(tmp_path / "x.tsv")}, {"norm_map": [("a", "b")]},
         {"model_file": str(tmp_path / "x.model")}, {"model_proto": model("bpe-spaces")},
         {"rule_name": "nfkc", "add_dummy_prefix": False, "escape_whitespaces": False}, {}, {"rule_name": "nope"},
+        *({"norm_map": [pair]} for pair in ((b"a", b"b"), (b"\xff", "b"), ("a", ""), ("a", "a"), ("", "b"), ("a", 5))),
+        {"norm_map": [("a", "b"), ("a", "c")]},
     ]  # fmt: skip
     for options in made:
         pair = []
@@ -222,6 +281,15 @@ def test_the_trainer_does_not_write_over_what_it_reads(tmp_path: Path) -> None:
             face.SentencePieceTrainer.train(**flags, normalization_rule_tsv=str(tmp_path / "rules.tsv"))
     assert (tmp_path / "corpus.model").read_text(encoding="utf-8") == text
     assert (tmp_path / "rules.tsv").read_text() == "41\t61\n"
+
+
+@pytest.mark.parametrize("flag", ["add_dummy_prefix", "escape_whitespaces", "normalization_rule_name"])
+def test_flags_that_a_normalizer_says_already_are_errors(flag: str) -> None:
+    for library in (sentencepiece, face):
+        normalizer = library.SentencePieceNormalizer(norm_map=[("a", "b")])
+        options = {"vocab_size": 1400, "normalizer": normalizer, "model_writer": io.BytesIO(), "minloglevel": 3}
+        with pytest.raises(ValueError, match=flag):
+            library.SentencePieceTrainer.train(sentence_iterator=iter(lines()), **options, **{flag: "true"})
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,22 @@ from __future__ import annotations
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.processor import SentencePieceProcessor
 from tokkit.compat.sentencepiece.random import set_random_generator_seed
+from tokkit.compat.sentencepiece.settings import ThreadPool, set_min_log_level
 from tokkit.compat.sentencepiece.trainer import SentencePieceTrainer
 
+__version__ = "0.2.3"
+"""The version of sentencepiece whose interface this is."""
+
+SetMinLogLevel = set_min_log_level
 SetRandomGeneratorSeed = set_random_generator_seed
 
 __all__ = [
     "SentencePieceNormalizer",
     "SentencePieceProcessor",
     "SentencePieceTrainer",
+    "SetMinLogLevel",
     "SetRandomGeneratorSeed",
+    "ThreadPool",
+    "set_min_log_level",
     "set_random_generator_seed",
 ]

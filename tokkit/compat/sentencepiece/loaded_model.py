@@ -79,13 +79,18 @@ class LoadedModel:
         if chosen is int:
             return ids
         if chosen == "numpy":
-            return np.array(ids, dtype=np.int32)
+            array = np.array(ids, dtype=np.int32)
+            array.flags.writeable = False
+            return array
         model = self.model
         pieces = self._framed(self._names(made, unk), extras, model.bos_piece, model.eos_piece)
         return [piece.encode() for piece in pieces] if chosen is bytes else pieces
 
     def _framed(self, items: list[Any], extras: tuple[bool, bool, bool], bos: Any, eos: Any) -> list[Any]:
         add_bos, add_eos, back = extras
+        for name, asked, id_ in (("BOS", add_bos, self.model.bos_id), ("EOS", add_eos, self.model.eos_id)):
+            if asked and id_ < 0:
+                raise ValueError(f"INVALID_ARGUMENT: this model has no control symbol for {name}")
         return [*([bos] if add_bos else []), *(items[::-1] if back else items), *([eos] if add_eos else [])]
 
     def _names(self, made: Segmented, unk: bool = False) -> list[str]:

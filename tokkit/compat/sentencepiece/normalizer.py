@@ -82,8 +82,20 @@ def _rules(path: Any, proto: Any, spec: Any, tsv: Any, name: str | None, pairs: 
     if name:
         return Rules(name=name, charsmap=sentencepiece_rules.charsmap(name))
     if pairs:
-        return Rules(name="user_defined", charsmap=compile_rules(dict(pairs)))
+        return Rules(name="user_defined", charsmap=compile_rules(_distinct(pairs)))
     raise ValueError("no model is specified")
+
+
+def _distinct(pairs: Sequence[tuple[str | bytes, str | bytes]]) -> dict[str, str]:
+    """Return the pairs as texts; ValueError for a rule without a source, without an effect, or given twice."""
+    rules: dict[str, str] = {}
+    for pair in pairs:
+        source, target = (one.decode() if isinstance(one, bytes) else one for one in pair)
+        if not source or source == target or source in rules:
+            why = "has no source" if not source else "changes nothing" if source == target else "is given twice"
+            raise ValueError(f"INVALID_ARGUMENT: the rule {source!r} → {target!r} {why}")
+        rules[source] = target
+    return rules
 
 
 def _bytes(given: Any) -> bytes:

@@ -281,8 +281,11 @@ class SentencePieceProcessor(PieceTable):
     def __getstate__(self) -> dict[str, Any]:
         return {**{k: v for k, v in vars(self).items() if k != "_loaded"}, "model_proto": self.serialized_model_proto()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
+    def __setstate__(self, state: dict[str, Any] | bytes) -> None:
+        SentencePieceProcessor.__init__(self)  # that of a subclass may want arguments
+        if isinstance(state, bytes):  # the model alone, as sentencepiece 0.2.0 pickled it
+            self.load_from_serialized_proto(state)
+            return
         self.load_from_serialized_proto(state["model_proto"])
         vars(self).update({name: value for name, value in state.items() if name != "model_proto"})
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from tokkit.sentencepiece_model import BYTE, CONTROL, UNKNOWN, UNUSED, SentencePieceModel
 
 
 class PieceTable:
-    """The look-ups; each takes one id or piece, or a list of them. Without a model there are no pieces."""
+    """The look-ups; each takes one id or piece, or a sequence of them. Without a model there are no pieces."""
 
     def _model(self) -> SentencePieceModel | None:
         """Return the model, if there is one."""
@@ -97,7 +99,8 @@ class PieceTable:
 
 
 def _each(given: Any, work: Callable[[Any], Any]) -> Any:
-    return [work(one) for one in given] if isinstance(given, list) else work(given)
+    several = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, (str, bytes))
+    return [work(one) for one in given] if several else work(given)
 
 
 def add_spellings(face: type, *also: str) -> None:

@@ -18,7 +18,8 @@ from tokkit.formats.files import refuse_inputs, write_atomically
 from tokkit.sentencepiece_model import SentencePieceModel
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-_TEXTS = ("normalization_rule_name", "normalization_rule_tsv", "denormalization_rule_tsv", "model_type")
+_RULES = ("normalization_rule_name", "normalization_rule_tsv")
+_TEXTS = (*_RULES, "denormalization_rule_tsv", "model_type")
 _NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "vocabulary_output_piece_score")
 """Flags for where texts come from, where the model goes, and what is logged."""
 SUFFIXES = (".model", ".vocab")
@@ -43,6 +44,9 @@ class SentencePieceTrainer:
         """
         options = parsed(arg) if arg is not None else {name: _value(name, value) for name, value in flags.items()}
         prefix = options.get("model_prefix") or ""
+        for name in (*_FLAGS, *_RULES) if normalizer is not None else ():
+            if name in options:
+                raise ValueError(f"INVALID_ARGUMENT: {name} is the normalizer's to say; leave out one of the two")
         try:
             if model_writer is None and prefix:
                 refuse_inputs([f"{prefix}{suffix}" for suffix in SUFFIXES], _files_read(options))

@@ -1,0 +1,27 @@
+"""What sentencepiece sets for a whole process: how much is logged, and threads."""
+
+from __future__ import annotations
+
+import logging
+from operator import index
+
+from tokkit.threads import thread_count
+
+_LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+def set_min_log_level(v: int) -> None:
+    """Let the logger "tokkit" drop what is below a level: 0 information, 1 warnings, 2 errors, 3 fatal errors."""
+    logging.getLogger("tokkit").setLevel(_LEVELS[min(max(index(v), 0), len(_LEVELS) - 1)])
+
+
+class ThreadPool:
+    """A number of threads for `thread_pool=`, which changes no result; below 0 as many as there are CPUs."""
+
+    def __init__(self, num_threads: int, /) -> None:
+        n = index(num_threads)
+        self._num_threads = thread_count(None) if n < 0 else max(n, 1)
+
+    def num_threads(self) -> int:
+        """Return the number of threads."""
+        return self._num_threads
