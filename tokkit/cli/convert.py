@@ -9,7 +9,7 @@ import click
 from tokkit.cli import options
 from tokkit.cli.help import Command
 
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "gguf")
 
 
 def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int] | None:
@@ -88,8 +88,8 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
     """Write the tokenizer SOURCE in the format of TARGET: every text has the same ids there, or nothing is written.
 
     Formats: tokenizer.json, .tiktoken (its pattern and special tokens are in a .json beside it), .model, a folder or
-    vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json. What a format cannot say is an error with the
-    reason. The new files are loaded, and a corpus is encoded before and after; if an id differs, the exit code is 1.
+    vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (a vocabulary, no tensors). What a format
+    cannot say is an error with the reason. The new files are loaded, and a corpus is encoded before and after; if an id differs, the exit code is 1.
     """
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note

@@ -1,7 +1,7 @@
 """Reads and writes tokenizer files: `read` finds the format by content and name, `write` by the suffix.
 
 Formats: tokenizer.json, rank files (.tiktoken), SentencePiece's .model, GPT-2's pair vocab.json + merges.txt, with
-added_tokens.json for special tokens, BERT's vocab.txt, and tekken.json; read only: the vocabulary in a GGUF file.
+added_tokens.json for special tokens, BERT's vocab.txt, tekken.json, and the vocabulary in a GGUF file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 logger = logging.getLogger("tokkit")
 
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "gguf")
 """Values of `write(format=)`."""
 
 SUPPORTED = (
@@ -45,7 +45,7 @@ SUPPORTED = (
     ".model, vocab.txt of BERT, tekken.json, a GGUF file, or a directory that holds one of these"
 )
 BERT, SENTENCEPIECE = "vocab.txt", ".model"
-_SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece"}
+_SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece", ".gguf": "gguf"}
 VOCABS = ("vocab.json", "encoder.json")
 MERGES = ("merges.txt", "vocab.bpe")
 _TOGETHER = frozenset((
@@ -239,7 +239,8 @@ def write(
     `format` is one of FORMATS; by default it follows from the path: ".json" is tokenizer.json, ".tiktoken" a rank file,
     with its pattern and special tokens in NAME.tiktoken.json beside it; ".model" SentencePiece's; a directory gets
     vocab.json + merges.txt, and added_tokens.json if there are special tokens; the name vocab.txt is BERT's, with a
-    tokenizer_config.json if the normalization needs one; a name that ends in tekken.json is Mistral's. FormatError, and
+    tokenizer_config.json if the normalization needs one; a name that ends in tekken.json is Mistral's; ".gguf" is a
+    GGUF file with a vocabulary alone. FormatError, and
     nothing is written, if the format cannot hold the definition with equal ids; the error names the rules that differ
     and a text that shows it. With a list for `differences`, such differences are appended to it and the files are
     written. `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
@@ -325,6 +326,10 @@ def _contents(
         from tokkit.formats import tekken
 
         return {path / "tekken.json" if path.is_dir() else path: tekken.write(definition)}
+    if chosen == "gguf":
+        from tokkit.formats import gguf_writing
+
+        return {path: gguf_writing.write(definition)}
     raise OptionError(f"format is {chosen!r}; it must be one of {', '.join(FORMATS)}")
 
 

@@ -138,6 +138,21 @@ def find(name: str | None, pattern: str | None) -> Cut:
     )
 
 
+def name_of(split: Split, whole_piece: bool | None) -> str:
+    """Return the first name for a split, with this rule of whole pieces, None for either; FormatError if none has it.
+
+    >>> name_of(Split(patterns.LLAMA3), True), name_of(Split(patterns.LLAMA3), False)
+    ('llama3', 'dbrx')
+    """
+    for name, pattern in PATTERNS.items():
+        scanner = patterns.SCANNERS.get(pattern)
+        same = pattern == split.pattern or (scanner is not None and scanner == patterns.SCANNERS.get(split.pattern))
+        if same and whole_piece in (None, name in _WHOLE_PIECE):
+            return name
+    whole = " in which a pretoken that is a token skips merging" if whole_piece else ""
+    raise FormatError(f"no name in tokenizer.ggml.pre stands for its split{whole}: {brief(split.pattern or 'none')}")
+
+
 def _split(pattern: str | None) -> Split:
     # The published patterns match all text, so that nothing is left to keep.
     return Split(pattern, keep_unmatched=pattern not in patterns.SCANNERS)
