@@ -89,7 +89,8 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
 
     Formats: tokenizer.json, .tiktoken (its pattern and special tokens are in a .json beside it), .model, a folder or
     vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (a vocabulary, no tensors). What a format
-    cannot say is an error with the reason. The new files are loaded, and a corpus is encoded before and after; if an id differs, the exit code is 1.
+    cannot say is an error with the reason. The new files are loaded, and a corpus is encoded before and after; if an
+    id differs, the exit code is 1.
     """
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note
