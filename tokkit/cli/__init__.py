@@ -6,16 +6,15 @@ Commands are imported when they are called, and numpy when one needs it.
 
 from __future__ import annotations
 
-import importlib
 import signal
 import sys
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from tokkit import interrupts
 from tokkit.cli import errors, options
+from tokkit.cli.groups import InOrder, OnDemand
 
 COMMANDS = (
     *("train", "encode", "decode", "count", "truncate", "chunk", "convert", "view", "inspect", "compare", "bench"),
@@ -23,23 +22,7 @@ COMMANDS = (
 )
 
 
-class OnDemand(Mapping[str, click.Command]):
-    """The subcommands, in the order of --help; each is `command` in the module of its name."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        command: click.Command = importlib.import_module(f"tokkit.cli.{name}").command
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-class CommandLine(click.Group):
+class CommandLine(InOrder):
     """The whole command line; expected errors become one line on stderr and an exit code."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -49,10 +32,6 @@ class CommandLine(click.Group):
             signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         with errors.exits():
             return self.main(*args, **{"prog_name": "tokkit", **kwargs})
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the subcommands."""
-        return list(self.commands)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments before the subcommand."""
@@ -75,7 +54,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.group(
     cls=CommandLine,
-    commands=OnDemand(),
+    commands=OnDemand({name: (name, "command") for name in COMMANDS}),
     context_settings={"auto_envvar_prefix": "TOKKIT", **options.SETTINGS},
     epilog=options.WHERE_SETTINGS_COME_FROM,
 )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
-
-import click
-
 from tokkit.cli import options
+from tokkit.cli.groups import InOrder, OnDemand
 
 PLACES = {
     "embed": ("model_search", "embed"),
@@ -19,31 +15,11 @@ PLACES = {
 """Subcommand → its module and name there, in the order of --help."""
 
 
-class OnDemand(Mapping[str, click.Command]):
-    """The subcommands, imported when they are called."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        module, attribute = PLACES[name]
-        found: click.Command = getattr(importlib.import_module(f"tokkit.cli.{module}"), attribute)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PLACES)
-
-    def __len__(self) -> int:
-        return len(PLACES)
-
-
-class InOrder(click.Group):
-    """A group that lists its commands in the order above."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the subcommands."""
-        return list(self.commands)
-
-
 @options.command(
-    "model", cls=InOrder, commands=OnDemand(), short_help="Turn text to vectors: search by meaning, compare sentences."
+    "model",
+    cls=InOrder,
+    commands=OnDemand(PLACES),
+    short_help="Turn text to vectors: search by meaning, compare sentences.",
 )
 def command() -> None:
     """Turn text to vectors with a model's weights: search by meaning, compare sentences.
