@@ -225,8 +225,8 @@ def test_the_path_says_the_format_unless_it_is_given(
     ("name", "format", "message"),
     [
         ("a", None, "unknown suffix"),
-        ("a.gguf", None, "unknown suffix"),
-        ("a.json", "gguf", "format is 'gguf'; it must be one of tokenizer.json, tiktoken, sentencepiece, gpt2"),
+        ("a.onnx", None, "unknown suffix"),
+        ("a.json", "onnx", "format is 'onnx'; it must be one of tokenizer.json, tiktoken, sentencepiece, gpt2"),
         ("a.json", "gpt2", "give a directory"),
     ],
 )
