@@ -14,7 +14,7 @@ PACKAGE = ROOT / "tokkit"
 PUBLIC = "(tokkit itself)"
 TABLE = """
 6 cli __main__
-5 search compat chunks conversion
+5 search compat chunks conversion embeddings
 5 pipeline
 5 view
 4 tokenizer trainers registry loading

@@ -41,6 +41,7 @@ _PARTS = (
         "chat",
         "conversion",
         "decoders",
+        "embeddings",
         "limits",
         "nn",
         "normalizers",

@@ -25,5 +25,5 @@ def command() -> None:
     """Turn text to vectors with a model's weights: search by meaning, compare sentences.
 
     A model is a folder with config.json, model.safetensors and a tokenizer, as sentence-transformers write it, or its
-    name on the hub (org/name, with the extra hub).
+    name on the hub (org/name, with the extra hub). `tokkit wordvec` trains vectors of single words.
     """

@@ -1,0 +1,1 @@
+"""Training of static vectors, and their files."""

@@ -1,0 +1,23 @@
+"""The command group `tokkit wordvec`: commands that train and look up vectors of words."""
+
+from __future__ import annotations
+
+from tokkit.cli import options
+from tokkit.cli.groups import InOrder, OnDemand
+
+PLACES: dict[str, tuple[str, str]] = {}
+"""Subcommand → its module and name there, in the order of --help."""
+
+
+@options.command(
+    "wordvec",
+    cls=InOrder,
+    commands=OnDemand(PLACES),
+    short_help="Train vectors of words, and look up neighbours and analogies.",
+)
+def command() -> None:
+    """Train vectors of words (word2vec, GloVe, fastText), and look up neighbours and analogies.
+
+    These vectors are static: a word has one vector, whatever stands around it. `tokkit model embed` makes vectors of
+    whole texts with a model's weights.
+    """

@@ -1,0 +1,13 @@
+"""Static vectors from ids: counts, word2vec, GloVe and fastText train them, KeyedVectors looks them up.
+
+Begin reading with vocabulary.py and word2vec.py (training), and with keyed_vectors.py (what comes out).
+"""
+
+from tokkit import lazy
+
+_MODULES = {
+    "KeyedVectors": "tokkit.embeddings.keyed_vectors",
+}
+__all__ = sorted(_MODULES)
+__getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy
