@@ -39,13 +39,16 @@ def top_k(
     k: int,
     *,
     norm: float | None = None,
+    lengths: NDArray[np.float32] | None = None,
     threads: int | None = None,
 ) -> Nearest:
     """Return the k rows of `vectors` (n, d) that have the greatest products with each of `queries` (q, d).
 
-    Of vectors of length 1 the product is the cosine. If there are fewer than k rows, all are returned; of equal scores
-    the lower row comes first, and rows that hold NaN come last. `norm` is the length of the longest row, if that is
-    known. ShapeError for what does not fit, OptionError for a k below 1 or queries that are not finite.
+    Of vectors of length 1 the product is the cosine. With `lengths` (n,), those of the rows, each product is divided by
+    its row's: for queries of length 1 that is the cosine, and rows of length 0 come last. If there are fewer than k
+    rows, all are returned; of equal scores the lower row comes first, and rows that hold NaN come last. `norm` is the
+    length of the longest row, if that is known. ShapeError for what does not fit, OptionError for a k below 1 or
+    queries that are not finite.
 
     >>> found = top_k(np.eye(3, dtype=np.float32), [[0.1, 0.7, 0.2]], 2)
     >>> found.rows.tolist(), found.scores.round(2).tolist()
@@ -65,7 +68,15 @@ def top_k(
     if vectors.shape[1] > 1 and vectors.strides[1] != vectors.itemsize:
         vectors = np.ascontiguousarray(vectors)
     n, k = len(vectors), min(int(k), len(vectors))
-    longest = largest_norm(vectors) if norm is None else float(norm)
+    if lengths is not None:
+        if lengths.shape != (n,):
+            raise ShapeError(f"lengths have shape {lengths.shape}; there are {n} rows")
+        usable, beyond = lengths > 0, np.isinf(lengths)
+        # What is divided by its length is 1 long but for the rounding of that; float32 keeps no more of tiny rows.
+        longest = 1 + 4 * EPS
+        tiny = 1 / float(np.minimum.reduce(lengths, where=usable, initial=1.0))
+    else:
+        longest, tiny = largest_norm(vectors) if norm is None else float(norm), 1.0
     found = Nearest(np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k)))
     if not k:
         return found
@@ -76,8 +87,14 @@ def top_k(
         scores = np.empty((len(some), n), dtype=np.float32)
         dots(vectors, some, scores, threads=workers)
         for i, query in enumerate(some):
-            rows = _possible(scores[i], k, _rounding(query, longest))
-            found.rows[first + i], found.scores[first + i] = best_of(vectors, query, rows, k)
+            if lengths is not None:
+                np.divide(scores[i], lengths, out=scores[i], where=usable)
+                scores[i][~usable] = -np.inf
+                scores[i][beyond] = np.inf  # float64 decides
+            rows = _possible(scores[i], k, _rounding(query, longest, tiny))
+            found.rows[first + i], found.scores[first + i] = best_of(
+                vectors, query, rows, k, cosine=lengths is not None
+            )
     return found
 
 
@@ -91,24 +108,34 @@ def largest_norm(vectors: NDArray[np.float32]) -> float:
 
 
 def best_of(
-    vectors: NDArray[np.float32], query: NDArray[np.float32], rows: NDArray[np.int64], k: int
+    vectors: NDArray[np.float32], query: NDArray[np.float32], rows: NDArray[np.int64], k: int, *, cosine: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the best k of some rows, in rising order, and their scores: by float64, of equal ones the lower row."""
+    """Return the best k of some rows, in rising order, and their scores: by float64, of equal ones the lower row.
+
+    `cosine` divides each product by the length of its row.
+    """
     by = query.astype(np.float64)
     scores = np.empty(len(rows))
     for first in range(0, len(rows), ROWS):
         some = rows[first : first + ROWS]
         # A product in the order of the columns for each row alone: equal rows have equal scores.
-        scores[first : first + ROWS] = (vectors[some].astype(np.float64) * by).sum(axis=1)
+        wide = vectors[some].astype(np.float64)
+        scores[first : first + ROWS] = (wide * by).sum(axis=1)
+        if cosine:
+            with np.errstate(invalid="ignore"):
+                scores[first : first + ROWS] /= np.sqrt((wide * wide).sum(axis=1))
     order = np.argsort(-scores, kind="stable")[:k]
     return rows[order], scores[order]
 
 
-def _rounding(query: NDArray[np.float32], longest: float) -> float:
-    """Return how far a float32 product may be from the real one: Higham, Accuracy and Stability (2002), (3.5)."""
+def _rounding(query: NDArray[np.float32], longest: float, tiny: float = 1.0) -> float:
+    """Return how far a float32 product may be from the real one: Higham, Accuracy and Stability (2002), (3.5).
+
+    `tiny` is what a product is multiplied by at most. Two more roundings are those of a division and its divisor.
+    """
     d = len(query)
     norm = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
-    return 1.01 * d * EPS * longest * norm + d * SMALLEST_FLOAT32
+    return 1.01 * (d + 4) * EPS * longest * norm + d * SMALLEST_FLOAT32 * tiny * max(1.0, norm)
 
 
 def _possible(scores: NDArray[np.float32], k: int, rounding: float) -> NDArray[np.int64]:

@@ -1,0 +1,171 @@
+"""KeyedVectors: look-up, changes, exact neighbours, and refusals."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tokkit.embeddings import KeyedVectors
+from tokkit.errors import OptionError, ShapeError
+
+
+def draw(n: int = 300, d: int = 20, seed: int = 0) -> KeyedVectors:
+    vectors = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+    return KeyedVectors.of([f"w{i}" for i in range(n)], vectors, np.arange(n, 0, -1))
+
+
+def cosines(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:
+    wide, by = vectors.astype(np.float64), query.astype(np.float64)
+    return wide @ by / np.linalg.norm(wide, axis=1) / np.linalg.norm(by)
+
+
+def test_keys_and_rows_belong_together() -> None:
+    words = draw()
+    assert len(words) == 300
+    assert words.vector_size == 20
+    assert words.key_to_index["w7"] == words.get_index("w7") == words.get_index(7) == 7
+    assert words.index_to_key[7] == "w7"
+    np.testing.assert_array_equal(words["w7"], words.vectors[7])
+    np.testing.assert_array_equal(words[["w7", "w0"]], words.vectors[[7, 0]])
+    assert words.get_vecattr("w7", "count") == 293
+    assert "w300" not in words
+    with pytest.raises(KeyError, match="Key 'w300' not present"):
+        words["w300"]
+    with pytest.raises(ValueError, match="read-only"):
+        words["w7"][0] = 1
+
+
+def test_of_takes_the_matrix_without_a_copy_and_says_what_does_not_fit() -> None:
+    vectors = np.ones((2, 3), dtype=np.float32)
+    assert KeyedVectors.of(["a", "b"], vectors).vectors is vectors
+    with pytest.raises(ShapeError, match="1 keys and 2 vectors"):
+        KeyedVectors.of(["a"], vectors)
+    with pytest.raises(OptionError, match="'a' is given twice, at 0 and 1"):
+        KeyedVectors.of(["a", "a"], vectors)
+    with pytest.raises(ShapeError, match=r"shape \(3,\)"):
+        KeyedVectors.of(["a", "b", "c"], vectors[0])
+    with pytest.raises(TypeError, match="int64"):
+        KeyedVectors.of(["a", "b"], vectors.astype(np.int64))
+    with pytest.raises(ShapeError, match="counts"):
+        KeyedVectors.of(["a", "b"], vectors, [1])
+    with pytest.raises(OptionError, match="vector_size is 0"):
+        KeyedVectors(0)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, None), (10, 250), (299, 300), (0, 1)])
+@pytest.mark.parametrize("topn", [1, 10, 1000])
+def test_neighbours_are_those_of_float64(start: int, end: int | None, topn: int) -> None:
+    words = draw()
+    expected = cosines(words.vectors[start:end], unit(words["w3"]) - unit(words["w5"]))
+    order = [i for i in np.argsort(-expected, kind="stable") if i + start not in (3, 5)][:topn]
+    found = words.most_similar("w3", "w5", topn=topn, clip_start=start, clip_end=end)
+    assert [key for key, _ in found] == [f"w{i + start}" for i in order]
+    np.testing.assert_allclose([score for _, score in found], expected[order], atol=1e-6)
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def test_lengths_do_not_matter_however_far_apart() -> None:
+    words = draw()
+    expected = [key for key, _ in words.most_similar("w0", topn=50)]
+    scale = 10.0 ** np.random.default_rng(1).uniform(-30, 30, 300)
+    scaled = KeyedVectors.of(words.index_to_key, (words.vectors * scale[:, np.newaxis]).astype(np.float32))
+    assert [key for key, _ in scaled.most_similar("w0", topn=50)] == expected
+
+
+def test_equal_vectors_come_in_their_order_and_zeros_last() -> None:
+    vectors = np.tile(np.array([[1, 2]], dtype=np.float32), (400, 1))
+    vectors[::2] = 0
+    vectors[[1, 3]] = 7, 14  # of the same direction
+    words = KeyedVectors.of(list(range(1000, 1400)), vectors)
+    found = words.most_similar([np.array([1, 2], dtype=np.float32)], topn=400)
+    assert [key - 1000 for key, _ in found] == [*range(1, 400, 2), *range(0, 400, 2)]
+    assert np.isnan(found[-1][1])
+    assert found[0][1] == pytest.approx(1)
+
+
+def test_vectors_that_are_not_float32_are_searched_too() -> None:
+    words = draw()
+    for dtype in (np.float16, np.float64):
+        other = KeyedVectors.of(words.index_to_key, words.vectors.astype(dtype))
+        found = other.most_similar("w1", topn=3)
+        assert [key for key, _ in found] == [key for key, _ in words.most_similar("w1", topn=3)]
+
+
+def test_vectors_are_added_and_replaced() -> None:
+    words = draw(4, 2)
+    words.most_similar("w0")
+    words.add_vectors(["new", "w1", "new"], [[1, 0], [5, 5], [9, 9]], extras={"count": np.array([7, 8, 9])})
+    assert words.index_to_key == ["w0", "w1", "w2", "w3", "new"]
+    assert words["new"].tolist() == [1, 0]
+    assert words["w1"].tolist() != [5, 5]
+    assert words.get_vecattr("new", "count") == 7
+    assert words.get_vecattr("w1", "count") == 3
+    words["w1"] = np.array([5, 5])
+    assert words["w1"].tolist() == [5, 5]
+    assert words.similar_by_vector(np.array([1.0, 1.0]), topn=1)[0][0] == "w1"
+    with pytest.raises(ShapeError, match=r"\(1, 2\)"):
+        words.add_vectors(["x"], [[1, 2, 3]])
+    assert "x" not in words
+
+
+def test_rows_without_keys_are_filled_first_and_then_the_matrix_grows() -> None:
+    words = KeyedVectors(2, count=1)
+    assert words.add_vector("a", [1, 2]) == 0
+    with pytest.warns(UserWarning, match="copies the matrix"):
+        assert words.add_vector("b", [3, 4]) == 1
+    assert words.vectors.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_mapped_matrix_is_copied_before_it_is_changed() -> None:
+    words = draw(3, 2)
+    before = words.vectors
+    before.flags.writeable = False
+    words["w0"] = np.array([1.0, 1.0])
+    assert words["w0"].tolist() == [1, 1]
+    assert before[0].tolist() != [1, 1]
+    before = words.vectors
+    before.flags.writeable = False
+    words.unit_normalize_all()
+    np.testing.assert_allclose(np.linalg.norm(words.vectors, axis=1), 1, rtol=1e-6)
+
+
+def test_attributes_have_one_type_each() -> None:
+    words = draw(3, 2)
+    words.set_vecattr("w1", "tag", "noun")
+    assert words.get_vecattr("w1", "tag") == "noun"
+    with pytest.raises(TypeError, match="'count' has values of int64"):
+        words.set_vecattr("w1", "count", 0.5)
+    with pytest.raises(KeyError):
+        words.get_vecattr("w1", "colour")
+
+
+def test_sorting_by_counts_moves_vectors_and_attributes() -> None:
+    words = draw(5, 2)
+    for key, count in (("w3", 100), ("w0", 1)):
+        words.set_vecattr(key, "count", count)
+    before = words["w3"].copy()
+    words.sort_by_descending_frequency()
+    assert words.index_to_key == ["w3", "w1", "w2", "w4", "w0"]
+    assert words.get_vecattr("w3", "count") == 100
+    np.testing.assert_array_equal(words["w3"], before)
+
+
+def test_what_is_not_supported_says_what_is() -> None:
+    with pytest.raises(OptionError, match=r"tokkit\.search\.Index"):
+        draw().most_similar("w0", indexer=object())  # type: ignore[arg-type]
+
+
+def test_no_query_warns() -> None:
+    words = draw()
+    words.vectors[5] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        words.most_similar("w0", topn=None)
+        words.most_similar("w0")
+        words.most_similar_cosmul("w0", "w2")
+        words.distances("w0")
