@@ -1,1 +1,4 @@
 """Training of static vectors, and their files."""
+
+include "embed/sentences.pxi"
+include "embed/negatives.pxi"

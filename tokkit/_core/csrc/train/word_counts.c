@@ -77,17 +77,27 @@ TK_NOINLINE static int new_word(tk_word_counts *t, const uint8_t *word, size_t n
 
 TK_NOINLINE static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
-TK_INLINE int add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
-    if (TK_UNLIKELY(t->longest && n > t->longest)) return add_parts(t, word, n, count);
+/* *number gets the word's place in t->words. */
+TK_INLINE int add_whole(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number) {
     if (TK_UNLIKELY(t->n_words * 3 >= t->n_slots * 2) && grow_slots(t)) return TK_NO_MEMORY;
     uint32_t tag = (uint32_t)(hash_word(word, n) >> 32);
     size_t i = tag & (t->n_slots - 1);
     for (uint64_t slot; (slot = t->slots[i]); i = (i + 1) & (t->n_slots - 1)) {
         if (slot >> 32 != tag) continue;
         tk_counted_word *known = &t->words[(uint32_t)slot - 1];
-        if (known->length == n && same_bytes(t->bytes + known->offset, word, n)) return known->count += count, TK_OK;
+        if (known->length == n && same_bytes(t->bytes + known->offset, word, n)) {
+            *number = (uint32_t)slot - 1;
+            return known->count += count, TK_OK;
+        }
     }
+    *number = (uint32_t)t->n_words;
     return new_word(t, word, n, count, tag, i);
+}
+
+TK_INLINE int add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
+    uint32_t number;
+    if (TK_UNLIKELY(t->longest && n > t->longest)) return add_parts(t, word, n, count);
+    return add_whole(t, word, n, count, &number);
 }
 
 static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
@@ -102,6 +112,10 @@ static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t c
 
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count) {
     return add(t, word, n, count);
+}
+
+int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number) {
+    return add_whole(t, word, n, count, number);
 }
 
 static int next_document(tk_documents *d) {

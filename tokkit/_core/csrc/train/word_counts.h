@@ -40,6 +40,9 @@ void tk_word_counts_seal(tk_word_counts *t);
 /* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words, or bytes a word. */
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
+/* The same for a table without a bound; *number gets the word's place in the order of first sight. */
+int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number);
+
 /* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
 int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 

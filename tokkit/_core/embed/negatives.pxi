@@ -1,0 +1,47 @@
+# The table that draws negative samples (csrc/embed/negatives.h).
+
+cdef extern from "embed/random.h" nogil:
+    ctypedef struct tk_random:
+        pass
+    tk_random tk_random_of(uint64_t seed, uint64_t which)
+
+cdef extern from "embed/negatives.h" nogil:
+    int TK_NEGATIVE_BITS
+    ctypedef struct tk_negatives:
+        const uint32_t *cumulated
+        const uint32_t *guide
+        int shift
+    uint32_t tk_negative(const tk_negatives *, tk_random *)
+
+
+cdef class Negatives:
+    """Draws words by weight: `cumulated` rises to 2**31, and word i has the draws from cumulated[i - 1] on."""
+
+    cdef const uint32_t[::1] cumulated
+    cdef uint32_t[::1] guide
+    cdef tk_negatives table
+
+    def __cinit__(self, const uint32_t[::1] cumulated, uint32_t[::1] guide):
+        cdef size_t i, bucket = 0, n = cumulated.shape[0], buckets = guide.shape[0]
+        cdef int shift = TK_NEGATIVE_BITS
+        if not n or cumulated[n - 1] != <uint32_t> 1 << TK_NEGATIVE_BITS:
+            raise ValueError("the last cumulated weight must be 2**31")
+        if not buckets or buckets & (buckets - 1) or buckets > <size_t> 1 << TK_NEGATIVE_BITS:
+            raise ValueError("the guide must have a power of two of entries")
+        while <size_t> 1 << (TK_NEGATIVE_BITS - shift) < buckets:
+            shift -= 1
+        for i in range(n):
+            if i and cumulated[i] < cumulated[i - 1]:
+                raise ValueError("the cumulated weights must not decrease")
+            while bucket < buckets and bucket << shift < cumulated[i]:
+                guide[bucket] = i
+                bucket += 1
+        self.cumulated, self.guide = cumulated, guide
+        self.table.cumulated, self.table.guide, self.table.shift = &cumulated[0], &guide[0], shift
+
+    def draw(self, uint32_t[::1] out, uint64_t seed):
+        """Fill `out` with draws of generator 0 of a seed."""
+        cdef tk_random random = tk_random_of(seed, 0)
+        cdef Py_ssize_t i
+        for i in range(out.shape[0]):
+            out[i] = tk_negative(&self.table, &random)

@@ -1,0 +1,152 @@
+# Numbers the words of sentences, without the GIL (csrc/embed/sentences.h).
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from tokkit._core.text cimport tk_utf8_invalid
+
+cdef extern from "base.h" nogil:
+    int TK_OK
+    int TK_TOO_LARGE
+
+cdef extern from "train/word_counts.h" nogil:
+    ctypedef struct tk_counted_word:
+        size_t offset
+        int64_t count
+        uint32_t length
+    ctypedef struct tk_word_counts:
+        uint8_t *bytes
+        size_t n_words
+        tk_counted_word *words
+
+cdef extern from "embed/sentences.h" nogil:
+    ctypedef struct tk_sentences:
+        tk_word_counts words
+        uint32_t *ids
+        int64_t *ends
+        size_t n_ids
+        size_t n_ends
+        int64_t n_all
+        int64_t last_end
+        size_t max_words
+    void tk_sentences_free(tk_sentences *)
+    int tk_sentences_word(tk_sentences *, const uint8_t *, size_t)
+    int tk_sentences_end(tk_sentences *)
+    int tk_sentences_text(tk_sentences *, const uint8_t *, size_t, int last, size_t *used)
+    size_t tk_sentences_map(uint32_t *, size_t, int64_t *, size_t *, const uint32_t *)
+
+
+cdef int check_sentences(int status) except -1:
+    if status == TK_OK:
+        return 0
+    if status == TK_TOO_LARGE:
+        raise OverflowError("more than 2**32 distinct words")
+    raise MemoryError()
+
+
+cdef class Sentences:
+    """Words numbered in the order of first sight, and sentences of these numbers.
+
+    It is one thread's at a time: a call while another runs is RuntimeError. A sentence of over `max_words` is cut.
+    """
+
+    cdef tk_sentences state
+    cdef bint busy
+
+    def __cinit__(self, size_t max_words):
+        memset(&self.state, 0, sizeof(self.state))
+        self.state.max_words = max_words
+
+    def __dealloc__(self):
+        tk_sentences_free(&self.state)
+
+    cdef int claim(self) except -1:
+        with cython.critical_section(self):
+            if self.busy:
+                raise RuntimeError("these sentences are in use by another thread")
+            self.busy = True
+        return 0
+
+    def add_text(self, bytes text not None, *, bint last):
+        """Read lines; return (bytes read, -1), or (bytes read, the offset of the first byte that is not UTF-8).
+
+        A word at the end of a text that is not the last may go on in the next one, and is not read. Invalid UTF-8
+        fewer than four bytes before the end of such a text may be a part of a character.
+        """
+        cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(text)
+        cdef size_t n = len(text), used, bad
+        cdef int status
+        self.claim()
+        with nogil:
+            bad = tk_utf8_invalid(p, n)
+            status = tk_sentences_text(&self.state, p, bad, last and bad == n, &used)
+        self.busy = False
+        check_sentences(status)
+        return used, -1 if bad == n else <Py_ssize_t> bad
+
+    def add_words(self, words, *, bint ends_sentence=True):
+        """Add a sentence of words (str); TypeError for something else, UnicodeEncodeError for a surrogate."""
+        cdef const char *p
+        cdef Py_ssize_t n
+        self.claim()
+        try:
+            for word in words:
+                if not isinstance(word, str):
+                    raise TypeError(f"a word is {type(word).__name__}; it must be str")
+                p = PyUnicode_AsUTF8AndSize(word, &n)
+                if n:
+                    check_sentences(tk_sentences_word(&self.state, <const uint8_t *> p, n))
+            if ends_sentence:
+                check_sentences(tk_sentences_end(&self.state))
+        finally:
+            self.busy = False
+
+    def take(self):
+        """Return the numbers since the last call (packed uint32) and the ends of their sentences (packed int64)."""
+        cdef tk_sentences *s = &self.state
+        self.claim()
+        try:
+            ids = PyBytes_FromStringAndSize(<char *> s.ids, s.n_ids * sizeof(uint32_t)) if s.n_ids else b""
+            ends = PyBytes_FromStringAndSize(<char *> s.ends, s.n_ends * sizeof(int64_t)) if s.n_ends else b""
+            s.n_ids = s.n_ends = 0
+            return ids, ends
+        finally:
+            self.busy = False
+
+    @property
+    def n_words(self):
+        """Words that were read, each as often as it occurs."""
+        return self.state.n_all
+
+    def words(self):
+        """Return the words in the order of first sight, and their counts."""
+        cdef tk_word_counts *t = &self.state.words
+        cdef size_t i
+        self.claim()
+        try:
+            return (
+                [
+                    (<char *> t.bytes)[t.words[i].offset:t.words[i].offset + t.words[i].length].decode()
+                    for i in range(t.n_words)
+                ],
+                [t.words[i].count for i in range(t.n_words)],
+            )
+        finally:
+            self.busy = False
+
+
+def map_sentences(uint32_t[::1] ids, int64_t[::1] ends, const uint32_t[::1] to):
+    """Replace ids in place by to[id], without those that become 2**32 - 1; return how many ids and ends are left.
+
+    All ids must be below len(to), and the ends rise to len(ids).
+    """
+    cdef size_t n_ids = ids.shape[0], n_ends = ends.shape[0]
+    if not n_ids or not n_ends:
+        return 0, 0
+    with nogil:
+        n_ids = tk_sentences_map(&ids[0], n_ids, &ends[0], &n_ends, &to[0])
+    return n_ids, n_ends
