@@ -111,6 +111,21 @@ def dots(
     rows: NDArray[Any], queries: NDArray[Any], scores: NDArray[Any], *, threads: int = 1, isa: str | None = None
 ) -> None: ...
 
+def bags(
+    table: NDArray[Any],
+    ids: NDArray[Any],
+    starts: NDArray[Any],
+    out: NDArray[Any],
+    *,
+    row_of: NDArray[Any] | None = None,
+    weights: NDArray[Any] | None = None,
+    ignored: int | None = None,
+    max_ids: int | None = None,
+    normalize: bool = False,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+
 class PackedEncoder:
     def __init__(
         self, layers: Sequence[Sequence[Any]], *, heads: int, dim: int, activation: str = "gelu", eps: float = 1e-12

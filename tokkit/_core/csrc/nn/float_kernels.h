@@ -3,6 +3,7 @@
 #define TK_FLOAT_KERNELS_H
 #include "isa.h"
 #include "nn/attend.h"
+#include "nn/bags.h"
 #include "nn/dots.h"
 #include "nn/linear.h"
 #include "nn/rows.h"
@@ -14,6 +15,7 @@ typedef struct {
     const tk_gemm_kernels *gemm, *gemm_bf16;
     tk_do_rows *rows[TK_ROW_KERNELS]; /* rows.h */
     tk_do_dots *dots;                 /* dots.h */
+    tk_do_bags *bags;                 /* bags.h */
 } tk_float_kernels;
 
 /* Those of an instruction set that tk_isa_of_floats gave. */

@@ -4,6 +4,7 @@
 
 #include "nn/attend_decode.h"
 #include "nn/attend_flash.h"
+#include "nn/bags_loops.h"
 #include "nn/dots_loops.h"
 #include "nn/gemm_loops.h"
 #include "nn/rows_loops.h"
@@ -20,4 +21,5 @@ const tk_float_kernels TK_TABLE = {
 #endif
     .rows = ROW_KERNELS,
     .dots = dots,
+    .bags = bags,
 };
