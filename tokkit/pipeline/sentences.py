@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
-from tokkit.errors import OptionError, ShapeError
+from tokkit.errors import OptionError
 from tokkit.pipeline.encoder_model import EncoderModel
 from tokkit.pipeline.pooling import pool
+from tokkit.pipeline.texts import chosen_prompt, kept_columns, listed, normalise, similarities, with_prompt
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -98,13 +99,9 @@ class SentenceEncoder(EncoderModel):
         """
         if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
-        kept = self._kept(truncate_dim)
-        is_one = isinstance(sentences, (str, bytes, bytearray, memoryview))
-        texts = [cast("Text", sentences)] if is_one else list(cast("Sequence[Text]", sentences))
-        for i, text in enumerate(texts):
-            if not isinstance(text, (str, bytes, bytearray, memoryview)):
-                raise TypeError(f"text {i} is {type(text).__name__}, not str or bytes")
-        words = self._prompt(prompt, prompt_name)
+        kept = kept_columns(truncate_dim, self.dimension)
+        texts, is_one = listed(sentences)
+        words = chosen_prompt(prompt, prompt_name, self._modules.prompts, self._modules.default_prompt)
         made = np.empty((len(texts), kept), dtype=np.float32)
         with nn.threads(nn.current_threads() if threads is None else threads):
             for first in range(0, len(texts), BATCH_TEXTS):
@@ -113,7 +110,7 @@ class SentenceEncoder(EncoderModel):
                 if progress is not None:
                     progress(first + len(some), len(texts))
         if normalize or (self._modules.normalize and kept == self.dimension):
-            _normalise(made)
+            normalise(made)
         return made[0] if is_one else made
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
@@ -121,49 +118,10 @@ class SentenceEncoder(EncoderModel):
 
         That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
         """
-        x, y = (np.atleast_2d(np.asarray(v, dtype=np.float32)) for v in (a, b))
-        # An empty list is no vectors, not one without columns.
-        x, y = (np.empty((0, w.shape[1]), dtype=np.float32) if v.shape == (1, 0) else v for v, w in ((x, y), (y, x)))
-        if x.shape[1:] != y.shape[1:] or x.ndim != 2:
-            raise ShapeError(f"the vectors have shapes {x.shape} and {y.shape}; they must be (n, d) and (m, d)")
-        measure = self._modules.similarity
-        if measure == "manhattan":
-            made = np.stack([-np.abs(y - row).sum(1) for row in x]) if len(x) else np.empty((0, len(y)))
-        elif measure == "euclidean":
-            made = np.stack([-np.linalg.norm(y - row, axis=1) for row in x]) if len(x) else np.empty((0, len(y)))
-        else:
-            if measure == "cosine":
-                x, y = (v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (x, y))
-            made = x @ y.T
-        return made.astype(np.float32, copy=False)
-
-    def _kept(self, truncate_dim: int | None) -> int:
-        if truncate_dim is None:
-            return self.dimension
-        if isinstance(truncate_dim, bool) or not isinstance(truncate_dim, int):
-            raise OptionError(f"truncate_dim is {truncate_dim!r}; it must be a number of columns")
-        if not 1 <= truncate_dim <= self.dimension:
-            raise OptionError(f"truncate_dim is {truncate_dim}; the model's vectors have 1 to {self.dimension} columns")
-        return truncate_dim
-
-    def _prompt(self, prompt: str | None, name: str | None) -> str:
-        for given, what in ((prompt, "prompt"), (name, "prompt_name")):
-            if given is not None and not isinstance(given, str):
-                raise TypeError(f"{what} is {type(given).__name__}; it must be str")
-        if prompt is not None:
-            return prompt
-        name = self._modules.default_prompt if name is None else name
-        if name is None:
-            return ""
-        if name not in self._modules.prompts:
-            known = ", ".join(map(repr, self._modules.prompts)) or "none"
-            raise OptionError(f"the model has no prompt {name!r}; it has {known}")
-        return self._modules.prompts[name]
+        return similarities(a, b, self._modules.similarity)
 
     def _encode_some(self, texts: list[Text], out: Floats, prompt: str, special: Special, batch_tokens: int) -> None:
-        if prompt:
-            front = prompt.encode("utf-8", "replace")
-            texts = [prompt + text if isinstance(text, str) else front + bytes(text) for text in texts]
+        texts = with_prompt(texts, prompt)
         packed = self._packer(texts, special=special, threads=nn.current_threads())
         self._tell(packed.lengths)
         without = 0
@@ -183,7 +141,7 @@ class SentenceEncoder(EncoderModel):
             for layer in self._modules.dense:
                 vectors = layer(vectors)
             if self._modules.normalize and out.shape[1] < self.dimension:
-                _normalise(vectors)  # its last module, before columns are cut
+                normalise(vectors)  # its last module, before columns are cut
             out[first:end] = vectors[:, : out.shape[1]]
             first = end
             if b - a > LARGE_TOKENS:
@@ -197,7 +155,3 @@ class SentenceEncoder(EncoderModel):
                 "a text has %d tokens; the model reads %d of a text, and what follows is left out (said once)",
                 lengths.max(), self.max_length,
             )  # fmt: skip
-
-
-def _normalise(vectors: Floats) -> None:
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
