@@ -110,7 +110,6 @@ def attend(
 def dots(
     rows: NDArray[Any], queries: NDArray[Any], scores: NDArray[Any], *, threads: int = 1, isa: str | None = None
 ) -> None: ...
-
 def bags(
     table: NDArray[Any],
     ids: NDArray[Any],

@@ -1,4 +1,4 @@
-"""Runs saved models on text: `load` a folder, then encode sentences, read hidden states or fill masks."""
+"""Runs saved models on text: `load` a folder, encode sentences, read hidden states, fill masks, distill."""
 
 from tokkit import lazy
 
@@ -7,6 +7,8 @@ _MODULES = {
     "FillMaskResult": "tokkit.pipeline.encoder_model",
     "HiddenStates": "tokkit.pipeline.encoder_model",
     "SentenceEncoder": "tokkit.pipeline.sentences",
+    "StaticEncoder": "tokkit.pipeline.static",
+    "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
 }
 __all__ = sorted(_MODULES)

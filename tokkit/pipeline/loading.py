@@ -15,12 +15,15 @@ from tokkit.formats.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
-from tokkit.pipeline import families, modules
+from tokkit.pipeline import families, modules, static_folders, static_format
 from tokkit.pipeline.sentences import SentenceEncoder
+from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tokkit.normalizers.base import Normalizer
 
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
@@ -31,7 +34,7 @@ NO_LIMIT = 1 << 31
 def load(
     path_or_name: str | os.PathLike[str], *, precision: str = "fp32", max_length: int | None = None,
     download: bool = False,
-) -> SentenceEncoder:  # fmt: skip
+) -> SentenceEncoder | StaticEncoder:  # fmt: skip
     """Return the encoder model of a folder with config.json, model.safetensors and a tokenizer.
 
     The model is a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or MPNet. The modules of a folder of
@@ -40,6 +43,8 @@ def load(
     fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model
     has positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
     `download`; a name alone, such as "all-MiniLM-L6-v2", is one of sentence-transformers.
+
+    The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
@@ -50,6 +55,10 @@ def load(
         if not folder.exists():
             raise FileNotFoundError(f"{files.show(folder)}: no such folder; a model is a folder with config.json")
         raise FormatError(f"{files.show(folder)}: a file, where the folder of a model is needed")
+    if static_format.is_static(folder):
+        if precision != "fp32":
+            raise OptionError(f"precision is {precision!r}; vectors of a static model are fp32")
+        return static_folders.read(folder, max_length=max_length)
     chain = modules.read(folder)
     home = chain.transformer
     if not (home / "config.json").exists():
@@ -82,7 +91,7 @@ def load(
     stated = modules.read_json(home / "tokenizer_config.json", {})
     again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length)
     return SentenceEncoder(
-        home, tokenizer, encoder, weights, spec, modules=chain, reload=again,
+        home, tokenizer, encoder, weights, spec, modules=chain, reload=cast("Callable[[], SentenceEncoder]", again),
         left=stated.get("truncation_side") == "left",
         max_length=_limit(max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length),
     )  # fmt: skip

@@ -99,12 +99,10 @@ class Modules:
 def read(folder: Path) -> Modules:
     """Return the modules of a folder; one without modules.json is a transformer under mean pooling."""
     if not (folder / "modules.json").exists():
-        return Modules(root=folder, transformer=folder, **_of_texts(folder), **_of_prompts(folder))
+        return Modules(root=folder, transformer=folder, **_of_texts(folder), **of_prompts(folder))
+    found = listed(folder)
+    kinds = [kind for kind, _ in found]
     try:
-        listed = strict_json.typed(strict_json.loads(files.read_bytes(folder / "modules.json")), "the file", list)
-        modules = [strict_json.Section(value, f"module {i}") for i, value in enumerate(listed)]
-        found = [(m.take("type", str).rpartition(".")[2], folder / _inside(m.take("path", str))) for m in modules]
-        kinds = [kind for kind, _ in found]
         for kind in kinds:
             if kind not in MODULES:
                 raise FormatError(f"the module {kind} is not supported; {', '.join(MODULES)} are")
@@ -128,8 +126,19 @@ def read(folder: Path) -> Modules:
     return Modules(
         root=folder, transformer=transformer, dense=tuple(dense), columns=dense[0].inputs if dense else columns,
         others=tuple(where for _, where in found[1:]), **options, **_of_texts(transformer),
-        **_of_prompts(folder),
+        **of_prompts(folder),
     )  # fmt: skip
+
+
+def listed(folder: Path) -> list[tuple[str, Path]]:
+    """Return the modules that modules.json lists: the name of the class, and the folder."""
+    path = folder / "modules.json"
+    try:
+        values = strict_json.typed(strict_json.loads(files.read_bytes(path)), "the file", list)
+        modules = [strict_json.Section(value, f"module {i}") for i, value in enumerate(values)]
+        return [(m.take("type", str).rpartition(".")[2], folder / _inside(m.take("path", str))) for m in modules]
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _inside(path: str) -> str:
@@ -167,7 +176,8 @@ def _of_texts(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _of_prompts(folder: Path) -> dict[str, Any]:
+def of_prompts(folder: Path) -> dict[str, Any]:
+    """Return what config_sentence_transformers.json says: prompts, the default one, the measure of similarity."""
     path = folder / "config_sentence_transformers.json"
     config = read_json(path, {})
     prompts = config.get("prompts") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,10 @@ class Packer:
 
     def __call__(self, texts: Sequence[Text], *, special: Special, threads: int) -> Packed:
         """Return the ids of the texts; with no texts, none."""
-        ids, offsets = self._tokenizer.encode_batch(texts, special=special, threads=threads)
+        return self.pack(*self._tokenizer.encode_batch(texts, special=special, threads=threads))
+
+    def pack(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> Packed:
+        """Return ids with what the postprocessor adds; those of text i are ids[offsets[i]:offsets[i + 1]]."""
         n, whole = len(offsets) - 1, np.diff(offsets)
         kept = np.minimum(whole, self.max_length - self.n_added)
         starts = np.zeros(n + 1, dtype=np.int64)

@@ -20,6 +20,10 @@ BATCH = 64
 """Chunks that are encoded at once: about a second of work, so that progress and Ctrl-C work."""
 OVERLAP = 8
 """By default, one of this many tokens of a chunk is repeated in the next."""
+ANY_LENGTH = 1 << 20
+"""A model that reads so many tokens reads texts of any length."""
+OF_ANY_LENGTH = 512
+"""Tokens of a chunk by default for such a model: a few paragraphs, of which one vector still says something."""
 OF_QUERIES, OF_PASSAGES = ("query",), ("document", "passage")
 """Names of the prompts that models were trained with; the first that a model has is used."""
 
@@ -54,7 +58,7 @@ def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: i
     limit = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
     if tokens is not None and tokens > limit:
         raise OptionError(f"tokens is {tokens}; the model reads at most {limit}")
-    size = limit if tokens is None else tokens
+    size = tokens if tokens is not None else limit if limit < ANY_LENGTH else OF_ANY_LENGTH
     repeated = size // OVERLAP if overlap is None else overlap
     chunking.check(size, repeated)
     fingerprints = encoder.fingerprint(), encoder.tokenizer.fingerprint()

@@ -1,0 +1,107 @@
+"""Reads folders of static vectors, as model2vec and sentence-transformers write them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit import loading
+from tokkit.definition import BPE
+from tokkit.errors import FormatError, OptionError, ShapeError
+from tokkit.formats import files
+from tokkit.formats.safetensors import FLOATS, Tensors, read_safetensors
+from tokkit.pipeline import modules
+from tokkit.pipeline.static import StaticEncoder, StaticOptions
+from tokkit.tokenizer import Tokenizer
+
+DEFAULT_MAX_LENGTH = 512
+"""Tokens that are read of a text where config.json does not say: model2vec's default."""
+MODULES = ("StaticEmbedding", "Normalize")
+_OWN_KEYS = ("normalize", "max_length", "embedding_dtype", "hidden_dim", "vocabulary_quantization")
+
+
+def read(folder: Path, *, max_length: int | None = None) -> StaticEncoder:
+    """Return the model of a folder; `max_length` replaces its own. FormatError names the file and what is wrong."""
+    StaticOptions(max_length=max_length)  # which checks it
+    home, normalize = folder, False
+    if (folder / "modules.json").exists():
+        found = modules.listed(folder)
+        for kind, _ in found:
+            if kind not in MODULES:
+                raise FormatError(
+                    f"{files.show(folder / 'modules.json')}: the module {kind} is not supported after StaticEmbedding"
+                )
+        home, normalize = found[0][1], found[-1][0] == "Normalize"
+    path = home / "model.safetensors"
+    tensors = read_safetensors(path)
+    tokenizer = loading.load(home / "tokenizer.json")
+    try:
+        if "embeddings" in tensors:
+            config = modules.read_json(folder / "config.json", {})
+            options = _as_model2vec(config, tokenizer, max_length)
+            parts = _model2vec_tensors(tensors)
+        else:
+            limit = max_length
+            if limit is None and tokenizer.definition.truncation is not None:
+                limit = tokenizer.definition.truncation.max_length
+            told = modules.of_prompts(folder)
+            options = StaticOptions(normalize=normalize, max_length=limit, drops_unknown=False, **told)
+            parts = {"vectors": _floats(tensors, "embedding.weight", 2)}
+        again = functools.partial(read, Path(os.path.abspath(folder)), max_length=max_length)
+        return StaticEncoder(tokenizer, **cast("Any", parts), options=options, folder=folder, reload=again)
+    except (FormatError, OptionError, ShapeError) as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+
+
+def _as_model2vec(config: dict[str, Any], tokenizer: Tokenizer, max_length: int | None) -> StaticOptions:
+    limit = config.get("max_length", DEFAULT_MAX_LENGTH) if max_length is None else max_length
+    about = {key: value for key, value in config.items() if key not in _OWN_KEYS}
+    return options_of(tokenizer, limit, normalize=bool(config.get("normalize", False)), about=about)
+
+
+def options_of(tokenizer: Tokenizer, max_length: int | None, **more: Any) -> StaticOptions:
+    """Return options with model2vec's limit of characters: so many tokens of the median length in the vocabulary."""
+    options = StaticOptions(max_length=max_length, **more)
+    if max_length is None:
+        return options
+    definition = tokenizer.definition
+    # Its tokens are text, one character for each byte in byte-level vocabularies.
+    as_bytes = isinstance(definition.model, BPE)
+    lengths = [len(token if as_bytes else token.decode("utf-8", "replace")) for token in definition.vocab]
+    return replace(options, max_characters=max_length * int(np.median(lengths)))
+
+
+def _model2vec_tensors(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    parts: dict[str, NDArray[Any]] = {"vectors": _floats(tensors, "embeddings", 2)}
+    if "weights" in tensors:
+        parts["weights"] = _floats(tensors, "weights", 1)
+    if "mapping" in tensors:
+        mapping = tensors["mapping"]
+        if mapping.data.dtype.kind not in "iu" or mapping.data.ndim != 1:
+            raise FormatError(f"'mapping' is {mapping.dtype} of shape {mapping.shape}; it must be integers, (n)")
+        n = len(parts["vectors"])
+        if mapping.data.size and not 0 <= mapping.data.min() <= mapping.data.max() < n:
+            ends = f"{mapping.data.min()} to {mapping.data.max()}"
+            raise FormatError(f"'mapping' has rows from {ends}, and 'embeddings' {n}")
+        parts["row_of"] = mapping.data.astype(np.uint32)
+    return parts
+
+
+def _floats(tensors: Tensors, name: str, axes: int) -> NDArray[np.float32]:
+    if name not in tensors:
+        there = ", ".join(map(repr, tensors)) or "none"
+        raise FormatError(f"there is no tensor {name!r}, only {there}; 'embeddings' or 'embedding.weight' is needed")
+    tensor = tensors[name]
+    if len(tensor.shape) != axes or tensor.dtype not in (*FLOATS, "I8"):
+        raise FormatError(f"{name!r} is {tensor.dtype} of shape {tensor.shape}; it must be floats or I8, {axes} axes")
+    # model2vec's int8 has no scale: the length of a vector does not matter to it.
+    made = tensor.data.astype(np.float32) if tensor.dtype == "I8" else tensor.float32()
+    if not np.isfinite(made).all():
+        raise FormatError(f"{name!r} has NaN or infinity in it")
+    return np.ascontiguousarray(made)
