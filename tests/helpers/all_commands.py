@@ -28,6 +28,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
     "model attention": {"model": "model", "text": "the cat", "output": "new.html"},
+    "wordvec distill": {"model": "model", "output": "static"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},

@@ -14,6 +14,7 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.progress import Progress
 
 if TYPE_CHECKING:
+    from tokkit.pipeline import SentenceEncoder
     from tokkit.search.builder import Encoder
     from tokkit.search.embedding import Outcome
     from tokkit.search.index import Hit, SearchIndex
@@ -28,6 +29,17 @@ def load(model: str, *, download: bool = False) -> Encoder:
 
     made: Encoder = pipeline.load(model, download=download)
     return made
+
+
+def load_encoder(model: str, **options: Any) -> SentenceEncoder:
+    """Load a model whose vectors know the text; OptionError for static ones."""
+    from tokkit import pipeline
+
+    made = pipeline.load(model, **options)
+    if isinstance(made, pipeline.StaticEncoder):
+        raise OptionError(f"{inputs.shown(model)} holds static vectors; this command needs an encoder")
+    encoder: SentenceEncoder = made
+    return encoder
 
 
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from tokkit.cli import options
 
-THE_MODEL = "The folder of a model (config.json, model.safetensors, a tokenizer), or its name on the hub."
+THE_MODEL = "The folder of a model, an encoder or static vectors (tokkit wordvec distill), or its name on the hub."
 download = click.option("--download", is_flag=True, help="Download a model from the hub if needed (extra hub).")
 WHAT_IS_READ = """\b
 All files of a folder are read, except hidden ones; .jsonl by record (--field), .gz, .bz2 and .xz decompressed.

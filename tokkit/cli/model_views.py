@@ -45,7 +45,7 @@ def attention(
     """
     import os
 
-    from tokkit import pipeline
+    from tokkit.cli.embedding import load_encoder
     from tokkit.cli.output import check, counted, say
     from tokkit.formats import write_atomically
     from tokkit.view import attention_html, attention_png
@@ -54,7 +54,7 @@ def attention(
     if kind not in (".html", ".png"):
         raise click.BadParameter(f"{output!r} ends in neither .html nor .png", param_hint="--output")
     check(output, force=force)
-    loaded = pipeline.load(model, download=download)
+    loaded = load_encoder(model, download=download)
     if wrong := [head for head in heads if head > loaded.n_heads]:
         raise click.BadParameter(f"there is no head {wrong[0]}; this model has 1 to {loaded.n_heads}")
     if wrong := [layer for layer in layers if layer > loaded.n_layers]:
@@ -86,10 +86,10 @@ def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, d
 
     MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: a BERT or RoBERTa.
     """
-    from tokkit import pipeline
+    from tokkit.cli.embedding import load_encoder
     from tokkit.cli.output import say, say_json, table
 
-    found = pipeline.load(model, precision=precision, download=download).fill_mask(text, k=k, mask=mask)
+    found = load_encoder(model, precision=precision, download=download).fill_mask(text, k=k, mask=mask)
     if json:
         say_json([[guess._asdict() for guess in guesses] for guesses in found])
         return

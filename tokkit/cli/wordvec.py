@@ -5,7 +5,9 @@ from __future__ import annotations
 from tokkit.cli import options
 from tokkit.cli.groups import InOrder, OnDemand
 
-PLACES: dict[str, tuple[str, str]] = {}
+PLACES: dict[str, tuple[str, str]] = {
+    "distill": ("wordvec_distill", "distill"),
+}
 """Subcommand → its module and name there, in the order of --help."""
 
 
