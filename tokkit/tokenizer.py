@@ -13,6 +13,7 @@ from tokkit.encoding.id_dtypes import as_dtype
 from tokkit.engines.compile import engine_of
 from tokkit.engines.decoding import Stream, decoding_of, sequences_of
 from tokkit.engines.special_tokens import Special
+from tokkit.models.names import name_of
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
 
@@ -392,8 +393,7 @@ class Tokenizer:
         return type(self), (self._definition,)
 
     def __repr__(self) -> str:
-        name = f" {self.name}" if self.name else ""
-        model = type(self._definition.model).__name__
+        name, model = f" {self.name}" if self.name else "", name_of(self._definition.model)
         return f"<Tokenizer{name}: {model}, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
 
 

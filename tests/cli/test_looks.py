@@ -70,6 +70,30 @@ def test_inspect_lists_all_tokens(run, tokenizer) -> None:
     }
 
 
+def test_inspect_ends_long_lists_and_says_how_to_see_all(run) -> None:
+    special = [f"<|{i}|>" for i in range(771)]
+    tokkit.train(iter(["low lower"]), vocab_size=1100, special_tokens=special).save("many.json")
+    out = run("inspect", "many.json").stdout
+    line = next(line for line in out.split("\n") if line.startswith("special tokens"))
+    assert line.endswith("<|11|>=11  … and 759 more (--all shows them)")
+    assert "<|12|>" not in out
+    assert "<|770|>=770\n" in run("inspect", "many.json", "--all").stdout
+    assert len(json.loads(run("inspect", "many.json", "--json").stdout)["special_tokens"]) == 771
+
+
+@pytest.mark.parametrize(("model", "called"), [("bpe", "BPE"), ("hybrid", "BPE without merges"), ("bbpe", "BPE")])
+def test_models_are_called_what_a_tokenizer_json_calls_them(run, model: str, called: str) -> None:
+    tok = tokkit.train(iter(["low lower"]), model=model, vocab_size=300)
+    tok.save("of.json")
+    assert repr(tok).startswith("<Tokenizer: BPE, ")
+    out = run("inspect", "of.json").stdout
+    assert called in out
+    assert "CharBPE" not in out
+    if model != "bbpe":
+        with pytest.raises(tokkit.TokkitError, match="BPE over characters"):
+            tok.save("of.tiktoken")
+
+
 def test_compare_counts_and_shows_where_two_tokenizers_part(run, tokenizer, other) -> None:
     Path("a.txt").write_text("x y\nlower café\n")
     found = json.loads(run("compare", tokenizer, other, "--json", "--", "a.txt").stdout)

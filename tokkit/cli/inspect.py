@@ -18,6 +18,8 @@ SPLIT_BY = {
     "components": "the pretokenizer, in C",
     "model": "nothing before the model",
 }
+SHOWN = 12
+"""How much of a list is shown, of special tokens for example."""
 
 
 @options.command(
@@ -26,19 +28,21 @@ SPLIT_BY = {
     examples=(
         "tokkit inspect tok.json --sample 'Your own sentence.'",
         "tokkit inspect tok.json --tokens",
+        "tokkit inspect tok.json --all",
     ),
 )
 @options.tokenizer
 @click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
+@click.option("--all", "whole", is_flag=True, help=f"Show whole lists, not only the first {SHOWN} of each.")
 @click.option("--sample", metavar="TEXT", help="Show the tokens, ids and offsets (in characters) of this text.")
 @options.special
 @options.as_json
-def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | None, **chosen: Any) -> None:
+def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, sample: str | None, **chosen: Any) -> None:
     """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
     from tokkit.cli import pipeline
     from tokkit.cli.inputs import load
     from tokkit.cli.output import say, say_json
-    from tokkit.cli.token_text import readable, shortened
+    from tokkit.cli.token_text import readable
 
     tok = load(tokenizer, pattern)
     if tokens:
@@ -55,8 +59,8 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
         return
     for name, value in about.items():
         if name not in ("pipeline", "stages", "sample"):
-            shown_value = "  ".join(map(shortened, value)) or "none" if isinstance(value, list) else value or "-"
-            say(f"{name.replace('_', ' '):<15} {shown_value}")
+            said = listed(value, whole=whole) if isinstance(value, list) else value or "-"
+            say(f"{name.replace('_', ' '):<15} {said}")
     say("")
     say("pipeline")
     for line in pipeline.lines(tree):
@@ -67,6 +71,15 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, sample: str | Non
         for name, pieces in about["stages"]:
             say(f"  {name:<26} {' | '.join(readable(piece.encode()) for piece in pieces)}")
         show_sample(about["sample"])
+
+
+def listed(values: list[str], *, whole: bool) -> str:
+    """Return a list as one line, which says how many more there are and how to see them."""
+    from tokkit.cli.token_text import shortened
+
+    shown = "  ".join(map(shortened, values if whole else values[:SHOWN]))
+    n_more = 0 if whole else len(values) - SHOWN
+    return (f"{shown}  … and {n_more} more (--all shows them)" if n_more > 0 else shown) or "none"
 
 
 def facts(tok: Tokenizer) -> dict[str, Any]:
@@ -80,7 +93,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 
     model, split = tok.definition.model, tok.definition.pretokenizer
     by_bytes: dict[str, Any] = {}
-    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else pipeline.name_of(model)
+    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else pipeline.model_line(model)
     if isinstance(model, BPE) and isinstance(split, Split):
         names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
         ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"
@@ -90,7 +103,8 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
             "pattern": names[0] if names else split.pattern or "none",
             "first_merges": merges(tok, 10),
         }
-    longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()), key=len)
+    special = set(tok.special_tokens.values())
+    longest = sorted((token for token, id_ in tok.vocab.items() if id_ not in special), key=len)
     return {
         "name": tok.name or None,
         "model": by_bytes.pop("model", kind),

@@ -49,6 +49,7 @@ def _split(split: Any) -> tuple[str, list[Node]]:
 
 def _model(definition: Definition) -> str:
     from tokkit.definition import BPE
+    from tokkit.models.names import name_of
 
     model = definition.model
     if isinstance(model, BPE):
@@ -56,7 +57,7 @@ def _model(definition: Definition) -> str:
         return "byte-level BPE, " + ("ranks (the least id merges first)" if ranks else "a list of merges")
     hidden = ("merges", "scores", "types", "pieces", "normalizer")
     shown = [f"{name}={_brief(value)}" for name, value in _fields(model) if name not in hidden]
-    return f"{type(model).__name__}({', '.join(shown)})"
+    return f"{name_of(model)}({', '.join(shown)})"
 
 
 def _rules(definition: Definition) -> tuple[str, list[Node]]:
@@ -72,12 +73,14 @@ def _rules(definition: Definition) -> tuple[str, list[Node]]:
     return f"the model's own, {rules.name or 'without a name'}: {size}, {', '.join(flags)}", []
 
 
-def name_of(model: Any) -> str:
-    """Return the name of a model of components; BPE without merges is the hybrid of words and their characters."""
-    name = type(model).__name__
-    if name == "CharBPE" and model.ignore_merges and not len(model.merges):
-        return f"whole words, else their parts ({name} without merges)"
-    return name
+def model_line(model: Any) -> str:
+    """Return a line on a model of components; BPE without merges is the hybrid of words and their characters."""
+    from tokkit.models.char_bpe import CharBPE
+    from tokkit.models.names import name_of
+
+    if isinstance(model, CharBPE) and model.ignore_merges and not len(model.merges):
+        return f"whole words, else their parts ({name_of(model)} without merges)"
+    return name_of(model)
 
 
 def _fields(part: Any) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from tokkit.definition import BPE, AddedToken, Definition
 from tokkit.errors import OptionError, VocabError
 from tokkit.models.bpe import possible_merges
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.names import described
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
@@ -161,7 +162,7 @@ def count_ids(
 
 def _check_model(definition: Definition) -> None:
     if not isinstance(definition.model, (BPE, CharBPE, Unigram, WordPiece, WordLevel, SentencePieceModel)):
-        raise OptionError(f"the model is {type(definition.model).__name__}, of which it is not known what it needs")
+        raise OptionError(f"the model is {described(definition.model)}, of which it is not known what it needs")
 
 
 def _ids(tok: Tokenizer, keep: Iterable[int | str | bytes]) -> Iterable[int]:

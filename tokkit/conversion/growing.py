@@ -18,6 +18,7 @@ from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats import conversion
 from tokkit.models.bpe import possible_merges
+from tokkit.models.names import described
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers.counts import Progress, Reporter, by_pattern, count_words
@@ -180,7 +181,7 @@ def _run(token: bytes, known: Mapping[bytes, int], ranks: Ranks) -> list[int]:
 
 def _byte_level(definition: Definition, what: str) -> tuple[BPE, Split]:
     if definition.over_bytes is None:
-        name = type(definition.model).__name__
+        name = described(definition.model)
         raise OptionError(f"{what} is for byte-level BPE; the model of this tokenizer is {name}")
     return definition.over_bytes
 

@@ -24,6 +24,7 @@ from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError
 from tokkit.formats.conversion import NEVER_IN_UTF8
 from tokkit.models import bpe
+from tokkit.models.names import described
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
@@ -52,7 +53,7 @@ class ByteLevelEngine(Engine):
     ) -> None:
         """Build the tables; `added_ids` are ids that, like added tokens, are not the model's own."""
         if definition.over_bytes is None:
-            raise OptionError(f"this engine is for BPE over bytes, not for {type(definition.model).__name__}")
+            raise OptionError(f"this engine is for BPE over bytes, not for {described(definition.model)}")
         self._model, split = definition.over_bytes
         self._split = split
         self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)

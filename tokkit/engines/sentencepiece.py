@@ -19,6 +19,7 @@ from tokkit.definition import Definition
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import OptionError, VocabError
+from tokkit.models.names import described
 from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
 from tokkit.unicode_regex.atoms import N_ATOMS, Tables, atom
 from tokkit.vocab import Vocab
@@ -140,7 +141,7 @@ class SentencePieceEngine(Engine):
 
     def __init__(self, definition: Definition) -> None:
         if not isinstance(definition.model, SentencePieceModel):
-            raise OptionError(f"this engine is for SentencePiece models, not for {type(definition.model).__name__}")
+            raise OptionError(f"this engine is for SentencePiece models, not for {described(definition.model)}")
         if unusual := [token.content for token in definition.added_tokens if not token.plain]:
             raise OptionError(f"{unusual[0]!r}: a SentencePiece model supports only added tokens without options")
         self.core = encoder_of(definition.model, definition.added_vocab.items())

@@ -13,6 +13,7 @@ import numpy as np
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError
 from tokkit.models.bpe import possible_merges
+from tokkit.models.names import described
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def only_bytes(definition: Definition, what: str) -> Split:
     """Return the split of a definition with only byte-level BPE; FormatError names any other component."""
     model, split = definition.model, definition.pretokenizer
     if not isinstance(model, BPE) or not isinstance(split, Split):
-        raise FormatError(f"{what} only byte-level BPE; this tokenizer's model is {type(model).__name__}")
+        raise FormatError(f"{what} only byte-level BPE; this tokenizer's model is {described(model)}")
     if definition.normalizer is not None:
         raise FormatError(f"{what} no normalizer; this tokenizer has {type(definition.normalizer).__name__}")
     for token in definition.added_tokens:
@@ -109,7 +110,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     """
     model = definition.model
     if not isinstance(model, BPE):
-        raise FormatError(f"the model is {type(model).__name__}; only byte-level BPE has merges of bytes")
+        raise FormatError(f"the model is {described(model)}; only byte-level BPE has merges of bytes")
     if model.merges is not None:
         return np.asarray(model.merges, dtype=np.uint32), model.whole_piece
     merges, unreachable = possible_merges(definition.vocab, model, definition.added_vocab.values())
@@ -119,7 +120,7 @@ def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
 def why_not_ranks(definition: Definition) -> str | None:
     """Return why rank BPE over the ids would not give every text the definition's ids, or None if it does."""
     if not isinstance(definition.model, BPE):
-        return f"the model is {type(definition.model).__name__}, not BPE over bytes"
+        return f"the model is {described(definition.model)}, not BPE over bytes"
     if definition.model.merges is None:
         return None
     if (byte := missing_byte(definition.vocab.blob, definition.vocab.offsets)) is not None:

@@ -19,6 +19,7 @@ from tokkit.formats.differences import Rule
 from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
 from tokkit.formats.sentencepiece_rules import MARK, flat
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.names import described
 from tokkit.models.unigram import Unigram
 from tokkit.normalizers.longest_rules import LongestRules
 from tokkit.normalizers.precompiled import Precompiled
@@ -202,7 +203,7 @@ def _score_rules(definition: Definition, made: SentencePieceModel, there: Unigra
 def _model(definition: Definition) -> SentencePieceModel:
     model, vocab = definition.model, definition.vocab
     if not isinstance(model, (Unigram, CharBPE)):
-        raise _refusal(f"the model is {type(model).__name__}, not Unigram or BPE over characters")
+        raise _refusal(f"the model is {described(model)}, not Unigram or BPE over characters")
     if len(vocab) != vocab.n_ids:
         raise _refusal(f"no token has the id {int(np.argmin(np.diff(vocab.offsets)))}, and ids run without a gap")
     unknown = _unknown(definition)

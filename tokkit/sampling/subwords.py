@@ -16,6 +16,7 @@ import numpy as np
 from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.names import described
 
 if TYPE_CHECKING:
     from tokkit.engines.special_tokens import Special
@@ -58,7 +59,7 @@ class Merges:
             empty = replace(definition.model, merges=np.empty((0, 3), dtype=np.uint32), ignore_merges=False)
             self._bare = empty.encoder(definition.vocab, added_ids=definition.added_ids)
         else:
-            raise OptionError(f"the model is {type(definition.model).__name__}; only BPE models have merges to follow")
+            raise OptionError(f"the model is {described(definition.model)}; only BPE models have merges to follow")
         self._priorities: Priorities = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges.tolist())}
         self._whole = getattr(definition.model, "whole_piece", False) or getattr(
             definition.model, "ignore_merges", False
@@ -176,7 +177,7 @@ class Segmenter:
     def __init__(self, tok: Tokenizer, separator: str = "@@") -> None:
         model = tok.definition.model
         if not isinstance(model, CharBPE):
-            raise OptionError(f"the model is {type(model).__name__}; this needs BPE over characters")
+            raise OptionError(f"the model is {described(model)}; this needs BPE over characters")
         if not separator:
             raise OptionError("separator is empty; it must be a text that marks tokens inside a word")
         self._tok, self._separator = tok, separator

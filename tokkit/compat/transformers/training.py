@@ -17,6 +17,7 @@ from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
 from tokkit.formats.byte_symbols import SYMBOLS, to_symbols
+from tokkit.models.names import described
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
 from tokkit.trainers import train
@@ -50,7 +51,7 @@ def retrained(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> D
         table = file["model"]["vocab"] = _words(definition, texts, wanted)
     else:
         raise OptionError(
-            f"the model is {type(definition.model).__name__}; train_new_from_iterator trains byte-level BPE, WordPiece "
+            f"the model is {described(definition.model)}; train_new_from_iterator trains byte-level BPE, WordPiece "
             "and WordLevel; tokkit.train has the trainers of SentencePiece"
         )
     unknown = file["model"].get("unk_token")

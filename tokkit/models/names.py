@@ -1,0 +1,15 @@
+"""What a model is called: as tokenizer.json has it, and in messages."""
+
+from __future__ import annotations
+
+from tokkit.models.char_bpe import CharBPE
+
+
+def name_of(model: object) -> str:
+    """Return what tokenizer.json calls a model: "BPE" for BPE over bytes and over characters."""
+    return "BPE" if isinstance(model, CharBPE) else type(model).__name__
+
+
+def described(model: object) -> str:
+    """Return the name for a message that tells BPE over characters from BPE over bytes."""
+    return "BPE over characters" if isinstance(model, CharBPE) else name_of(model)
