@@ -57,3 +57,10 @@ def test_a_lossy_conversion_reports_what_differs(run) -> None:
     out = run("convert", "u.model", "u.json", "--lossy")
     assert out.exit_code == 0
     assert "user-defined pieces" in out.stderr
+    Path("plain.txt").write_text("low\n")
+    Path("new.txt").write_text("low\n\n<new>\n")
+    assert run("convert", "u.model", "u.json", "--lossy", "--force", "--verify", "plain.txt").exit_code == 0
+    for output in ((), ("--json",)):
+        out = run("convert", "u.model", "u.json", "--lossy", "--force", "--verify", "new.txt", *output)
+        assert out.exit_code == 1
+        assert "document 2: '<new>" in out.stdout

@@ -90,7 +90,7 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
     Formats: tokenizer.json, .tiktoken (its pattern and special tokens are in a .json beside it), .model, a folder or
     vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (a vocabulary, no tensors). What a format
     cannot say is an error with the reason. The new files are loaded, and a corpus is encoded before and after; if an
-    id differs, the exit code is 1.
+    id differs, the exit code is 1; so it is with --lossy, which writes them all the same, if --verify names a corpus.
     """
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note
@@ -116,10 +116,12 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
         says = {"files": list(map(str, done.files)), "documents": found.documents, "tokens": found.tokens}
         differences = [*map(str, done.differences), *([] if found.mismatch is None else [str(found.mismatch)])]
         output.say_json({**says, "equal": found.equal, "differences": differences})
-        return
-    output.say("  ".join(map(str, done.files)))
-    compared = f"{output.counted(found.documents, 'document')}, {output.counted(found.tokens, 'token')}"
-    output.say(f"{compared}: {'equal ids' if found.equal else f'other ids, first in {found.mismatch}'}")
+    else:
+        output.say("  ".join(map(str, done.files)))
+        compared = f"{output.counted(found.documents, 'document')}, {output.counted(found.tokens, 'token')}"
+        output.say(f"{compared}: {'equal ids' if found.equal else f'other ids, first in {found.mismatch}'}")
+    if chosen["verify"] and not found.equal:
+        click.get_current_context().exit(1)
 
 
 def _check(target: str, format: str | None, *, force: bool) -> None:
