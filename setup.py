@@ -104,9 +104,8 @@ if __name__ == "__main__":
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
-            "tokkit": ["py.typed", "*.pyi"],
+            "tokkit": ["py.typed", "*.pyi", "normalizers/charsmaps/*.z", "view/pages/*"],
             "tokkit._core": ["*.pyi", "*.pxd"],
-            "tokkit.normalizers": ["charsmaps/*.z"],
             "tokkit.bundled": ["*.txt"],
         },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels

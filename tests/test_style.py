@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 LONGEST_LINE = 120
 GENERATED = {"script_tables.h", "unicode_tables.h", "normalization_tables.h", "grapheme_tables.h"}
-SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h"}
+SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".js", ".css"}
 # Spelt in halves, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
 UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
@@ -102,6 +102,8 @@ def test_every_file_begins_by_saying_what_it_does() -> None:
         ".pxi": ('"""', "# "),
         ".pyx": ('"""', "# "),
         ".pyi": ('"""', "# "),
+        ".js": ("// ",),
+        ".css": ("/* ",),
     }
     wrong = []
     for path in ALL:

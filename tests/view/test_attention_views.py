@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from browser import opened, text_of, title_of
 from tokkit import nn
 from tokkit.errors import ShapeError
 from tokkit.view import attention_html, attention_page
 
 TOKENS = ["Hello", " wörld", "</script><b>", "\n", "東京"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 
 
 def weights(layers: int = 2, heads: int = 3, n: int = 5) -> np.ndarray:
@@ -26,38 +23,20 @@ def weights(layers: int = 2, heads: int = 3, n: int = 5) -> np.ndarray:
 
 def test_a_page_holds_all_it_needs_and_loads_nothing() -> None:
     page = attention_html(weights(), TOKENS, title="<Weights> & tokens")
-    assert "http" not in page
-    assert not re.search(r"\b(?:src|href|@import|url\(|fetch|XMLHttpRequest|import\()", page)
+    assert "://" not in page
+    assert not re.search(r"\b(?:src|href)\s*=|@import|url\(|\bfetch|XMLHttpRequest|import\(", page)
     assert page.count("<script") == page.count("</script>") == 2, "a token ends no script"
     assert "&lt;Weights&gt; &amp; tokens" in page
     page.encode("ascii")
 
 
-def opened(page: str, acts: str, folder: Path, *flags: str) -> str:
-    """The page as Chromium has it after `acts`, which are statements of JavaScript behind the page's own."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("needs Chromium, which opens the page: install it")
-    # Without the weights, which need not come back.
-    acts = f'<script>\n{acts}\ndocument.getElementById("data").remove();\n</script></body>'
-    file = folder / "page.html"
-    file.write_text(page.replace("</body>", acts), encoding="utf-8")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", *flags]
-    done = subprocess.run(
-        [*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=600, check=False
-    )
-    if done.returncode or "<html" not in done.stdout:
-        pytest.skip(f"{browser} does not run here: {done.stderr.strip()[-200:]}")
-    return done.stdout
-
-
-def title_of(dom: str) -> list[float]:
+def numbers_of(dom: str) -> list[float]:
     """The numbers that the acts left in the page's title."""
-    return [float(part) for part in re.search("<title>(.*?)</title>", dom)[1].split(",")]
+    return [float(part) for part in title_of(dom).split(",")]
 
 
 def readout_of(dom: str) -> str:
-    return html.unescape(re.search(r'<output id="readout">(.*?)</output>', dom, re.DOTALL)[1])
+    return text_of(dom, "readout")
 
 
 def test_a_browser_shows_the_weight_under_the_pointer(tmp_path: Path) -> None:
@@ -76,7 +55,7 @@ def test_a_browser_shows_the_weight_under_the_pointer(tmp_path: Path) -> None:
     """
     dom = opened(attention_html(made, TOKENS), acts, tmp_path)
     assert readout_of(dom) == f"↵ (4) → </script><b> (3): {made[1, 2, 3, 2]:.4f}, layer 2, head 3"
-    assert title_of(dom) == [2, 3, 2, 3]
+    assert numbers_of(dom) == [2, 3, 2, 3]
 
 
 def test_a_browser_draws_the_layer_and_head_that_are_chosen(tmp_path: Path) -> None:
@@ -93,7 +72,7 @@ def test_a_browser_draws_the_layer_and_head_that_are_chosen(tmp_path: Path) -> N
     document.title = light;
     """
     flags = "--force-device-scale-factor=1", "--window-size=800,900"
-    seen = np.array(title_of(opened(attention_html(made, TOKENS), acts, tmp_path, *flags))).reshape(made.shape)
+    seen = np.array(numbers_of(opened(attention_html(made, TOKENS), acts, tmp_path, *flags))).reshape(made.shape)
     paper, ink = 245, 12
     if seen.max() < 200:  # Where the desktop is a dark one.
         paper, ink = 24, 125
@@ -125,7 +104,7 @@ def test_a_browser_draws_thousands_of_tokens_and_follows_the_pointer(tmp_path: P
     """
     page = attention_html(made, [f"t{i}" for i in range(n)])
     dom = opened(page, acts, tmp_path, "--force-device-scale-factor=3", "--window-size=5400,1800")
-    took, width, height, differ, row = title_of(dom)
+    took, width, height, differ, row = numbers_of(dom)
     assert readout_of(dom) == "t3997 (3998) → t3998 (3999): 0.5000, layer 1, head 1"
     assert took < 4000, "40 moves, of which one took half a minute where every square was drawn anew"
     assert 0 < max(width, height) <= 4096

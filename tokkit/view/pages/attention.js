@@ -1,0 +1,131 @@
+// The page of attention weights: tokens on both axes, a layer and a head at a time.
+const data = pageData(), steps = numbers(data.weights);
+const [layers, heads, rows, columns] = data.shape;
+const frame = element("frame"), room = element("room"), mark = element("mark"), readout = element("readout");
+const canvas = element("map"), pen = canvas.getContext("2d");
+const sheet = document.createElement("canvas"), brush = sheet.getContext("2d");
+const layer = element("layer"), head = element("head");
+// Browsers lay out 2^24 pixels a side.
+const longest = Math.max(rows, columns), farthest = 2 ** 24;
+const cell = Math.max(Math.min(4, Math.floor(farthest / longest)), Math.min(28, Math.floor(1100 / longest)));
+const gap = cell > 6 ? 1 : 0, names = cell >= 8;
+const font = Math.min(13, Math.max(8, cell - 2)) + "px ui-monospace, monospace";
+pen.font = font;
+const left = space(data.rows), top_ = space(data.columns);
+let wide = 0, high = 0, colours = null, at = null;
+
+function fill(select, n) {
+  for (let i = 0; i < n; i++) select.add(new Option(String(i + 1), String(i)));
+  select.disabled = n < 2;
+}
+
+function space(tokens) {
+  return names ? Math.ceil(Math.max(...tokens.map(t => pen.measureText(clipped(t)).width))) + 10 : 4;
+}
+
+// The weight of a square in the layer and head that are chosen, 0 to 65535.
+function step(i, j) {
+  const plane = Number(layer.value) * heads + Number(head.value);
+  return steps.getUint16(2 * ((plane * rows + i) * columns + j), true);
+}
+
+// A square root, so that small weights are to be seen.
+function dye() {
+  const parts = new Uint8ClampedArray(4 * 65536);
+  for (let s = 0; s < 65536; s++) parts.set([...shade(Math.sqrt(s / 65535)), 255], 4 * s);
+  colours = new Uint32Array(parts.buffer);
+}
+
+// Draw squares as pixels of a sheet, which the canvas enlarges.
+function lay(i0, i1, j0, j1) {
+  const image = new ImageData(j1 - j0, i1 - i0), pixels = new Uint32Array(image.data.buffer);
+  for (let i = i0, k = 0; i < i1; i++) for (let j = j0; j < j1; j++) pixels[k++] = colours[step(i, j)];
+  sheet.width = image.width, sheet.height = image.height;
+  brush.putImageData(image, 0, 0);
+}
+
+function seen(from, size, n) {
+  return [Math.max(0, Math.floor(from / cell)), Math.min(n, Math.ceil((from + size) / cell))];
+}
+
+// Draw what the frame shows: of thousands of tokens only these.
+function paint() {
+  const [i0, i1] = seen(frame.scrollTop, high - top_, rows), [j0, j1] = seen(frame.scrollLeft, wide - left, columns);
+  const x = left - frame.scrollLeft, y = top_ - frame.scrollTop;
+  pen.clearRect(0, 0, wide, high);
+  if (i0 < i1 && j0 < j1) {
+    lay(i0, i1, j0, j1);
+    pen.drawImage(sheet, x + j0 * cell, y + i0 * cell, (j1 - j0) * cell, (i1 - i0) * cell);
+  }
+  if (gap) {
+    for (let i = i0; i < i1; i++) pen.clearRect(0, y + (i + 1) * cell - gap, wide, gap);
+    for (let j = j0; j < j1; j++) pen.clearRect(x + (j + 1) * cell - gap, 0, gap, high);
+  }
+  pen.clearRect(0, 0, left, high), pen.clearRect(0, 0, wide, top_);
+  if (names) caption(i0, i1, j0, j1, x, y);
+  flag();
+}
+
+function caption(i0, i1, j0, j1, x, y) {
+  pen.fillStyle = colour("--ink");
+  pen.textAlign = "right";
+  for (let i = i0; i < i1; i++) pen.fillText(clipped(data.rows[i]), left - 5, y + (i + .5) * cell);
+  pen.textAlign = "left";
+  for (let j = j0; j < j1; j++) {
+    pen.save();
+    pen.translate(x + (j + .5) * cell, top_ - 5);
+    pen.rotate(-Math.PI / 2);
+    pen.fillText(clipped(data.columns[j]), 0, 0);
+    pen.restore();
+  }
+}
+
+// Move the mark to the square that is pointed at.
+function flag() {
+  if (!at) return;
+  const [y, x] = at.map(k => k * cell), covered = y < frame.scrollTop || x < frame.scrollLeft;
+  mark.style.transform = "translate(" + (left + x) + "px," + (top_ + y) + "px)";
+  mark.style.visibility = covered ? "hidden" : "visible";
+}
+
+function resize() {
+  const w = left + columns * cell + 4, h = top_ + rows * cell + 4;
+  room.style.width = w + "px", room.style.height = h + "px";
+  frame.style.scrollPadding = top_ + "px 4px 4px " + left + "px";
+  mark.style.width = mark.style.height = cell - gap + "px";
+  wide = Math.min(w, frame.clientWidth), high = Math.min(h, frame.clientHeight);
+  fit(canvas, pen, wide, high);
+  pen.font = font, pen.textBaseline = "middle", pen.imageSmoothingEnabled = false;
+  paint();
+}
+
+function tell() {
+  if (!at) return;
+  const [i, j] = at, weight = step(i, j) / 65535 * data.top;
+  readout.textContent = shown(data.rows[i]) + " (" + (i + 1) + ") \u2192 " + shown(data.columns[j]) + " (" + (j + 1)
+    + "): " + weight.toFixed(4) + ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
+}
+
+function point(i, j) {
+  if (i < 0 || j < 0 || i >= rows || j >= columns) return;
+  at = [i, j];
+  tell(), flag();
+}
+
+fill(layer, layers), fill(head, heads);
+for (const select of [layer, head]) select.addEventListener("change", () => { tell(), paint(); });
+canvas.addEventListener("mousemove", event => {
+  const box = canvas.getBoundingClientRect(), x = event.clientX - box.left - left, y = event.clientY - box.top - top_;
+  if (x < 0 || y < 0) return;
+  point(Math.floor((y + frame.scrollTop) / cell), Math.floor((x + frame.scrollLeft) / cell));
+});
+canvas.addEventListener("keydown", event => {
+  const move = arrow(event);
+  if (!move) return;
+  if (at) point(at[0] + move[0], at[1] + move[1]); else point(0, 0);
+  mark.scrollIntoView({ block: "nearest", inline: "nearest" });
+});
+frame.addEventListener("scroll", paint);
+addEventListener("resize", resize);
+dark.addEventListener("change", () => { dye(), paint(); });
+dye(), resize();

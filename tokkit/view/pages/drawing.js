@@ -1,0 +1,59 @@
+// What all pages share: their data, texts that cannot act, colours, canvases and keys.
+"use strict";
+
+const style = getComputedStyle(document.documentElement);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+// Browsers draw canvases of 2^12 pixels a side on every device.
+const most = 2 ** 12;
+const arrows = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+// As tokkit.escaping has them: a bidi control in a token would turn the text around it.
+const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]/gu;
+
+function element(id) { return document.getElementById(id); }
+
+function pageData() { return JSON.parse(element("data").textContent); }
+
+// Numbers as bytes in base64, read as little-endian on every machine.
+function numbers(base64) {
+  const text = atob(base64), raw = new Uint8Array(text.length);
+  for (let k = 0; k < raw.length; k++) raw[k] = text.charCodeAt(k);
+  return new DataView(raw.buffer);
+}
+
+function escaped(character) {
+  const code = character.charCodeAt(0), digits = code.toString(16);
+  return code < 0x100 ? "\\x" + digits.padStart(2, "0") : "\\u" + digits.padStart(4, "0");
+}
+
+function shown(token) {
+  const clear = token.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21e5").replace(/ /g, "\u2423");
+  return clear.replace(controls, escaped);
+}
+
+function clipped(token) {
+  const characters = Array.from(shown(token));
+  return characters.length > 16 ? characters.slice(0, 15).join("") + "\u2026" : characters.join("");
+}
+
+function colour(name) { return style.getPropertyValue(name); }
+
+// The colour of a part of the whole, 0 to 1, as [red, green, blue].
+function shade(part) {
+  const from = dark.matches ? [24, 30, 40] : [245, 248, 252], to = dark.matches ? [125, 190, 255] : [12, 62, 122];
+  return from.map((c, k) => c + (to[k] - c) * part);
+}
+
+// Give a canvas its size on the page, and as many pixels as the screen has there.
+function fit(canvas, pen, wide, high) {
+  const scale = Math.min(window.devicePixelRatio || 1, most / Math.max(wide, high));
+  canvas.width = wide * scale, canvas.height = high * scale;
+  canvas.style.width = wide + "px", canvas.style.height = high + "px";
+  pen.scale(scale, scale);
+}
+
+// Where an arrow key goes, [down, right]; undefined for other keys.
+function arrow(event) {
+  const move = arrows[event.key];
+  if (move) event.preventDefault();
+  return move;
+}
