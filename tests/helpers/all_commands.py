@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+import generators
 import model_folders
 import tokkit
 from tokkit.cli import main
@@ -26,6 +27,11 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model embed": {"paths": "a.txt", "output": "index", "model": "model"},
     "model search": {"index": "index", "query": "cat"},
     "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
+    "model generate": {"model": "generator", "prompt": "the cat", "max_new_tokens": "3"},
+    "model chat": {"model": "generator", "max_new_tokens": "3"},
+    "model next": {"model": "generator", "text": "the cat"},
+    "model score": {"model": "generator", "prompt": "the", "continuations": " cat"},
+    "model perplexity": {"model": "generator", "files": "lines.txt"},
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
     "model attention": {"model": "model", "text": "the cat", "output": "new.html"},
     "wordvec distill": {"model": "model", "output": "static"},
@@ -77,3 +83,5 @@ def make_files(folder: Path) -> None:
     (folder / "lines.txt").write_text("the cat sat\non a mat\n")
     tensors = model_folders.tensors_of(model_folders.BERT, head=True)
     model_folders.write(folder / "model", tensors=tensors)
+    generators.folder(folder / "generator")
+    (folder / "generator" / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")

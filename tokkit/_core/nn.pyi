@@ -140,3 +140,35 @@ class PackedEncoder:
         threads: int = 1,
         isa: str | None = None,
     ) -> None: ...
+
+class PackedDecoder:
+    def __init__(
+        self,
+        layers: Sequence[dict[str, Any]],
+        *,
+        dim: int,
+        heads: int,
+        kv_heads: int,
+        head_dim: int,
+        hidden: int,
+        rms: bool,
+        activation: str,
+        gated: bool,
+        parallel: bool,
+        pairs: bool,
+        eps: float,
+        scale: float,
+    ) -> None: ...
+    def run(
+        self,
+        x: NDArray[Any],
+        rows: NDArray[Any],
+        caches: Sequence[tuple[NDArray[Any], NDArray[Any], int]],
+        *,
+        angles: Sequence[tuple[NDArray[Any], NDArray[Any]]] = (),
+        by_distance: NDArray[Any] | None = None,
+        zero: int = 0,
+        states: NDArray[Any] | None = None,
+        threads: int = 1,
+        isa: str | None = None,
+    ) -> None: ...

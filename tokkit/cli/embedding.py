@@ -14,8 +14,6 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.progress import Progress
 
 if TYPE_CHECKING:
-    from tokkit.pipeline import SentenceEncoder
-    from tokkit.search.builder import Encoder
     from tokkit.search.embedding import Outcome
     from tokkit.search.index import Hit, SearchIndex
 
@@ -23,27 +21,9 @@ TOGETHER = 64
 """Queries from stdin that are encoded and searched at once."""
 
 
-def load(model: str, *, download: bool = False) -> Encoder:
-    """Load a model."""
-    from tokkit import pipeline
-
-    made: Encoder = pipeline.load(model, download=download)
-    return made
-
-
-def load_encoder(model: str, **options: Any) -> SentenceEncoder:
-    """Load a model whose vectors know the text; OptionError for static ones."""
-    from tokkit import pipeline
-
-    made = pipeline.load(model, **options)
-    if isinstance(made, pipeline.StaticEncoder):
-        raise OptionError(f"{inputs.shown(model)} holds static vectors; this command needs an encoder")
-    encoder: SentenceEncoder = made
-    return encoder
-
-
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
     """Write or extend the index in `folder`; return whether every file could be read."""
+    from tokkit.cli.models import load_vectors
     from tokkit.formats.files import refuse_inputs
     from tokkit.search import ann
     from tokkit.search.embedding import Embedding, Options
@@ -61,7 +41,7 @@ def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: 
     model = _model(chosen["model"], job.old)
     options = Options(**{name: chosen[name] for name in Options.__slots__})
     done = job.run(
-        load(model, download=chosen["download"]),
+        load_vectors(model, download=chosen["download"]),
         model=model,
         options=options,
         progress=lambda n: progress("embed", n, 0),
@@ -92,6 +72,7 @@ def _report(done: Outcome) -> None:
 
 def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
     """Yield each query and the passages that are nearest to it."""
+    from tokkit.cli.models import load_vectors
     from tokkit.search import builder
     from tokkit.search.embedding import find
     from tokkit.search.index import SearchIndex
@@ -100,7 +81,7 @@ def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tupl
     if not query.strip():
         raise OptionError("the query is empty")
     model = _model(chosen["model"], index)
-    encoder = load(model, download=chosen["download"])
+    encoder = load_vectors(model, download=chosen["download"])
     builder.check(encoder, model, index)
     for queries in _together([query] if query != inputs.STDIN else _lines()):
         found = find(index, encoder, queries, chosen["k"], ann=chosen["ann"], threads=chosen["threads"])

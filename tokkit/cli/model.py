@@ -9,6 +9,11 @@ PLACES = {
     "embed": ("model_search", "embed"),
     "search": ("model_search", "search"),
     "similarity": ("model_similarity", "similarity"),
+    "generate": ("model_generate", "generate"),
+    "chat": ("model_generate", "chat"),
+    "next": ("model_generate", "next_"),
+    "score": ("model_generate", "score"),
+    "perplexity": ("model_generate", "perplexity"),
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),
 }
@@ -19,11 +24,11 @@ PLACES = {
     "model",
     cls=InOrder,
     commands=OnDemand(PLACES),
-    short_help="Turn text to vectors: search by meaning, compare sentences.",
+    short_help="Run models: search by meaning, compare sentences, generate text.",
 )
 def command() -> None:
-    """Turn text to vectors with a model's weights: search by meaning, compare sentences.
+    """Run a model on text: an encoder searches by meaning and compares sentences, a decoder generates text.
 
-    A model is a folder with config.json, model.safetensors and a tokenizer, as sentence-transformers write it, or its
-    name on the hub (org/name, with the extra hub). `tokkit wordvec` trains vectors of single words.
+    A model is a folder with config.json, safetensors and a tokenizer, as transformers and sentence-transformers write
+    it, or its name on the hub (org/name, with the extra hub). `tokkit wordvec` trains vectors of single words.
     """

@@ -29,7 +29,7 @@ WIDTH = 48
 def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Show the cosine of each pair of TEXTs: 1 for the same meaning, about 0 for unrelated ones."""
     from tokkit.cli import similarities
-    from tokkit.cli.embedding import load
+    from tokkit.cli.models import load_vectors
     from tokkit.cli.output import check
 
     given = similarities.texts(texts, chosen["file"])
@@ -42,5 +42,7 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
         raise click.UsageError(
             f"{len(given)} texts; a table has at most {similarities.MAX_TEXTS}: --plot or --json show more"
         )
-    matrix = similarities.matrix(load(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"])
+    matrix = similarities.matrix(
+        load_vectors(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"]
+    )
     similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])

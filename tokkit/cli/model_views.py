@@ -45,7 +45,7 @@ def attention(
     """
     import os
 
-    from tokkit.cli.embedding import load_encoder
+    from tokkit.cli.models import load_encoder
     from tokkit.cli.output import check, counted, say
     from tokkit.formats import write_atomically
     from tokkit.view import attention_html, attention_png
@@ -86,7 +86,7 @@ def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, d
 
     MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: a BERT or RoBERTa.
     """
-    from tokkit.cli.embedding import load_encoder
+    from tokkit.cli.models import load_encoder
     from tokkit.cli.output import say, say_json, table
 
     found = load_encoder(model, precision=precision, download=download).fill_mask(text, k=k, mask=mask)

@@ -56,6 +56,17 @@ def put(text: str) -> None:
     stdout().write(text.encode() + b"\n")
 
 
+def put_part(text: str) -> None:
+    """Write part of a text to stdout at once, without a line end.
+
+    At a terminal control characters are escaped, except tabs and line ends; a file or a pipe gets the text as it is.
+    """
+    out = stdout()
+    if sys.stdout.isatty():
+        text = visible(text, keep="\n\t")
+    out.write(text.encode())
+
+
 def say_json(value: object) -> None:
     """Write a value to stdout as one line of JSON: exactly, with control characters as JSON escapes them."""
     put(as_json(value))

@@ -47,9 +47,9 @@ def distill(
     """
     from pathlib import Path
 
-    from tokkit.cli.embedding import load_encoder
     from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading, shown
+    from tokkit.cli.models import load_encoder
     from tokkit.pipeline import distill as run
     from tokkit.pipeline.static_format import check_place
     from tokkit.progress import Progress

@@ -11,7 +11,9 @@ from tokkit.nn.linear import check_dtype
 from tokkit.nn.rope import RopeConfig
 
 Shapes = dict[str, tuple[int, ...]]
-FEED_FORWARDS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu")
+GATES = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
+"""Feed-forwards with a gate → its activation."""
+FEED_FORWARDS = ("relu", "gelu", "gelu_tanh", "silu", *GATES)
 NORMS = ("layer", "rms")
 
 
@@ -22,7 +24,7 @@ class TransformerConfig:
 
     `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads if None), `n_kv_heads` key and value
     heads (n_heads if None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim if None) with an
-    `activation` of relu, gelu, gelu_tanh, silu, swiglu or geglu (the last two with a gate). `norm` is "layer" or
+    `activation` of relu, gelu, gelu_tanh, silu, or with a gate swiglu, geglu, geglu_tanh. `norm` is "layer" or
     "rms"; `pre_norm` puts it before each part, with one more at the end, instead of after each sum. `causal` lets a
     token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
     memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
@@ -121,7 +123,7 @@ class TransformerConfig:
 
     def feed_forward_shapes(self) -> Shapes:
         """Return name → shape of up, down, and gate where the activation has one."""
-        names = ("gate", "up") if self.activation in ("swiglu", "geglu") else ("up",)
+        names = ("gate", "up") if self.activation in GATES else ("up",)
         shapes: Shapes = {}
         for name in names:
             shapes[f"{name}.weight"] = (self.hidden, self.dim)

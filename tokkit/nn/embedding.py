@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
@@ -76,3 +76,21 @@ class Embedding:
             check_overlap(rows, in_place={}, apart={"weight": self.weight})
         kernels.gather(self.weight, flat, rows, threads=current_threads())
         return result
+
+
+def looked_up(table: NDArray[Any], ids: NDArray[np.int64]) -> Floats:
+    """Return the rows (n, dim) of ids (n) as float32, of a table of float32, float16, float64 or bfloat16 (as uint16).
+
+    Only these rows are read, of a mapped file too. An id outside the table raises IndexError, and names it.
+    """
+    n = len(table)
+    if ids.size and not 0 <= ids.min() <= ids.max() < n:
+        bad = int(ids.max()) if ids.max() >= n else int(ids.min())
+        raise IndexError(f"the id {bad} is outside an embedding table of {n} rows")
+    if table.dtype == np.uint16:  # bfloat16: the upper halves of float32
+        return (table[ids].astype(np.uint32) << 16).view(np.float32)
+    if table.dtype != np.float32:
+        return table[ids].astype(np.float32)
+    made = np.empty((len(ids), table.shape[1]), dtype=np.float32)
+    kernels.gather(table, ids, made, threads=current_threads())
+    return made

@@ -19,6 +19,7 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.attention import attention
 from tokkit.nn.config import Shapes, TransformerConfig
+from tokkit.nn.embedding import looked_up
 from tokkit.nn.linear import Linear
 from tokkit.nn.positions import RelativeBias
 
@@ -110,17 +111,7 @@ class Embeddings:
 
     def looked_up(self, ids: NDArray[np.int64]) -> Floats:
         """Return the vectors (n, dim) of ids (n) as they are in the table of words."""
-        n = len(self.words)
-        if ids.size and not 0 <= ids.min() <= ids.max() < n:
-            bad = int(ids.max()) if ids.max() >= n else int(ids.min())
-            raise IndexError(f"the id {bad} is outside an embedding table of {n} rows")
-        if self.words.dtype == np.uint16:  # bfloat16: the upper halves of float32
-            return (self.words[ids].astype(np.uint32) << 16).view(np.float32)
-        if self.words.dtype != np.float32:
-            return self.words[ids].astype(np.float32)
-        made = np.empty((len(ids), self.words.shape[1]), dtype=np.float32)
-        kernels.gather(self.words, ids, made, threads=current_threads())
-        return made
+        return looked_up(self.words, ids)
 
     def _places(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
         lengths = np.diff(starts)

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from tokkit._core import nn as kernels
 from tokkit._core.nn import PackedLinear
 from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, matrix, take_all
-from tokkit.nn.config import TransformerConfig
+from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.linear import Linear, buffer
 
 
 class FeedForward:
-    """down(activation(up(x))), or down(activation(gate(x)) * up(x)) for swiglu (silu) and geglu (gelu).
+    """down(activation(up(x))), or down(activation(gate(x)) * up(x)) for those with a gate: `GATES`.
 
     Weights: see `TransformerConfig.feed_forward_shapes`. Source: Vaswani et al. 2017, 3.3; Shazeer 2020.
     """
@@ -24,7 +24,7 @@ class FeedForward:
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         taken = take_all(weights, config.feed_forward_shapes())
         self.config = config
-        gate = {"swiglu": "silu", "geglu": "gelu"}.get(config.activation)
+        gate = GATES.get(config.activation)
         self._gate = gate
         self._up = Linear.of(taken, ("gate", "up") if gate else ("up",), dtype=config.dtype)
         self._down = Linear.of(taken, ("down",), dtype=config.dtype)

@@ -5,9 +5,12 @@ from tokkit import lazy
 _MODULES = {
     "EncoderModel": "tokkit.pipeline.encoder_model",
     "FillMaskResult": "tokkit.pipeline.encoder_model",
+    "Generated": "tokkit.pipeline.text_generator",
     "HiddenStates": "tokkit.pipeline.encoder_model",
+    "NextToken": "tokkit.pipeline.text_generator",
     "SentenceEncoder": "tokkit.pipeline.sentences",
     "StaticEncoder": "tokkit.pipeline.static",
+    "TextGenerator": "tokkit.pipeline.text_generator",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
 }

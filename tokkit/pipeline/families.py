@@ -188,7 +188,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     for key, allowed in family.refused.items():
         if config.get(key, allowed[0]) not in allowed:
             raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
-    sizes: dict[str, Any] = {ours: _count(config, key) for ours, key in family.keys.items() if ours != "activation"}
+    sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
     if sizes["n_layers"] > MAX_LAYERS:
         raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
     key = family.keys["activation"]
@@ -198,7 +198,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     eps = typed(config.get("layer_norm_eps", family.eps), "layer_norm_eps", int, float)
     if not 0 <= eps < 1:
         raise FormatError(f"layer_norm_eps is {eps}; it must be at least 0 and below 1")
-    buckets = _count(config, "relative_attention_num_buckets", family.buckets) if family.buckets else 0
+    buckets = count(config, "relative_attention_num_buckets", family.buckets) if family.buckets else 0
     try:
         made = TransformerConfig(
             **sizes, activation=ACTIVATIONS[activation], eps=float(eps), relative_buckets=buckets, dtype=dtype
@@ -206,10 +206,10 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     except TokkitError as error:
         raise FormatError(f"the sizes do not go together: {error}") from None
     spec = EncoderSpec(
-        family=family, config=made, vocab_size=_count(config, "vocab_size"),
-        positions=_count(config, "max_position_embeddings", 512),
-        types=_count(config, "type_vocab_size", family.types, minimum=0) if family.types else 0,
-        pad=_count(config, "pad_token_id", 1, minimum=0) if family.offset else 0,
+        family=family, config=made, vocab_size=count(config, "vocab_size"),
+        positions=count(config, "max_position_embeddings", 512),
+        types=count(config, "type_vocab_size", family.types, minimum=0) if family.types else 0,
+        pad=count(config, "pad_token_id", 1, minimum=0) if family.offset else 0,
     )  # fmt: skip
     if spec.positions <= spec.position_offset:
         raise FormatError(
@@ -218,7 +218,8 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     return spec
 
 
-def _count(config: Mapping[str, Any], key: str, default: int | None = None, *, minimum: int = 1) -> int:
+def count(config: Mapping[str, Any], key: str, default: int | None = None, *, minimum: int = 1) -> int:
+    """Return the whole number of a key; FormatError if it is missing without a default, or out of range."""
     if key not in config and default is None:
         raise FormatError(f"{key}: missing")
     value = typed(config.get(key, default), key, int)

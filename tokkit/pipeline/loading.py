@@ -1,4 +1,4 @@
-"""Loads a model's folder, or a name on the hub, as an encoder with its tokenizer, in the given precision."""
+"""Loads a model's folder, or a name on the hub, with its tokenizer, in the given precision."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tokkit.formats.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
-from tokkit.pipeline import families, modules, static_folders, static_format
+from tokkit.pipeline import decoder_families, families, generator_loading, modules, static_folders, static_format
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.static import StaticEncoder
+from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
@@ -34,15 +35,18 @@ NO_LIMIT = 1 << 31
 def load(
     path_or_name: str | os.PathLike[str], *, precision: str = "fp32", max_length: int | None = None,
     download: bool = False,
-) -> SentenceEncoder | StaticEncoder:  # fmt: skip
-    """Return the encoder model of a folder with config.json, model.safetensors and a tokenizer.
+) -> SentenceEncoder | StaticEncoder | TextGenerator:  # fmt: skip
+    """Return the model of a folder with config.json, model.safetensors and a tokenizer.
 
-    The model is a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or MPNet. The modules of a folder of
-    sentence-transformers are applied; vectors of any other are pooled by the mean. `precision` is "fp32"; "bf16", half
-    of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above 0.9999); or "int8", a quarter and
-    fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's limit of tokens, as far as the model
-    has positions. "org/name" that is not a folder is looked for in the hub's cache (extra `hub`), and downloaded with
-    `download`; a name alone, such as "all-MiniLM-L6-v2", is one of sentence-transformers.
+    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet) is a `SentenceEncoder`: the modules of
+    a folder of sentence-transformers are applied; vectors of any other are pooled by the mean. A decoder (GPT-2, Llama,
+    Mistral, Qwen 2 and 3, Gemma 1 and 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`.
+
+    `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
+    0.9999); or "int8", a quarter and fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's
+    limit of tokens, as far as the model has positions. "org/name" that is not a folder is looked for in the hub's cache
+    (extra `hub`), and downloaded with `download`; a name alone, such as "all-MiniLM-L6-v2", is one of
+    sentence-transformers.
 
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
 
@@ -63,8 +67,11 @@ def load(
     home = chain.transformer
     if not (home / "config.json").exists():
         raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
+    config = modules.read_json(home / "config.json")
+    if config.get("model_type") in decoder_families.FAMILIES:
+        return generator_loading.load(home, config, PRECISIONS[precision], max_length)
     try:
-        spec = families.read(modules.read_json(home / "config.json"), PRECISIONS[precision])
+        spec = families.read(config, PRECISIONS[precision])
     except FormatError as error:
         where = files.show(home / "config.json")
         raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,17 +45,7 @@ class Weights(Mapping[str, NDArray[Any]]):
         for new, old in OLD_NAMES.items():
             if tensor is None and full.endswith(new):
                 tensor = self._tensors.get(full.removesuffix(new) + old)
-        if tensor is None:
-            raise FormatError(f"{self._where}: the tensor {full!r} is missing; by config.json its shape is {shape}")
-        if tensor.shape != shape:
-            raise FormatError(
-                f"{self._where}: the tensor {full!r} has shape {tensor.shape}; by config.json it is {shape}"
-            )
-        if tensor.dtype not in FLOATS:
-            raise FormatError(
-                f"{self._where}: the tensor {full!r} is of dtype {tensor.dtype}; {', '.join(FLOATS)} are read"
-            )
-        return tensor
+        return checked(tensor, full, shape, self._where)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         tensor = self._found[name]
@@ -94,9 +84,25 @@ class Weights(Mapping[str, NDArray[Any]]):
     def release(self) -> None:
         """Give back the pages of the mapped files; what is read again comes from the file again."""
         self._handed = 0
-        for mapped in {id(m): m for m in map(_map_of, self._tensors.values()) if m is not None}.values():
-            if hasattr(mapped, "madvise"):
-                mapped.madvise(mmap.MADV_DONTNEED)
+        release(self._tensors.values())
+
+
+def checked(tensor: Tensor | None, name: str, shape: tuple[int, ...], where: str) -> Tensor:
+    """Return a tensor of a file once it is there, has that shape, and holds floating point; else FormatError."""
+    if tensor is None:
+        raise FormatError(f"{where}: the tensor {name!r} is missing; by config.json its shape is {shape}")
+    if tensor.shape != shape:
+        raise FormatError(f"{where}: the tensor {name!r} has shape {tensor.shape}; by config.json it is {shape}")
+    if tensor.dtype not in FLOATS:
+        raise FormatError(f"{where}: the tensor {name!r} is of dtype {tensor.dtype}; {', '.join(FLOATS)} are read")
+    return tensor
+
+
+def release(tensors: Iterable[Tensor]) -> None:
+    """Give back the pages of mapped files that have been read; they are read again when they are needed."""
+    for mapped in {id(m): m for m in map(_map_of, tensors) if m is not None}.values():
+        if hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _map_of(tensor: Tensor) -> mmap.mmap | None:

@@ -1,0 +1,178 @@
+"""A decoder in one call of the core, compared with a float64 twin on every instruction set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference.decoder import logits as naive
+from tokkit import nn
+from tokkit._core.text import isas
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.rope import RopeConfig
+from tokkit.nn.text_decoder import TextDecoder
+
+ROPE = RopeConfig(head_dim=8)
+LAYERS: dict[str, Any] = {"dim": 32, "n_heads": 4, "n_layers": 2, "pre_norm": True, "causal": True, "norm": "rms"}
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "GPT-2": ({"norm": "layer", "activation": "gelu_tanh"}, {"positions": 400, "tied": True}),
+    "Llama": ({"activation": "swiglu", "hidden_dim": 50, "n_kv_heads": 2, "rope": ROPE}, {}),
+    "Mistral": ({"activation": "swiglu", "rope": ROPE}, {"windows": (3, 7)}),
+    "Qwen 3": ({"activation": "swiglu", "head_dim": 12, "n_kv_heads": 1, "rope": RopeConfig(head_dim=12)},
+               {"qk_norm": True, "tied": True}),
+    "Gemma 3": ({"activation": "geglu_tanh", "rope": RopeConfig(head_dim=8, base=1e6), "scale": 0.2},
+                {"windows": (4, None), "local_rope": ROPE, "qk_norm": True, "part_norms": True,
+                 "embedding_scale": 5.5}),
+    "GPT-NeoX": ({"norm": "layer", "rope": RopeConfig(head_dim=8, rotary_dim=4)}, {"parallel": True}),
+    "GPT-J's pairs": ({"activation": "silu", "rope": RopeConfig(head_dim=8, rotary_dim=6, interleaved=True)}, {}),
+    "BLOOM": ({"norm": "layer", "alibi": True, "activation": "gelu_tanh"}, {"embedding_norm": True, "tied": True}),
+}  # fmt: skip
+
+
+def model_of(form: str, **more: Any) -> tuple[DecoderConfig, dict[str, Any]]:
+    layers, options = FORMS[form]
+    config = DecoderConfig(layers=nn.TransformerConfig(**{**LAYERS, **layers, **more}), vocab_size=50, **options)
+    rng = np.random.default_rng(5)
+    weights = {n: w + rng.normal(0, 0.1, w.shape).astype(np.float32) if w.ndim == 1 else w
+               for n, w in nn.initial(config.shapes(), seed=3, std=0.3).items()}  # fmt: skip
+    for name in list(weights):
+        if weights[name].ndim == 2 and config.layers.norm == "layer" and name.startswith("layers."):
+            weights[name.removesuffix("weight") + "bias"] = rng.normal(0, 0.1, len(weights[name])).astype(np.float32)
+    return config, weights
+
+
+class Forced:
+    """The core of a decoder, on one instruction set."""
+
+    def __init__(self, inner: Any, isa: str) -> None:
+        self.inner, self.isa = inner, isa
+
+    def run(self, *arrays: Any, **options: Any) -> None:
+        self.inner.run(*arrays, **options, isa=self.isa)
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("form", FORMS)
+def test_whole_or_token_by_token_it_is_what_its_formulas_say(form: str, isa: str) -> None:
+    config, weights = model_of(form)
+    decoder = TextDecoder(config, weights)
+    decoder._decoder = Forced(decoder._decoder, isa)
+    ids = np.random.default_rng(0).integers(0, 50, 21)
+    expected = naive(config, weights, ids)
+    whole = decoder.logits(decoder([ids], [decoder.cache()]))
+    np.testing.assert_allclose(whole, expected, atol=2e-4)
+    cache = decoder.cache(capacity=21)
+    parts = [decoder.logits(decoder([ids[a:b]], [cache])) for a, b in ((0, 6), (6, 7), (7, 8), (8, 20), (20, 21))]
+    np.testing.assert_allclose(np.concatenate(parts), expected, atol=2e-4)
+    assert cache.length == 21
+
+
+@pytest.mark.parametrize("form", ["GPT-2", "Llama", "BLOOM"])
+def test_sequences_side_by_side_give_what_each_gives_alone(form: str) -> None:
+    config, weights = model_of(form)
+    decoder = TextDecoder(config, weights)
+    rng = np.random.default_rng(1)
+    # More rows than one chunk has, so that chunks end within sequences.
+    texts = [rng.integers(0, 50, n) for n in (300, 1, 0, 77)]
+    alone = [decoder([ids], [decoder.cache()]) for ids in texts]
+    for threads in (1, 3):
+        with nn.threads(threads):
+            caches = [decoder.cache() for _ in texts]
+            np.testing.assert_allclose(decoder(texts, caches), np.concatenate(alone), atol=1e-5)
+            more = decoder([[7], [], [8], [9]], caches)
+        assert [cache.length for cache in caches] == [301, 1, 1, 78]
+        expected = [decoder([np.append(texts[i], id_)], [decoder.cache()])[-1] for i, id_ in ((0, 7), (2, 8), (3, 9))]
+        np.testing.assert_allclose(more, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.03), ("int8", 0.08)])
+def test_smaller_weights_give_nearly_the_same(dtype: str, tolerance: float) -> None:
+    config, weights = model_of("Llama", dtype=dtype)
+    ids = np.arange(20)
+    decoder = TextDecoder(config, weights)
+    got, expected = decoder.logits(decoder([ids], [decoder.cache()])), naive(config, weights, ids)
+    assert np.linalg.norm(got - expected) / np.linalg.norm(expected) < tolerance
+
+
+def test_states_are_those_after_each_layer() -> None:
+    config, weights = model_of("Llama")
+    decoder = TextDecoder(config, weights)
+    states = np.zeros((2, 5, 32), dtype=np.float32)
+    hidden = decoder([[1, 2, 3], [4, 5]], [decoder.cache(), decoder.cache()], states=states)
+    one = TextDecoder(
+        DecoderConfig(layers=nn.TransformerConfig(**{**LAYERS, **FORMS["Llama"][0], "n_layers": 1}), vocab_size=50),
+        {name: w for name, w in weights.items() if not name.startswith("layers.1")},
+    )
+    np.testing.assert_allclose(one([[1, 2, 3], [4, 5]], [one.cache(), one.cache()]), one._last(states[0]), atol=1e-5)
+    np.testing.assert_allclose(hidden, decoder._last(states[1]), atol=1e-6)
+
+
+def test_a_cache_grows_is_copied_and_cut() -> None:
+    config, weights = model_of("Llama")
+    decoder = TextDecoder(config, weights)
+    ids = np.random.default_rng(2).integers(0, 50, 600)
+    grown, whole = decoder.cache(), decoder.cache(capacity=700)
+    decoder([ids[:200]], [grown])
+    decoder([ids[200:]], [grown])
+    decoder([ids], [whole])
+    for cache in (grown, whole.copy(room=1), whole):
+        np.testing.assert_allclose(cache.keys[:, :, :600], whole.keys[:, :, :600], atol=1e-4)
+    expected = decoder([[3]], [whole.copy(room=1)])
+    np.testing.assert_allclose(decoder([[3]], [grown]), expected, atol=1e-4)
+    grown.truncate(600)
+    np.testing.assert_allclose(decoder([[3]], [grown]), expected, atol=1e-4)
+    assert decoder.cache(capacity=10).nbytes == 2 * 2 * 2 * 10 * 8 * 4
+    with pytest.raises(OptionError, match="length is 602; the cache has 601 tokens"):
+        grown.truncate(602)
+
+
+def test_what_does_not_fit_is_refused_and_caches_stay() -> None:
+    config, weights = model_of("GPT-2")
+    decoder = TextDecoder(config, weights)
+    cache, small = decoder.cache(), decoder.cache(capacity=3)
+    decoder([[1, 2]], [small])
+    for ids, caches, error, message in (
+        ([[1, 50]], [cache], IndexError, "the id 50 is outside an embedding table of 50 rows"),
+        ([[-1]], [cache], IndexError, "the id -1"),
+        ([[1], [2]], [cache], OptionError, "2 sequences need as many caches"),
+        ([[1], [2]], [cache, cache], OptionError, "each its own"),
+        ([[[1, 2]]], [cache], ShapeError, r"shape \(1, 2\)"),
+        ([[1, 2]], [small], ShapeError, "room for 3 tokens; 2 are in it, 2 came"),
+        ([np.zeros(401, int)], [cache], ShapeError, "a sequence of 401 tokens is too long"),
+        ([[0.5]], [cache], TypeError, "float64"),
+    ):
+        with pytest.raises(error, match=message):
+            decoder(ids, caches)
+    assert (cache.length, small.length) == (0, 2)
+    assert decoder([], []).shape == (0, 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"vocab_size": 0}, OptionError, "vocab_size is 0"),
+        ({"windows": (3,)}, ShapeError, "windows has 1 entries for 2 layers"),
+        ({"windows": (3, 0)}, OptionError, "a window is 0"),
+        ({"local_rope": ROPE}, ShapeError, "local_rope"),
+        ({"layers": nn.TransformerConfig(dim=8, n_heads=2)}, OptionError, "pre_norm=True and causal=True"),
+        ({"layers": nn.TransformerConfig(**LAYERS, window=3)}, OptionError, "give windows"),
+    ],
+    ids=str,
+)
+def test_a_configuration_that_cannot_work_is_refused(options: dict[str, Any], error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DecoderConfig(**{"layers": nn.TransformerConfig(**LAYERS), "vocab_size": 9, **options})
+
+
+def test_a_weight_that_is_missing_or_has_another_shape_is_named() -> None:
+    config, weights = model_of("Llama")
+    name = "layers.1.feed_forward.down.weight"
+    with pytest.raises(ShapeError, match=name):
+        TextDecoder(config, {**weights, name: weights[name][:, 1:]})
+    with pytest.raises(ShapeError, match=name):
+        TextDecoder(config, {n: w for n, w in weights.items() if n != name})
+    with pytest.raises(ShapeError, match=r"word\.weight"):
+        TextDecoder(config, {**weights, "word.weight": weights["word.weight"][1:]})

@@ -1,0 +1,199 @@
+# The layers of a pre-norm decoder over new tokens and caches, in one call without the GIL (csrc/nn/decoder.h).
+
+from libc.stddef cimport ptrdiff_t, size_t
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+
+from tokkit._core.text cimport chosen_isa, isa_number
+
+cdef extern from "nn/decoder.h" nogil:
+    ctypedef struct tk_norm:
+        const float *weight
+        const float *bias
+    ctypedef struct tk_decoder_layer:
+        const tk_linear *qkv
+        const tk_linear *o
+        const tk_linear *up
+        const tk_linear *down
+        tk_norm attention
+        tk_norm forward
+        tk_norm q
+        tk_norm k
+        tk_norm attended
+        tk_norm forwarded
+        ptrdiff_t window
+        int rope
+    ctypedef struct tk_angles:
+        const float *cosines
+        const float *sines
+        size_t half
+    ctypedef struct tk_decoder:
+        const tk_decoder_layer *layers
+        size_t n_layers
+        size_t dim
+        size_t heads
+        size_t kv_heads
+        size_t head_dim
+        size_t hidden
+        int rms
+        int activation
+        int gated
+        int parallel
+        int pairs
+        float eps
+        float scale
+        tk_angles angles[2]
+        const float *by_distance
+        ptrdiff_t distance_by
+        ptrdiff_t zero
+    ctypedef struct tk_kv:
+        float *k
+        float *v
+        size_t capacity
+        size_t length
+    int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_kv *caches, size_t n, float *states,
+                       int isa, int threads)
+
+
+cdef class PackedDecoder:
+    """Layers of a decoder: immutable, so that threads can share it.
+
+    Each layer is a dict of `qkv`, `o`, `up`, `down` (PackedLinear), norms (weight, bias or None) by the names
+    `attention`, `forward`, and where there are such `q`, `k`, `attended`, `forwarded`, a `window` or None, and `rope`,
+    the number of its table of angles, or -1.
+    """
+
+    cdef tk_decoder decoder
+    cdef tk_decoder_layer *layers
+    cdef list kept  # what the layers point into
+
+    def __cinit__(self, layers not None, *, size_t dim, size_t heads, size_t kv_heads, size_t head_dim, size_t hidden,
+                  bint rms, activation, bint gated, bint parallel, bint pairs, float eps, float scale):
+        cdef size_t i, n = len(layers)
+        cdef PackedLinear qkv, o, up, down
+        cdef tk_decoder_layer *layer
+        self.kept = []
+        self.layers = <tk_decoder_layer *> calloc(n + 1, sizeof(tk_decoder_layer))
+        if self.layers is NULL:
+            raise MemoryError()
+        if not (dim and heads and kv_heads and head_dim and hidden) or heads % kv_heads:
+            raise ValueError("heads do not fit")
+        if activation not in FUSED:
+            raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
+        for i in range(n):
+            made = layers[i]
+            qkv, o, up, down = made["qkv"], made["o"], made["up"], made["down"]
+            if qkv.shape != ((heads + 2 * kv_heads) * head_dim, dim) or o.shape != (dim, heads * head_dim):
+                raise ValueError(f"the attention of layer {i} does not fit")
+            if up.shape != (hidden * (2 if gated else 1), dim) or down.shape != (dim, hidden):
+                raise ValueError(f"the feed-forward of layer {i} does not fit")
+            layer = &self.layers[i]
+            layer.qkv, layer.o, layer.up, layer.down = qkv.packed, o.packed, up.packed, down.packed
+            layer.attention = self.norm(made, "attention", dim)
+            layer.forward = self.norm(made, "forward", dim)
+            layer.q, layer.k = self.norm(made, "q", head_dim), self.norm(made, "k", head_dim)
+            layer.attended, layer.forwarded = self.norm(made, "attended", dim), self.norm(made, "forwarded", dim)
+            if layer.attention.weight is NULL or layer.forward.weight is NULL:
+                raise ValueError(f"layer {i} has no norms")
+            layer.window = TK_FAR if made["window"] is None else <ptrdiff_t> made["window"]
+            layer.rope = made["rope"]
+            if layer.window < 1 or not -1 <= layer.rope < 2:
+                raise ValueError(f"the window or the rope of layer {i} does not fit")
+            self.kept.append((qkv, o, up, down))
+        self.decoder.layers, self.decoder.n_layers, self.decoder.dim = self.layers, n, dim
+        self.decoder.heads, self.decoder.kv_heads, self.decoder.head_dim = heads, kv_heads, head_dim
+        self.decoder.hidden = hidden
+        self.decoder.rms, self.decoder.gated, self.decoder.parallel, self.decoder.pairs = rms, gated, parallel, pairs
+        self.decoder.activation = ACTIVATIONS.index(activation)
+        self.decoder.eps, self.decoder.scale = eps, scale
+
+    cdef tk_norm norm(self, dict layer, str name, size_t size) except *:
+        cdef tk_norm made
+        cdef const float[::1] weight, bias
+        made.weight = made.bias = NULL
+        if layer.get(name) is not None:
+            weight, bias = layer[name]
+            if <size_t> weight.shape[0] != size or (bias is not None and <size_t> bias.shape[0] != size):
+                raise ValueError(f"the norm {name} does not fit")
+            made.weight = &weight[0]
+            if bias is not None:
+                made.bias = &bias[0]
+            self.kept.append((weight, bias))
+        return made
+
+    def __dealloc__(self):
+        free(self.layers)
+
+    def run(self, float[:, ::1] x not None, const int64_t[::1] rows not None, caches not None, *, angles=(),
+            const float[:, ::1] by_distance=None, Py_ssize_t zero=0, float[:, :, ::1] states=None, int threads=1,
+            isa=None):
+        """Change x (sum of rows, dim) in place, and write new keys and values.
+
+        Sequence i has rows[i] new tokens, and caches[i] = (keys, values, length), arrays (n_layers, kv_heads, capacity,
+        head_dim). `angles` are pairs of cosines and sines (positions, half) by the numbers that the layers name.
+        `by_distance` (heads, …) at [zero + d] is added to the score of a key d tokens earlier.
+        """
+        cdef tk_decoder d = self.decoder
+        cdef tk_kv *kv = NULL
+        cdef size_t *counts = NULL
+        cdef float[:, :, :, ::1] keys, values
+        cdef const float[:, ::1] cosines, sines
+        cdef float *out = NULL
+        cdef Py_ssize_t i, n = rows.shape[0], total = 0, longest = 0
+        cdef int status = 0, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
+        if <size_t> x.shape[1] != d.dim or len(caches) != n or len(angles) > 2:
+            raise ValueError("x, rows, caches or angles do not fit")
+        for i in range(n):
+            if rows[i] < 0:
+                raise ValueError(f"sequence {i} has {rows[i]} tokens")
+            total += rows[i]
+        if total != x.shape[0]:
+            raise ValueError(f"rows are {total} in all, and x has {x.shape[0]}")
+        if not total or not d.n_layers:
+            return
+        kv = <tk_kv *> calloc(n, sizeof(tk_kv))
+        counts = <size_t *> calloc(n, sizeof(size_t))
+        try:
+            if kv is NULL or counts is NULL:
+                raise MemoryError()
+            for i in range(n):
+                keys, values, length = caches[i]
+                for j in range(4):
+                    if keys.shape[j] != values.shape[j]:
+                        raise ValueError(f"keys and values of cache {i} do not fit each other")
+                if (<size_t> keys.shape[0], <size_t> keys.shape[1], <size_t> keys.shape[3]) != (
+                    d.n_layers, d.kv_heads, d.head_dim
+                ):
+                    raise ValueError(f"cache {i} does not fit")
+                if not 0 <= length <= keys.shape[2] - rows[i]:
+                    raise ValueError(f"cache {i} has no room")
+                if not keys.shape[2]:  # without new tokens: nothing is read of it
+                    continue
+                kv[i] = tk_kv(&keys[0, 0, 0, 0], &values[0, 0, 0, 0], keys.shape[2], length)
+                counts[i] = rows[i]
+                longest = max(longest, <Py_ssize_t> length + rows[i])
+            for i in range(len(angles)):
+                cosines, sines = angles[i]
+                if cosines.shape[0] < longest or sines.shape[0] != cosines.shape[0]:
+                    raise ValueError("there are too few angles")
+                if cosines.shape[1] != sines.shape[1] or not 0 < 2 * <size_t> cosines.shape[1] <= d.head_dim:
+                    raise ValueError("the angles do not fit")
+                d.angles[i] = tk_angles(&cosines[0, 0], &sines[0, 0], cosines.shape[1])
+            for i in range(<Py_ssize_t> d.n_layers):
+                if d.layers[i].rope >= <int> len(angles):
+                    raise ValueError(f"layer {i} has no angles")
+            if by_distance is not None:
+                if <size_t> by_distance.shape[0] != d.heads or zero < total or by_distance.shape[1] < zero + longest:
+                    raise ValueError("the table of distances does not fit")
+                d.by_distance, d.distance_by, d.zero = &by_distance[0, 0], by_distance.shape[1], zero
+            if states is not None:
+                if <size_t> states.shape[0] != d.n_layers or states.shape[1] != total or states.shape[2] != x.shape[1]:
+                    raise ValueError("states do not fit")
+                out = &states[0, 0, 0]
+            with nogil:
+                status = tk_decoder_run(&d, &x[0, 0], counts, kv, n, out, chosen, max(1, threads))
+        finally:
+            free(kv)
+            free(counts)
+        if status:
+            raise MemoryError()

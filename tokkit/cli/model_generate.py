@@ -1,0 +1,239 @@
+"""`tokkit model generate`, `chat`, `next`, `score` and `perplexity`: commands that run a causal language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+from tokkit.cli.model_search import download
+from tokkit.cli.model_views import PRECISION
+
+MODEL = click.argument("model", type=options.MODEL)
+SAMPLING = (
+    click.option("-n", "--max-new-tokens", type=click.IntRange(min=1), default=256, metavar="N",
+                 help="Tokens to generate at most."),
+    click.option("-t", "--temperature", type=click.FloatRange(min=0), default=0.0,
+                 help="0 takes the most probable token; greater values draw more freely."),
+    click.option("--top-k", type=click.IntRange(min=0), default=0, help="Draw from the K most probable tokens."),
+    click.option("--top-p", type=click.FloatRange(min=0, max=1, min_open=True), default=1.0,
+                 help="Draw from the fewest tokens with this share of the probability."),
+    click.option("--min-p", type=click.FloatRange(min=0, max=1), default=0.0,
+                 help="Draw from tokens with this share of the greatest probability."),
+    click.option("--repetition-penalty", type=click.FloatRange(min=0, min_open=True), default=1.0,
+                 help="Divide the logits of tokens that have occurred by this."),
+    click.option("--stop", multiple=True, metavar="TEXT", help="Stop before this text; may be given several times."),
+    click.option("--seed", type=click.IntRange(min=0), help="Draw the same text each time."),
+)  # fmt: skip
+
+
+def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How text is drawn: `SAMPLING`."""
+    for option in reversed(SAMPLING):
+        function = option(function)
+    return function
+
+
+@options.command(
+    "generate",
+    short_help="Continue a text.",
+    examples=(
+        "tokkit model generate gpt2 'Once upon a time'",
+        "tokkit model generate gpt2 - --temperature 0.8 --top-p 0.9 --seed 1 < prompt.txt",
+    ),
+)
+@MODEL
+@click.argument("prompt")
+@sampling
+@click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
+@PRECISION
+@download
+@options.threads
+@options.as_json
+def generate(
+    model: str, prompt: str, precision: str, download: bool, stop: tuple[str, ...], json: bool, **chosen: Any
+) -> None:
+    """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
+
+    MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM), with
+    config.json, safetensors and a tokenizer, or its name on the hub.
+    """
+    from tokkit.cli import inputs
+    from tokkit.cli.models import load_generator
+    from tokkit.cli.output import put_part, say, say_json
+
+    text = inputs.stdin().read().decode("utf-8") if prompt == "-" else prompt
+    loaded = load_generator(model, precision=precision, download=download)
+    if json:
+        made = loaded.generate_all([text], stop=stop, logprobs=True, **chosen)[0][0]
+        say_json({"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs})
+        return
+    for part in loaded.stream(text, stop=stop, **chosen):
+        put_part(part)
+    say("")
+
+
+@options.command(
+    "chat",
+    short_help="Talk with a model.",
+    examples=(
+        "tokkit model chat ./qwen2.5-0.5b-instruct",
+        "echo 'Hello' | tokkit model chat ./llama --system 'Be brief.'",
+    ),
+)
+@MODEL
+@click.option("--system", metavar="TEXT", help="The system message.")
+@sampling
+@PRECISION
+@download
+@options.threads
+def chat(model: str, system: str | None, precision: str, download: bool, stop: tuple[str, ...], **chosen: Any) -> None:
+    """Answer each line of stdin, by the chat template in the folder of MODEL (extra chat); it ends with the input.
+
+    If the chat outgrows the model's positions, its oldest turns are left out; the system message stays.
+    """
+    import sys
+
+    from tokkit.chat import fit_chat, load_chat_template
+    from tokkit.cli.models import load_generator
+    from tokkit.cli.output import put_part, say
+
+    loaded = load_generator(model, precision=precision, download=download)
+    template = load_chat_template(loaded.folder)
+    messages: list[dict[str, str]] = [] if system is None else [{"role": "system", "content": system}]
+    limit = max(loaded.max_length - chosen["max_new_tokens"], 1)
+    at_terminal = sys.stdin.isatty()
+    while True:
+        if at_terminal:
+            click.echo("> ", nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            break
+        if not line.strip():
+            continue
+        messages.append({"role": "user", "content": line.rstrip("\n")})
+        fitted = fit_chat(loaded.tokenizer, template, messages, limit, add_generation_prompt=True)
+        answer = []
+        for part in loaded.stream(fitted.encoded.ids, stop=stop, **chosen):
+            put_part(part)
+            answer.append(part)
+        say("")
+        messages.append({"role": "assistant", "content": "".join(answer)})
+
+
+@options.command(
+    "next",
+    short_help="Show the most probable next tokens.",
+    examples=("tokkit model next gpt2 'The capital of France is'",),
+)
+@MODEL
+@click.argument("text")
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=10, help="Tokens to show.")
+@PRECISION
+@download
+@options.as_json
+def next_(model: str, text: str, k: int, precision: str, download: bool, json: bool) -> None:
+    """Print the tokens that most probably follow TEXT, with their probabilities."""
+    from dataclasses import asdict
+
+    from tokkit.cli.models import load_generator
+    from tokkit.cli.output import say_json, table
+    from tokkit.escaping import visible
+
+    found = load_generator(model, precision=precision, download=download).next_tokens(text, k)
+    if json:
+        say_json([asdict(token) for token in found])
+        return
+    rows = [(repr(visible(token.token)), token.id, f"{token.probability:.4f}") for token in found]
+    table([("token", "id", "probability"), *rows])
+
+
+@options.command(
+    "score",
+    short_help="Compare continuations of a text by their probability.",
+    examples=("tokkit model score gpt2 'The sky is' ' blue' ' made of cheese'",),
+)
+@MODEL
+@click.argument("prompt")
+@click.argument("continuations", nargs=-1, required=True)
+@PRECISION
+@download
+@options.threads
+@options.as_json
+def score(
+    model: str, prompt: str, continuations: tuple[str, ...], precision: str, download: bool, threads: int | None,
+    json: bool,
+) -> None:  # fmt: skip
+    """Print the log-probability of each of CONTINUATIONS after PROMPT: the sum over its tokens, and for each byte.
+
+    A continuation usually begins with a space, as the words of a text do.
+    """
+    from tokkit.cli.models import load_generator
+    from tokkit.cli.output import say_json, table
+    from tokkit.escaping import visible
+
+    found = load_generator(model, precision=precision, download=download).score(prompt, continuations, threads=threads)
+    rows = [(text, made, made / len(text.encode())) for text, made in zip(continuations, found, strict=True)]
+    if json:
+        say_json([{"text": text, "logprob": made, "per_byte": each} for text, made, each in rows])
+        return
+    shown = [(repr(visible(text)), f"{made:.3f}", f"{each:.3f}") for text, made, each in rows]
+    table([("continuation", "log-probability", "per byte"), *shown])
+
+
+@options.command(
+    "perplexity",
+    short_help="Measure how well a model predicts files.",
+    examples=("tokkit model perplexity gpt2 notes.txt", "tokkit model perplexity gpt2 notes.txt --tokens --json"),
+)
+@MODEL
+@click.argument("files", nargs=-1, required=True, type=options.FILE)
+@click.option("--window", type=click.IntRange(min=2), help="Tokens that a prediction sees at most.  [default: 1024]")
+@click.option("--stride", type=click.IntRange(min=1), help="Tokens between windows.  [default: half of a window]")
+@click.option("--tokens", is_flag=True, help="With --json: the log-probability of each token too.")
+@PRECISION
+@download
+@options.threads
+@options.as_json
+def perplexity(
+    model: str, files: tuple[str, ...], precision: str, download: bool, json: bool, tokens: bool, **chosen: Any
+) -> None:
+    """Print the perplexity of MODEL on each file, and on all of them: e to the mean of -log p over their tokens.
+
+    Bits per byte compare models with different tokenizers.
+    """
+    from tokkit.cli.inputs import Reading, shown
+    from tokkit.cli.models import load_generator
+    from tokkit.cli.output import say_json, table
+    from tokkit.pipeline.perplexity import TextScore, text_score
+
+    if tokens and not json:
+        raise click.UsageError("--tokens is for --json")
+    import numpy as np
+
+    loaded = load_generator(model, precision=precision, download=download)
+    scores = {path: text_score(loaded, "".join(Reading().texts(path)), **chosen) for path in files}
+    if len(scores) > 1:
+        made = list(scores.values())
+        scores["total"] = TextScore(
+            np.concatenate([each.ids for each in made]), np.concatenate([each.logprobs for each in made]),
+            sum(each.n_bytes for each in made),
+        )  # fmt: skip
+    if json:
+        found = []
+        for path, each in scores.items():
+            entry: dict[str, Any] = {
+                "file": path, "tokens": len(each.ids), "perplexity": each.perplexity,
+                "bits_per_byte": each.bits_per_byte,
+            }  # fmt: skip
+            if tokens and path != "total":
+                logprobs = [None, *each.logprobs.tolist()][: len(each.ids)]
+                entry["logprobs"] = [list(pair) for pair in zip(each.ids.tolist(), logprobs, strict=True)]
+            found.append(entry)
+        say_json(found)
+        return
+    rows = [(shown(path), len(each.ids), f"{each.perplexity:.3f}", f"{each.bits_per_byte:.4f}")
+            for path, each in scores.items()]  # fmt: skip
+    table([("file", "tokens", "perplexity", "bits per byte"), *rows])

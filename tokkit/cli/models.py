@@ -1,0 +1,45 @@
+"""Loads the model that a command is given, and says what it needs where it is given another kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tokkit.cli.inputs import shown
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
+
+KINDS = {
+    "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a model that generates text",
+}  # fmt: skip
+"""Class of tokkit.pipeline → what such a model is called."""
+
+
+def load_vectors(model: str, **options: Any) -> SentenceEncoder | StaticEncoder:
+    """Return a model that makes vectors of texts; OptionError for one that does not."""
+    made: SentenceEncoder | StaticEncoder = _load(model, ("SentenceEncoder", "StaticEncoder"), options)
+    return made
+
+
+def load_encoder(model: str, **options: Any) -> SentenceEncoder:
+    """Return a model whose vectors depend on the text around a word; OptionError for another kind."""
+    made: SentenceEncoder = _load(model, ("SentenceEncoder",), options)
+    return made
+
+
+def load_generator(model: str, **options: Any) -> TextGenerator:
+    """Return a model that generates text; OptionError for another kind."""
+    made: TextGenerator = _load(model, ("TextGenerator",), options)
+    return made
+
+
+def _load(model: str, wanted: tuple[str, ...], options: dict[str, Any]) -> Any:
+    from tokkit import pipeline
+
+    made = pipeline.load(model, **options)
+    kind = type(made).__name__
+    if kind not in wanted:
+        needed = " or ".join(KINDS[name] for name in wanted)
+        raise OptionError(f"{shown(model)} is {KINDS[kind]}; this command needs {needed}")
+    return made

@@ -1,0 +1,190 @@
+"""Chooses the next token from logits: greedy, or drawn from a filtered and penalized distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn.arrays import Floats
+from tokkit.nn.checks import as_float, as_int
+
+FIRST_SORTED = 256
+"""Most probable tokens that are sorted to find those of top_p; eight times as many if they do not reach it."""
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the next token is chosen, by the names and in the order of transformers.
+
+    Penalties first: `repetition_penalty` (Keskar et al. 2019) divides positive logits of all tokens of the text so far,
+    the prompt included, and multiplies negative ones; `frequency_penalty` times the count, and `presence_penalty` once,
+    are subtracted from tokens that were generated; `no_repeat_ngram_size` n excludes tokens that would repeat n tokens
+    of the text; `logit_bias` (id → number) is added; `banned` ids are excluded.
+
+    `temperature` 0 then takes the greatest logit, the lowest id of equal ones. Otherwise logits are divided by it, and
+    a token is drawn from those that all filters leave: the `top_k` greatest; the fewest that have `top_p` of the
+    probability (Holtzman et al. 2020); those with at least `min_p` of the greatest probability (Nguyen et al. 2024).
+
+    Numbers out of range raise OptionError.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    no_repeat_ngram_size: int = 0
+    logit_bias: Mapping[int, float] | None = None
+    banned: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        made: dict[str, object] = {
+            "temperature": as_float("temperature", self.temperature, minimum=0),
+            "top_k": as_int("top_k", self.top_k, minimum=0),
+            "top_p": as_float("top_p", self.top_p, greater_than=0),
+            "min_p": as_float("min_p", self.min_p, minimum=0),
+            "repetition_penalty": as_float("repetition_penalty", self.repetition_penalty, greater_than=0),
+            "presence_penalty": as_float("presence_penalty", self.presence_penalty),
+            "frequency_penalty": as_float("frequency_penalty", self.frequency_penalty),
+            "no_repeat_ngram_size": as_int("no_repeat_ngram_size", self.no_repeat_ngram_size, minimum=0),
+            "banned": tuple(as_int("each of banned", id_, minimum=0) for id_ in self.banned),
+        }
+        for name in ("top_p", "min_p"):
+            if made[name] > 1:  # type: ignore[operator]
+                raise OptionError(f"{name} is {made[name]}; it is a share of the probability, at most 1")
+        if self.logit_bias is not None:
+            made["logit_bias"] = {
+                as_int("an id of logit_bias", id_, minimum=0): _bias(value) for id_, value in self.logit_bias.items()
+            }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+
+def _bias(value: object) -> float:
+    # -inf excludes a token.
+    return -math.inf if value == -math.inf else as_float("a value of logit_bias", value)
+
+
+class Chooser:
+    """Chooses the tokens of one text, one after another; it knows the text so far.
+
+    >>> chooser = Chooser(Sampling(repetition_penalty=2.0), prompt=[2])
+    >>> logits = np.array([0.5, 1.0, 1.5], dtype=np.float32)
+    >>> chooser.choose(logits)
+    1
+    """
+
+    def __init__(
+        self, sampling: Sampling, prompt: Iterable[int] = (), *, seed: int | Sequence[int] | None = None
+    ) -> None:
+        self.sampling = sampling
+        self._text = list(prompt)
+        self._n_prompt = len(self._text)
+        self._rng = np.random.default_rng(seed)
+
+    def add(self, id_: int) -> None:
+        """Add a token to the text so far."""
+        self._text.append(id_)
+
+    def choose(self, logits: Floats) -> int:
+        """Return the next token for logits (vocab_size); it is not added to the text."""
+        processed = self.processed(logits)
+        if not self.sampling.temperature:
+            best = int(processed.argmax())
+            if processed[best] == -np.inf:
+                raise OptionError("no token is left: all are banned or excluded")
+            return best
+        ids, probabilities = self.candidates(processed)
+        at = int(np.searchsorted(np.cumsum(probabilities), self._rng.random(), side="right"))
+        return int(ids[min(at, len(ids) - 1)])
+
+    def processed(self, logits: Floats) -> Floats:
+        """Return logits with penalties, biases and what is excluded at -inf; the array given if there are none."""
+        s = self.sampling
+        penalties = s.presence_penalty, s.frequency_penalty, s.no_repeat_ngram_size, s.logit_bias, s.banned
+        if s.repetition_penalty == 1 and not any(penalties):
+            return logits
+        made = np.array(logits, dtype=np.float32)
+        if s.repetition_penalty != 1 and self._text:
+            seen = np.unique(np.array(self._text))
+            made[seen] = np.where(made[seen] < 0, made[seen] * s.repetition_penalty, made[seen] / s.repetition_penalty)
+        generated = self._text[self._n_prompt :]
+        if generated and (s.presence_penalty or s.frequency_penalty):
+            ids, counts = np.unique(np.array(generated), return_counts=True)
+            made[ids] -= s.presence_penalty + s.frequency_penalty * counts
+        excluded = list(s.banned)
+        if s.no_repeat_ngram_size:
+            excluded += repeated(self._text, s.no_repeat_ngram_size)
+        for id_, bias in (s.logit_bias or {}).items():
+            self._check(id_, made)
+            made[id_] += bias
+        for id_ in excluded:
+            self._check(id_, made)
+            made[id_] = -np.inf
+        return made
+
+    @staticmethod
+    def _check(id_: int, logits: Floats) -> None:
+        if id_ >= len(logits):
+            raise OptionError(f"there is no token {id_}; the model has logits for 0 to {len(logits) - 1}")
+
+    def candidates(self, processed: Floats) -> tuple[Ids, NDArray[np.float64]]:
+        """Return the ids that the filters leave, the most probable first, and their probabilities."""
+        s = self.sampling
+        scaled = processed.astype(np.float64) / (s.temperature or 1.0)
+        greatest = scaled.max()
+        if greatest == -np.inf:
+            raise OptionError("no token is left: all are banned or excluded")
+        ids: Ids = np.flatnonzero(scaled > -np.inf)
+        if 0 < s.top_k < len(ids):
+            # Tokens that tie with the last of them stay too.
+            ids = np.flatnonzero(scaled >= np.partition(scaled, -s.top_k)[-s.top_k])
+        weights = np.exp(scaled[ids] - greatest)
+        total = weights.sum()
+        if s.top_p < 1:
+            ids, weights = _nucleus(ids, weights, s.top_p * total)
+        if s.min_p:
+            keep = weights >= s.min_p * weights.max()
+            ids, weights = ids[keep], weights[keep]
+        order = np.argsort(-weights, kind="stable")
+        return ids[order], weights[order] / weights.sum()
+
+
+def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> tuple[Ids, NDArray[np.float64]]:
+    """Return the fewest ids, the heaviest first, whose weights reach what is wanted."""
+    n = FIRST_SORTED
+    while True:
+        some = np.arange(len(ids)) if n >= len(ids) else np.argpartition(-weights, n)[:n]
+        some = some[np.argsort(-weights[some], kind="stable")]
+        before = np.cumsum(weights[some]) - weights[some]
+        if len(some) == len(ids) or before[-1] >= wanted:
+            kept = some[before < wanted]
+            return ids[kept], weights[kept]
+        n *= 8
+
+
+def repeated(text: Sequence[int], n: int) -> list[int]:
+    """Return the ids that would repeat n tokens of a text if one of them came next.
+
+    >>> repeated([1, 2, 3, 1, 2], 3), repeated([1, 2], 1)
+    ([3], [1, 2])
+    """
+    last = list(text[len(text) - n + 1 :]) if n > 1 else []
+    return sorted({text[i + n - 1] for i in range(len(text) - n + 1) if list(text[i : i + n - 1]) == last})
+
+
+def log_probabilities(logits: Floats) -> NDArray[np.float64]:
+    """Return the natural logarithm of each token's probability (…, vocab_size), in float64."""
+    made = logits.astype(np.float64)
+    made -= made.max(-1, keepdims=True)
+    made -= np.log(np.exp(made).sum(-1, keepdims=True))
+    return made

@@ -1,0 +1,186 @@
+"""`TextDecoder`: GPT-2, Llama and their relatives, from token ids and a cache to hidden states and logits.
+
+`Decoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs decoder-only models, all layers
+in one call of the core, several sequences at once, each with a cache of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core.nn import PackedDecoder
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
+from tokkit.nn.config import GATES
+from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.embedding import looked_up
+from tokkit.nn.linear import Linear
+from tokkit.nn.norms import LayerNorm, RMSNorm
+from tokkit.nn.positions import alibi_slopes
+from tokkit.nn.rope import Rope, RopeConfig
+
+ANGLES = 512
+"""Positions whose angles are made at first; twice as many when a text is longer."""
+CORE_NORMS = {
+    "attention": "attention_norm", "forward": "feed_forward_norm", "q": "q_norm", "k": "k_norm",
+    "attended": "attended_norm", "forwarded": "forwarded_norm",
+}  # fmt: skip
+"""What the core calls a norm → its name among the weights."""
+
+
+class TextDecoder:
+    """A causal language model from ids to logits. Immutable; caches are state that callers hold.
+
+    Weights: those of `DecoderConfig.shapes`, and biases of matrices where there are any.
+
+    >>> from tokkit.nn import TransformerConfig, initial
+    >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=2, norm="rms", pre_norm=True, causal=True)
+    >>> config = DecoderConfig(layers=layers, vocab_size=9, positions=16, tied=True)
+    >>> decoder = TextDecoder(config, initial(config.shapes(), seed=0))
+    >>> cache = decoder.cache()
+    >>> decoder.logits(decoder([[1, 4, 2]], [cache])).shape, cache.length
+    ((3, 9), 3)
+    """
+
+    def __init__(self, config: DecoderConfig, weights: Mapping[str, Any]) -> None:
+        c = config.layers
+        self.config = config
+        self.words: NDArray[Any] = weights["word.weight"]
+        if self.words.shape != (config.vocab_size, c.dim):
+            raise ShapeError(f"word.weight has shape {self.words.shape}; it must be {(config.vocab_size, c.dim)}")
+        self._positions = take(weights, "position.weight", (config.positions, c.dim)) if config.positions else None
+        self._embedding_norm = self._norm(weights, "embedding_norm") if config.embedding_norm else None
+        self._last = self._norm(weights, "norm")
+        self._ropes = _Ropes(c.rope, config.local_rope)
+        rope = c.rope
+        self._decoder = PackedDecoder(
+            [self._layer(weights, i) for i in range(c.n_layers)],
+            dim=c.dim, heads=c.n_heads, kv_heads=c.kv_heads, head_dim=c.head_size, hidden=c.hidden,
+            rms=c.norm == "rms", activation=GATES.get(c.activation, c.activation),
+            gated=config.gated, parallel=config.parallel, pairs=rope is not None and rope.interleaved, eps=c.eps,
+            scale=c.head_size**-0.5 if c.scale is None else c.scale,
+        )  # fmt: skip
+        self._slopes = alibi_slopes(c.n_heads) if c.alibi else None
+        head = Named({"head.weight": weights["word.weight" if config.tied else "head.weight"]}, "")
+        if "head.bias" in weights:
+            head["head.bias"] = weights["head.bias"]
+        head["head.weight"] = _as_float32(head["head.weight"])
+        self._head = Linear.of(head, ("head",), dtype=c.dtype)
+
+    def _norm(self, weights: Mapping[str, Any], name: str) -> LayerNorm | RMSNorm:
+        c = self.config.layers
+        own = {part: weights[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in weights}
+        return (LayerNorm if c.norm == "layer" else RMSNorm)(own, dim=c.dim, eps=c.eps)
+
+    def _layer(self, weights: Mapping[str, Any], i: int) -> dict[str, Any]:
+        config, c, prefix = self.config, self.config.layers, f"layers.{i}."
+        shapes = {f"attention.{name}": shape for name, shape in c.attention_shapes().items()}
+        shapes |= {f"feed_forward.{name}": shape for name, shape in c.feed_forward_shapes().items()}
+        matrices = {name: shape for name, shape in shapes.items() if name.endswith("weight")}
+        own = Named({name: take(weights, prefix + name, shape) for name, shape in matrices.items()}, prefix)
+        for name, (rows, _) in matrices.items():
+            of_matrix = name.removesuffix("weight") + "bias"
+            if prefix + of_matrix in weights:
+                own[of_matrix] = take(weights, prefix + of_matrix, (rows,))
+        up = ("feed_forward.gate", "feed_forward.up") if config.gated else ("feed_forward.up",)
+        parts = {"qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",), "up": up,
+                 "down": ("feed_forward.down",)}  # fmt: skip
+        made: dict[str, Any] = {name: Linear.of(own, of, dtype=c.dtype).packed for name, of in parts.items()}
+        columns = config.norm_names()
+        for core, name in CORE_NORMS.items():
+            if name in columns:
+                bias = None
+                if c.norm == "layer":
+                    bias = np.array(take(weights, f"{prefix}{name}.bias", (columns[name],)))
+                made[core] = np.array(take(weights, f"{prefix}{name}.weight", (columns[name],))), bias
+        made["window"] = config.window(i)
+        local = config.local_rope is not None and made["window"] is not None
+        made["rope"] = -1 if c.rope is None else int(local)
+        return made
+
+    def cache(self, *, capacity: int | None = None) -> DecoderCache:
+        """Return an empty cache for one sequence: it grows, or has room for `capacity` tokens."""
+        c = self.config.layers
+        return DecoderCache(n_layers=c.n_layers, kv_heads=c.kv_heads, head_dim=c.head_size, capacity=capacity)
+
+    def __call__(
+        self, ids: Sequence[ArrayLike], caches: Sequence[DecoderCache], *, states: Floats | None = None
+    ) -> Floats:
+        """Return hidden states (total, dim) after the last norm, for new ids of several sequences, one after another.
+
+        caches[i] holds what came before ids[i], and these are added to it. `states` (n_layers, total, dim) gets what
+        each layer leaves, before the last norm. An id outside the table raises IndexError, more tokens than there are
+        positions ShapeError; the caches are then as they were.
+        """
+        arrays = [np.atleast_1d(ids_of(each)) for each in ids]
+        if len(arrays) != len(caches) or len({id(cache) for cache in caches}) != len(caches):
+            raise OptionError(f"{len(arrays)} sequences need as many caches, each its own; {len(caches)} were given")
+        for array in arrays:
+            if array.ndim != 1:
+                raise ShapeError(f"the ids of a sequence have shape {array.shape}; they must be one row")
+        rows = np.array([len(array) for array in arrays], dtype=np.int64)
+        x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, caches)
+        for cache, n in zip(caches, rows.tolist(), strict=True):
+            cache.reserve(n)
+        longest = max((cache.length + n for cache, n in zip(caches, rows.tolist(), strict=True)), default=0)
+        by_distance, zero = None, 0
+        if self._slopes is not None:
+            zero = max(len(x), 1)
+            distance = np.maximum(np.arange(-zero, longest), 0).astype(np.float32)
+            by_distance = -self._slopes[:, None] * distance
+        self._decoder.run(
+            x, rows, [(cache.keys, cache.values, cache.length) for cache in caches], angles=self._ropes(longest),
+            by_distance=by_distance, zero=zero, states=states, threads=current_threads(),
+        )  # fmt: skip
+        for cache, n in zip(caches, rows.tolist(), strict=True):
+            cache.length += n
+        return self._last(x)
+
+    def _embedded(self, ids: NDArray[np.int64], rows: NDArray[np.int64], caches: Sequence[DecoderCache]) -> Floats:
+        x = looked_up(self.words, ids)
+        if self.config.embedding_scale != 1:
+            x *= np.float32(self.config.embedding_scale)
+        if self._positions is not None:
+            first = np.array([cache.length for cache in caches], dtype=np.int64)
+            if rows.size and (first + rows).max() > len(self._positions):
+                raise ShapeError(
+                    f"a sequence of {(first + rows).max()} tokens is too long; the model has positions for "
+                    f"{len(self._positions)}"
+                )
+            starts = np.repeat(first - (np.cumsum(rows) - rows), rows)
+            x += self._positions[starts + np.arange(len(ids))]
+        return x if self._embedding_norm is None else self._embedding_norm(x)
+
+    def logits(self, hidden: Floats) -> Floats:
+        """Return the logits (…, vocab_size) of hidden states (…, dim) after the last norm."""
+        return self._head(hidden)
+
+
+class _Ropes:
+    """The angles of a decoder's ropes for positions from 0 on, made as texts become longer."""
+
+    def __init__(self, *configs: RopeConfig | None) -> None:
+        self._ropes = [Rope(config) for config in configs if config is not None]
+        self._tables: tuple[int, list[tuple[Floats, Floats]]] = 0, []
+
+    def __call__(self, length: int) -> list[tuple[Floats, Floats]]:
+        """Return cosines and sines (at least `length`, half) of each rope."""
+        if any(rope.config.scaling == "dynamic" and length > rope.config.original_length for rope in self._ropes):
+            return [rope.angles(np.arange(length), length=length) for rope in self._ropes]
+        held, tables = self._tables
+        if held < length:
+            held = max(ANGLES, 1 << (length - 1).bit_length())
+            tables = [rope.angles(np.arange(held), length=0) for rope in self._ropes]
+            self._tables = held, tables  # replaced whole, so that threads may share it
+        return tables
+
+
+def _as_float32(weight: NDArray[Any]) -> Floats:
+    if weight.dtype == np.uint16:
+        return (weight.astype(np.uint32) << 16).view(np.float32)
+    return floats(weight, "head.weight")

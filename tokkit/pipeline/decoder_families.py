@@ -1,0 +1,241 @@
+"""The decoder families that can be run: config.json → `DecoderSpec`, with the names of all tensors.
+
+Each family is data: where its files say a size, what its layers have, and the names of its tensors. Families that are
+not listed here are refused with the list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats.strict_json import brief, typed
+from tokkit.nn.config import GATES, TransformerConfig
+from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.pipeline.decoder_ropes import ropes
+from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """How one family of decoders says what it is.
+
+    `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer; "name:q" is the part q of a
+    tensor in which several are joined: their rows after one another, or with `by_heads` those of each head. `prefixes`
+    may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what is added to the
+    weights of norms. `refused` maps keys to the values that are run.
+    """
+
+    keys: Mapping[str, str]
+    tensors: Mapping[str, str]
+    prefixes: tuple[str, ...]
+    norm: str = "rms"
+    eps: tuple[str, float] = ("rms_norm_eps", 1e-6)
+    activation: tuple[str, str] = ("hidden_act", "silu")
+    gated: bool = True
+    positions: str = "rope"
+    tied: bool = False
+    transposed: bool = False
+    by_heads: bool = False
+    norm_offset: float = 0.0
+    scaled_embedding: bool = False
+    qk_norm: bool = False
+    part_norms: bool = False
+    parallel: str | None = None
+    rotary_share: float = 1.0
+    head: str = "lm_head"
+    windows: bool = False
+    refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+SIZES = {
+    "dim": "hidden_size", "n_heads": "num_attention_heads", "n_layers": "num_hidden_layers",
+    "hidden_dim": "intermediate_size", "n_kv_heads": "num_key_value_heads", "head_dim": "head_dim",
+    "max_length": "max_position_embeddings",
+}  # fmt: skip
+_LLAMA_LAYER = {
+    "attention.q": "self_attn.q_proj", "attention.k": "self_attn.k_proj", "attention.v": "self_attn.v_proj",
+    "attention.o": "self_attn.o_proj", "feed_forward.gate": "mlp.gate_proj", "feed_forward.up": "mlp.up_proj",
+    "feed_forward.down": "mlp.down_proj", "attention_norm": "input_layernorm",
+    "feed_forward_norm": "post_attention_layernorm", "q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm",
+}  # fmt: skip
+
+
+def _tensors(layer: str, parts: Mapping[str, str], **tables: str) -> dict[str, str]:
+    return tables | {f"layers.{{i}}.{ours}": f"{layer}.{{i}}.{name}" for ours, name in parts.items()}
+
+
+_LLAMA_TABLES = {"word": "embed_tokens", "norm": "norm"}
+_LLAMA_TENSORS = _tensors("layers", _LLAMA_LAYER, **_LLAMA_TABLES)
+LLAMA = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), refused={"pretraining_tp": (1,)})
+MISTRAL = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows=True)
+QWEN3 = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows=True, qk_norm=True)
+GEMMA = Family(
+    keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), activation=("hidden_activation", "gelu_pytorch_tanh"),
+    tied=True, norm_offset=1.0, scaled_embedding=True,
+)  # fmt: skip
+GEMMA3 = Family(
+    keys=SIZES, prefixes=("model.", "language_model.model.", ""), windows=True, tied=True, norm_offset=1.0,
+    activation=("hidden_activation", "gelu_pytorch_tanh"), scaled_embedding=True, qk_norm=True, part_norms=True,
+    tensors=_tensors("layers", _LLAMA_LAYER | {
+        "attended_norm": "post_attention_layernorm", "feed_forward_norm": "pre_feedforward_layernorm",
+        "forwarded_norm": "post_feedforward_layernorm"}, **_LLAMA_TABLES),
+    refused={"attn_logit_softcapping": (None,), "final_logit_softcapping": (None,),
+             "use_bidirectional_attention": (False, None)},
+)  # fmt: skip
+PHI3 = Family(
+    keys=SIZES, prefixes=("model.", ""), windows=True, eps=("rms_norm_eps", 1e-5),
+    tensors=_tensors("layers", _LLAMA_LAYER | {
+        "attention.q": "self_attn.qkv_proj:q", "attention.k": "self_attn.qkv_proj:k",
+        "attention.v": "self_attn.qkv_proj:v", "feed_forward.gate": "mlp.gate_up_proj:gate",
+        "feed_forward.up": "mlp.gate_up_proj:up"}, **_LLAMA_TABLES),
+)  # fmt: skip
+GPT2 = Family(
+    keys={"dim": "n_embd", "n_heads": "n_head", "n_layers": "n_layer", "hidden_dim": "n_inner",
+          "max_length": "n_positions"},
+    prefixes=("transformer.", ""), norm="layer", eps=("layer_norm_epsilon", 1e-5), gated=False, tied=True,
+    activation=("activation_function", "gelu_new"), positions="learned", transposed=True,
+    tensors=_tensors("h", {
+        "attention.q": "attn.c_attn:q", "attention.k": "attn.c_attn:k", "attention.v": "attn.c_attn:v",
+        "attention.o": "attn.c_proj", "feed_forward.up": "mlp.c_fc", "feed_forward.down": "mlp.c_proj",
+        "attention_norm": "ln_1", "feed_forward_norm": "ln_2"}, word="wte", position="wpe", norm="ln_f"),
+    refused={"scale_attn_weights": (True,), "scale_attn_by_inverse_layer_idx": (False,),
+             "add_cross_attention": (False,)},
+)  # fmt: skip
+_NEOX_LAYER = {
+    "attention.q": "attention.query_key_value:q", "attention.k": "attention.query_key_value:k",
+    "attention.v": "attention.query_key_value:v", "attention.o": "attention.dense",
+    "feed_forward.up": "mlp.dense_h_to_4h", "feed_forward.down": "mlp.dense_4h_to_h",
+    "attention_norm": "input_layernorm", "feed_forward_norm": "post_attention_layernorm",
+}  # fmt: skip
+GPT_NEOX = Family(
+    keys={ours: key for ours, key in SIZES.items() if ours not in ("n_kv_heads", "head_dim")},
+    prefixes=("gpt_neox.", ""), norm="layer", eps=("layer_norm_eps", 1e-5), activation=("hidden_act", "gelu"),
+    gated=False, by_heads=True, parallel="use_parallel_residual", rotary_share=0.25, head="embed_out",
+    tensors=_tensors("layers", _NEOX_LAYER, word="embed_in", norm="final_layer_norm"),
+)  # fmt: skip
+BLOOM = Family(
+    keys={"dim": "hidden_size", "n_heads": "n_head", "n_layers": "n_layer"}, prefixes=("transformer.", ""),
+    norm="layer", eps=("layer_norm_epsilon", 1e-5), activation=("hidden_act", "gelu_tanh"), gated=False, by_heads=True,
+    positions="alibi", tied=True,
+    tensors=_tensors(
+        "h", {ours: name.replace("attention.", "self_attention.", 1) if name.startswith("attention.") else name
+              for ours, name in _NEOX_LAYER.items()},
+        word="word_embeddings", embedding_norm="word_embeddings_layernorm", norm="ln_f"),
+    refused={"apply_residual_connection_post_layernorm": (False,)},
+)  # fmt: skip
+FAMILIES = {
+    "gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": MISTRAL, "qwen3": QWEN3, "gemma": GEMMA,
+    "gemma3_text": GEMMA3, "phi3": PHI3, "gpt_neox": GPT_NEOX, "bloom": BLOOM,
+}  # fmt: skip
+"""model_type of a config.json → family. Pythia is of type gpt_neox; Qwen 2.5 of type qwen2; Llama 2 and 3 of llama."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderSpec:
+    """What one model is: its configuration, the tokens of its longest text, and how its file names its tensors."""
+
+    family: Family
+    config: DecoderConfig
+    max_length: int
+
+    def source(self, ours: str) -> tuple[str, str]:
+        """Return what the file calls one of our weights, without a prefix, and which part of it that is ("" for all).
+
+        >>> read({"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 9,
+        ...       "n_positions": 16}).source("layers.0.attention.k.weight")
+        ('h.0.attn.c_attn.weight', 'k')
+        """
+        stem, _, kind = ours.rpartition(".")
+        if stem == "head":
+            return f"{self.family.head}.{kind}", ""
+        layer = re.match(r"layers\.(\d+)\.", stem)
+        generic = stem.replace(layer[0], "layers.{i}.", 1) if layer else stem
+        name, _, part = self.family.tensors[generic].partition(":")
+        return f"{name.replace('{i}', layer[1] if layer else '')}.{kind}", part
+
+
+def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
+    """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        listed = ", ".join(FAMILIES)
+        raise FormatError(f"model_type: {brief(model_type)} is not supported; decoders of these types are: {listed}")
+    family = FAMILIES[model_type]
+    for key, allowed in family.refused.items():
+        if config.get(key, allowed[0]) not in allowed:
+            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+    keys = family.keys
+    sizes: dict[str, Any] = {ours: count(config, keys[ours]) for ours in ("dim", "n_heads", "n_layers")}
+    sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")
+              if ours in keys and config.get(keys[ours]) is not None}  # fmt: skip
+    if sizes["n_layers"] > MAX_LAYERS:
+        raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
+    eps = typed(config.get(*family.eps), family.eps[0], int, float)
+    if not 0 <= eps < 1:
+        raise FormatError(f"{family.eps[0]} is {eps}; it must be at least 0 and below 1")
+    max_length = count(config, keys["max_length"]) if "max_length" in keys else 1 << 31
+    try:
+        head_dim = sizes.get("head_dim", sizes["dim"] // sizes["n_heads"])
+        rope, local = (
+            ropes(config, head_dim, family.rotary_share, max_length) if family.positions == "rope" else (None, None)
+        )
+        layers = TransformerConfig(
+            **sizes, activation=_activation(config, family), norm=family.norm, eps=float(eps), pre_norm=True,
+            causal=True, rope=rope, alibi=family.positions == "alibi", dtype=dtype, bias=False,
+            scale=_scale(config),
+        )  # fmt: skip
+        windows = _windows(config, sizes["n_layers"]) if family.windows else None
+        made = DecoderConfig(
+            layers=layers, vocab_size=count(config, "vocab_size"), windows=windows, local_rope=local,
+            positions=max_length if family.positions == "learned" else 0,
+            embedding_norm="embedding_norm" in family.tensors, qk_norm=family.qk_norm, part_norms=family.part_norms,
+            embedding_scale=float(sizes["dim"]) ** 0.5 if family.scaled_embedding else 1.0,
+            parallel=family.parallel is not None and bool(config.get(family.parallel, True)),
+            tied=bool(typed(config.get("tie_word_embeddings", family.tied), "tie_word_embeddings", bool)),
+        )  # fmt: skip
+    except FormatError:
+        raise
+    except TokkitError as error:
+        raise FormatError(f"the sizes do not go together: {error}") from None
+    return DecoderSpec(family=family, config=made, max_length=max_length)
+
+
+def _activation(config: Mapping[str, Any], family: Family) -> str:
+    key, default = family.activation
+    stated: str = typed(config.get(key) or config.get("hidden_act") or default, key, str)
+    name = ACTIVATIONS.get(stated, stated)
+    made = name if not family.gated else {inner: gate for gate, inner in GATES.items()}.get(name, name)
+    if (family.gated and made not in GATES) or name not in ACTIVATIONS.values():
+        raise FormatError(f"{key}: {brief(stated)} is not supported; {', '.join(ACTIVATIONS)} are")
+    return made
+
+
+def _scale(config: Mapping[str, Any]) -> float | None:
+    scalar = config.get("query_pre_attn_scalar")
+    return None if scalar is None else float(typed(scalar, "query_pre_attn_scalar", int, float)) ** -0.5
+
+
+def _windows(config: Mapping[str, Any], n_layers: int) -> tuple[int | None, ...] | None:
+    """Return the window of each layer: of sliding_window, for those that layer_types calls sliding."""
+    window = config.get("sliding_window")
+    if window is None or config.get("use_sliding_window") is False:
+        return None
+    width = count(config, "sliding_window")
+    types = config.get("layer_types")
+    if types is None:
+        pattern = config.get("sliding_window_pattern", config.get("_sliding_window_pattern"))
+        first = config.get("max_window_layers", 0) if "use_sliding_window" in config else 0
+        if pattern is not None:
+            every = typed(pattern, "sliding_window_pattern", int)
+            return tuple(None if every and (i + 1) % every == 0 else width for i in range(n_layers))
+        return tuple(width if i >= first else None for i in range(n_layers))
+    named = typed(types, "layer_types", list)
+    if len(named) != n_layers or not set(named) <= {"sliding_attention", "full_attention"}:
+        raise FormatError(
+            f"layer_types: {brief(named)}; it must have {n_layers} of 'sliding_attention' and 'full_attention'"
+        )
+    return tuple(width if name == "sliding_attention" else None for name in named)

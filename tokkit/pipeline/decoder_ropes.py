@@ -1,0 +1,89 @@
+"""The rotary positions that a decoder's config.json names, as published files and transformers write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tokkit.errors import FormatError
+from tokkit.formats.strict_json import brief, typed
+from tokkit.nn.rope import RopeConfig
+
+KINDS = {
+    "default": "none", "linear": "linear", "dynamic": "dynamic", "yarn": "yarn", "llama3": "llama3",
+}  # fmt: skip
+"""rope_type → scaling of `RopeConfig`."""
+
+
+def ropes(
+    config: Mapping[str, Any], head_dim: int, share: float, max_length: int
+) -> tuple[RopeConfig, RopeConfig | None]:
+    """Return the rope of layers that see everything, and that of layers with a window if it is another one.
+
+    Files have rope_parameters, once or for each type of layer, or in their older form rope_theta, rope_scaling and
+    rope_local_base_freq; `share` of a head's columns turn unless the file says otherwise.
+    """
+    stated = config.get("rope_parameters")
+    if stated is None:
+        old = dict(typed(config.get("rope_scaling") or {}, "rope_scaling", dict))
+        old.setdefault("rope_theta", config.get("rope_theta", config.get("rotary_emb_base", 10000.0)))
+        full = _rope(old, "rope_scaling", config, head_dim, share, max_length)
+        local = config.get("rope_local_base_freq")
+        if local is None:
+            return full, None
+        return full, _rope({"rope_theta": local}, "rope_local_base_freq", config, head_dim, share, max_length)
+    parts = typed(stated, "rope_parameters", dict)
+    if "full_attention" not in parts:
+        return _rope(parts, "rope_parameters", config, head_dim, share, max_length), None
+    made = [
+        _rope(
+            typed(parts.get(name), f"rope_parameters.{name}", dict), f"rope_parameters.{name}", config, head_dim, share,
+            max_length,
+        )
+        for name in ("full_attention", "sliding_attention")
+    ]  # fmt: skip
+    return made[0], made[1]
+
+
+def _rope(
+    stated: Mapping[str, Any], path: str, config: Mapping[str, Any], head_dim: int, share: float, max_length: int
+) -> RopeConfig:
+    kind = stated.get("rope_type", stated.get("type", "default"))
+    if kind not in KINDS:
+        raise FormatError(f"{path}.rope_type: {brief(kind)} is not supported; {', '.join(KINDS)} are")
+    part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
+    rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
+    original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
+    options: dict[str, Any] = {}
+    if kind != "default":
+        options["factor"] = _number(stated.get("factor"), f"{path}.factor")
+        options["original_length"] = int(_number(original or max_length, f"{path}.original_max_position_embeddings"))
+    if kind == "yarn":
+        options |= {name: _number(stated[name], f"{path}.{name}") for name in ("beta_fast", "beta_slow")
+                    if stated.get(name) is not None}  # fmt: skip
+        options["attention_factor"] = _attention_factor(stated, path, options["factor"])
+    if kind == "llama3":
+        options |= {
+            name: _number(stated.get(name), f"{path}.{name}") for name in ("low_freq_factor", "high_freq_factor")
+        }
+    base = _number(stated.get("rope_theta", config.get("rope_theta", 10000.0)), f"{path}.rope_theta")
+    return RopeConfig(head_dim=head_dim, base=base, rotary_dim=rotary, scaling=KINDS[kind], **options)
+
+
+def _attention_factor(stated: Mapping[str, Any], path: str, factor: float) -> float:
+    if stated.get("attention_factor") is not None:
+        return _number(stated["attention_factor"], f"{path}.attention_factor")
+
+    def grown(by: float) -> float:
+        return 0.1 * by * math.log(factor) + 1 if factor > 1 else 1.0
+
+    # DeepSeek's form has one factor for queries and one for all dimensions.
+    one, other = stated.get("mscale"), stated.get("mscale_all_dim")
+    if one and other:
+        return grown(_number(one, f"{path}.mscale")) / grown(_number(other, f"{path}.mscale_all_dim"))
+    return grown(1)
+
+
+def _number(value: object, path: str) -> float:
+    return float(typed(value, path, int, float))

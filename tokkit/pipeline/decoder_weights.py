@@ -1,0 +1,114 @@
+"""Finds a decoder's tensors in a file by their names, checks them, and divides those in which several are joined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats.safetensors import Tensor
+from tokkit.pipeline.decoder_families import DecoderSpec
+from tokkit.pipeline.weights import RELEASED_BYTES, checked, release
+
+BUFFERS = r"(?:.*\.)?(?:attn\.bias|attn\.masked_bias|attention\.bias|attention\.masked_bias|rotary_emb\.inv_freq)"
+"""Tensors of old files that hold masks and angles, which follow from the configuration."""
+OTHERS = r"(?:vision_tower|multi_modal_projector|model\.vision)\."
+"""What files of models that read pictures hold besides."""
+
+
+class DecoderWeights(Mapping[str, NDArray[Any]]):
+    """The tensors that a decoder needs, by our names: float32 when asked for, the table of tokens as it is stored.
+
+    Every name and shape is checked first. Matrices may have biases; one that is not there is not among the names.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], spec: DecoderSpec, where: str) -> None:
+        self._tensors, self._spec, self._where, self._handed = tensors, spec, where, 0
+        self._prefix = next((p for p in spec.family.prefixes if any(n.startswith(p) for n in tensors)), "")
+        self._shapes = dict(self._all_shapes())
+        self._found = {ours: self._tensor(ours) for ours in self._shapes}
+        used = {id(tensor) for tensor in self._found.values()}
+        for name, tensor in tensors.items():
+            if id(tensor) in used or re.fullmatch(BUFFERS, name) or re.match(OTHERS, name):
+                continue
+            if spec.config.tied and name.endswith(f"{spec.family.head}.weight"):  # the table of tokens once more
+                continue
+            raise FormatError(
+                f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this decoder, whose configuration "
+                f"has {spec.config.layers.n_layers} layers"
+            )
+
+    def _all_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for ours, shape in self._spec.config.shapes().items():
+            yield ours, shape
+            bias = ours.removesuffix("weight") + "bias"
+            if len(shape) == 2 and ours not in ("word.weight", "position.weight") and self._name(bias) in self._tensors:
+                yield bias, shape[:1]
+
+    def _name(self, ours: str) -> str:
+        name, _ = self._spec.source(ours)
+        # The head is beside the model, under no prefix of it.
+        return name if ours.startswith("head.") else self._prefix + name
+
+    def _tensor(self, ours: str) -> Tensor:
+        name, shape = self._name(ours), self._shapes[ours]
+        part = self._spec.source(ours)[1]
+        if part:
+            shape = (sum(self._parts(part).values()), *shape[1:])
+        if self._transposed(ours):
+            shape = shape[::-1]
+        tensor = self._tensors.get(name)
+        if tensor is None and ours.startswith("head."):
+            tensor = self._tensors.get(self._prefix + name)
+        return checked(tensor, name, shape, self._where)
+
+    def _transposed(self, ours: str) -> bool:
+        return self._spec.family.transposed and ours.startswith("layers.") and len(self._shapes[ours]) == 2
+
+    def _parts(self, part: str) -> dict[str, int]:
+        """Return part → rows of all that are joined with it."""
+        c = self._spec.config.layers
+        if part in ("gate", "up"):
+            return {"gate": c.hidden, "up": c.hidden}
+        return {"q": c.n_heads * c.head_size, "k": c.kv_heads * c.head_size, "v": c.kv_heads * c.head_size}
+
+    def __getitem__(self, ours: str) -> NDArray[Any]:
+        tensor, spec = self._found[ours], self._spec
+        if ours == "word.weight":  # read row by row
+            return tensor.float32() if tensor.dtype == "F64" else tensor.data
+        self._handed += tensor.data.nbytes
+        if self._handed > RELEASED_BYTES:
+            self.release()
+        made: NDArray[Any] = tensor.float32()
+        if self._transposed(ours):
+            made = made.T
+        part = spec.source(ours)[1]
+        if part:
+            made = self._taken(made, part)
+        if spec.family.norm_offset and "norm." in ours:
+            made = made + np.float32(spec.family.norm_offset)
+        return np.ascontiguousarray(made)
+
+    def _taken(self, joined: NDArray[Any], part: str) -> NDArray[Any]:
+        parts = self._parts(part)
+        if self._spec.family.by_heads:
+            size = self._spec.config.layers.head_size
+            by_heads = joined.reshape(-1, len(parts), size, *joined.shape[1:])
+            return by_heads[:, list(parts).index(part)].reshape(-1, *joined.shape[1:])
+        first = sum(rows for _, rows in list(parts.items())[: list(parts).index(part)])
+        return joined[first : first + parts[part]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def release(self) -> None:
+        """Give back the pages of the mapped files; what is read again comes from the file again."""
+        self._handed = 0
+        release(self._tensors.values())

@@ -1,0 +1,56 @@
+"""Loads the folder of a causal language model as a `TextGenerator`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tokkit import loading
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.sharded import read_model
+from tokkit.formats.strict_json import brief
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline import decoder_families, modules
+from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.text_generator import TextGenerator
+
+
+def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> TextGenerator:
+    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
+    where = files.show(folder / "config.json")
+    try:
+        spec = decoder_families.read(config, dtype)
+        eos_ids = _eos_ids(folder, config)
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
+    if max_length is not None:
+        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
+            raise OptionError(
+                f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens"
+            )
+        spec = replace(spec, max_length=max_length)
+    weights = DecoderWeights(read_model(folder), spec, files.show(folder))
+    tokenizer = loading.load(folder)
+    rows = spec.config.vocab_size
+    if tokenizer.n_ids > rows:
+        raise FormatError(
+            f"{files.show(folder)}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows"
+        )
+    decoder = TextDecoder(spec.config, weights)
+    weights.release()
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
+    return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
+
+
+def _eos_ids(folder: Path, config: Mapping[str, Any]) -> list[int]:
+    """Return the ids that end a text, of generation_config.json, or else of config.json."""
+    stated = modules.read_json(folder / "generation_config.json", {}).get("eos_token_id", config.get("eos_token_id"))
+    listed = [] if stated is None else stated if isinstance(stated, list) else [stated]
+    if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in listed):
+        raise FormatError(f"eos_token_id: {brief(stated)}; it must be an id or a list of ids")
+    return list(listed)

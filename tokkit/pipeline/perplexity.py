@@ -1,0 +1,65 @@
+"""How well a causal language model predicts a text: log-probabilities of its tokens, in windows that overlap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn.checks import as_int
+
+if TYPE_CHECKING:
+    from tokkit.pipeline.text_generator import TextGenerator
+
+WINDOW = 1024
+"""Tokens that a prediction sees at most, unless the caller says otherwise or the model has fewer positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextScore:
+    """The ids (T) of a text and their log-probabilities (T - 1): of all but the first, which nothing comes before."""
+
+    ids: NDArray[np.int64]
+    logprobs: NDArray[np.float64]
+    n_bytes: int
+
+    @property
+    def perplexity(self) -> float:
+        """E to the mean of -log p over the tokens; NaN if there is none."""
+        return math.exp(-float(self.logprobs.mean())) if len(self.logprobs) else math.nan
+
+    @property
+    def bits_per_byte(self) -> float:
+        """The sum of -log2 p, for each byte of the text: comparable between tokenizers. NaN for an empty text."""
+        return -float(self.logprobs.sum()) / math.log(2) / self.n_bytes if self.n_bytes else math.nan
+
+
+def text_score(
+    model: TextGenerator, text: str, *, window: int | None = None, stride: int | None = None, threads: int | None = None
+) -> TextScore:
+    """Return how well a model predicts a text.
+
+    Each prediction sees at most `window` tokens (1,024, or the model's positions if these are fewer). Windows begin
+    `stride` tokens (half of a window) after one another, and of each but the first only the tokens that the one before
+    it did not have are counted: they see at least window - stride tokens. A stride of 1 is exact, and slow.
+    """
+    width = min(WINDOW, model.max_length) if window is None else as_int("window", window, minimum=2)
+    if width > model.max_length:
+        raise OptionError(f"window is {width}; the model has positions for {model.max_length} tokens")
+    step = max(width // 2, 1) if stride is None else as_int("stride", stride, minimum=1)
+    if step >= width:
+        raise OptionError(f"stride is {step}; it must be less than the window, {width}, or tokens would see nothing")
+    ids = model.ids(text)
+    made: list[NDArray[np.float64]] = [np.empty(0)]
+    done = 1  # the first token is given
+    start = 0
+    while done < len(ids):
+        end = min(start + width, len(ids))
+        made.append(model.token_logprobs(ids[start:end], first=done - start, threads=threads))
+        done = end
+        start += step
+    return TextScore(ids, np.concatenate(made), len(text.encode("utf-8", "surrogatepass")))

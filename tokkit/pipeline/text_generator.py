@@ -1,0 +1,331 @@
+"""`TextGenerator`: text → text with a causal language model, whole or streamed, and what the model thinks of a text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit.errors import ChatError, OptionError
+from tokkit.nn.arrays import Floats, ids_of
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.generation import Chooser, Sampling, log_probabilities
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline import generation
+from tokkit.pipeline.decoder_families import DecoderSpec
+from tokkit.pipeline.generation import Callback, Ending, Text, checked, prefilled, run
+from tokkit.pipeline.stopping import StoppedText
+
+if TYPE_CHECKING:
+    from tokkit.chat import ChatTemplate
+    from tokkit.tokenizer import Tokenizer
+
+MAX_NEW_TOKENS = 256
+"""Tokens that are generated unless the caller says otherwise."""
+PART = 512
+"""Tokens whose logits are in memory at once where those of a whole text are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One generated text: its new ids, its text, why it ended, and log-probabilities where they were asked for.
+
+    `reason` is "eos", "length", "stop" or "time". `ids` includes the id that ended it, `text` does not. `top` has, for
+    each id, the n most probable ones and their log-probabilities.
+    """
+
+    text: str
+    ids: list[int]
+    reason: str
+    logprobs: list[float]
+    top: list[list[tuple[int, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NextToken:
+    """One of the next tokens that a model thinks possible."""
+
+    token: str
+    id: int
+    probability: float
+
+
+class TextGenerator:
+    """A causal language model with its tokenizer; `tokkit.pipeline.load` makes it from a folder.
+
+    A pickle holds the path of the folder and how it was loaded, not the weights.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        decoder: TextDecoder,
+        spec: DecoderSpec,
+        *,
+        eos_ids: Iterable[int],
+        reload: Callable[[], TextGenerator],
+    ) -> None:
+        self.folder, self.tokenizer, self.decoder = folder, tokenizer, decoder
+        self.max_length = spec.max_length
+        self.eos_ids = frozenset(eos_ids)
+        self._reload = reload
+        # A table may have rows that belong to no token.
+        added = tokenizer.definition.added_vocab.values()
+        self._known = frozenset(id_ for _, id_ in tokenizer.vocab.items()).union(added)
+        self._shown = self._known.difference(tokenizer.special_tokens.values())
+
+    def __repr__(self) -> str:
+        layers = self.decoder.config.layers
+        return (
+            f"<TextGenerator {self.folder.name}: {layers.n_layers} layers, {layers.dim} dimensions, "
+            f"{self.decoder.config.vocab_size} tokens, {layers.dtype}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._reload, ()
+
+    # ---- text to text
+
+    @overload
+    def generate(self, prompt: str, **options: Any) -> str: ...
+    @overload
+    def generate(self, prompt: Sequence[str], **options: Any) -> list[str]: ...
+    def generate(self, prompt: str | Sequence[str], **options: Any) -> str | list[str]:
+        """Return the text that follows a prompt, or a text for each of several prompts, without the prompt.
+
+        Options are those of `generate_all`, except `n`. Special tokens are left out of the text.
+        """
+        if isinstance(prompt, str):
+            return self.generate_all([prompt], **options)[0][0].text
+        return [texts[0].text for texts in self.generate_all(prompt, **options)]
+
+    def generate_all(
+        self,
+        prompts: Sequence[str | ArrayLike],
+        *,
+        max_new_tokens: int = MAX_NEW_TOKENS,
+        n: int = 1,
+        stop: str | Sequence[str] = (),
+        max_time: float | None = None,
+        seed: int | None = None,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        truncate: bool = False,
+        callback: Callback | None = None,
+        threads: int | None = None,
+        **sampling: Any,
+    ) -> list[list[Generated]]:
+        """Return n generated texts for each prompt, a str or ids; all of them are decoded side by side.
+
+        `sampling` are the options of `tokkit.nn.Sampling`; without a `temperature` the most probable token is taken.
+        A text ends at one of `eos_ids`, after `max_new_tokens`, where the model has no more positions, before the first
+        of the strings in `stop`, which may reach over several tokens, or after `max_time` seconds. One `seed` gives the
+        same texts whatever else is generated with them. `top_logprobs` is how many alternatives are returned for each
+        token. `callback(ids so far, logits)` returns the logits to choose from.
+
+        A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
+        """
+        asked = [self._prompt_ids(prompt, truncate) for prompt in prompts]
+        texts, streams, ending, options = self._begin(asked, max_new_tokens, n, stop, max_time, seed, threads, sampling)
+        written: list[list[str]] = [[] for _ in texts]
+        with options:
+            steps = run(
+                self.decoder, texts, ending, callback=callback, n_top=as_int("top_logprobs", top_logprobs, minimum=0),
+                scored=logprobs,
+            )  # fmt: skip
+            for step in steps:
+                for number, id_ in step:
+                    self._write(texts[number], streams[number], id_, written[number])
+        made = [
+            Generated(
+                "".join(parts) + ("" if stream.stopped else stream.finish()), text.ids, text.reason or "length",
+                text.logprobs, text.top,
+            )
+            for text, stream, parts in zip(texts, streams, written, strict=True)
+        ]  # fmt: skip
+        return [made[i : i + n] for i in range(0, len(made), n)]
+
+    def generate_ids(self, ids: ArrayLike, **options: Any) -> list[int]:
+        """Return the new ids that follow ids (T), that of the end included; options are those of `generate_all`."""
+        return self.generate_all([ids], **options)[0][0].ids
+
+    def stream(
+        self,
+        prompt: str | ArrayLike,
+        *,
+        max_new_tokens: int = MAX_NEW_TOKENS,
+        stop: str | Sequence[str] = (),
+        max_time: float | None = None,
+        seed: int | None = None,
+        truncate: bool = False,
+        callback: Callback | None = None,
+        threads: int | None = None,
+        **sampling: Any,
+    ) -> Iterator[str]:
+        """Yield the text that follows a prompt as it is generated, in parts that never cut a character.
+
+        Options are those of `generate_all`, and so is all the text: parts joined equal that of `generate`.
+        """
+        texts, streams, ending, options = self._begin(
+            [self._prompt_ids(prompt, truncate)], max_new_tokens, 1, stop, max_time, seed, threads, sampling
+        )
+        steps = run(self.decoder, texts, ending, callback=callback)
+        while True:
+            with options:  # which must not be set while the caller has its turn
+                step = next(steps, None)
+            if step is None:
+                break
+            parts: list[str] = []
+            self._write(texts[0], streams[0], step[0][1], parts)
+            yield from filter(None, parts)
+        rest = "" if streams[0].stopped else streams[0].finish()
+        if rest:
+            yield rest
+
+    def _write(self, text: Text, stream: StoppedText, id_: int, parts: list[str]) -> None:
+        if text.reason != "eos":
+            parts.append(stream.step(id_))
+            if stream.stopped:
+                text.reason = "stop"
+
+    def _begin(
+        self, prompts: list[NDArray[np.int64]], max_new_tokens: int, n: int, stop: str | Sequence[str],
+        max_time: float | None, seed: int | None, threads: int | None, sampling: dict[str, Any],
+    ) -> tuple[list[Text], list[StoppedText], Ending, Any]:  # fmt: skip
+        more = as_int("max_new_tokens", max_new_tokens, minimum=1)
+        n = as_int("n", n, minimum=1)
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if not all(isinstance(each, str) and each for each in stops):
+            raise OptionError(f"stop is {stop!r}; it must be strings that are not empty")
+        until = None if max_time is None else time.monotonic() + as_float("max_time", max_time, greater_than=0)
+        chosen = Sampling(**sampling)
+        options = generation.threads(threads)
+        ending = Ending(max_new_tokens=more, eos_ids=self.eos_ids, max_length=self.max_length, until=until)
+        texts: list[Text] = []
+        if prompts:
+            room = [min(len(prompt) + more, self.max_length) for prompt in prompts]
+            with options:
+                read = prefilled(self.decoder, prompts, room)
+            for prompt, (cache, logits) in zip(prompts, read, strict=True):
+                for i in range(n):
+                    # Each text has a seed of its own, which does not depend on its neighbours.
+                    chooser = Chooser(chosen, prompt.tolist(), seed=None if seed is None else [seed, i])
+                    own = cache if i == n - 1 else cache.copy(room=more)
+                    texts.append(Text(own, chooser, logits))
+        streams = [self._stream(stops) for _ in texts]
+        return texts, streams, ending, options
+
+    def _stream(self, stops: Sequence[str]) -> StoppedText:
+        inner = self.tokenizer.decode_stream()
+
+        def step(id_: int) -> str:
+            return inner.step(id_) if id_ in self._shown else ""
+
+        return StoppedText(step, inner.flush, stops)
+
+    def _prompt_ids(self, prompt: str | ArrayLike, truncate: bool = False) -> NDArray[np.int64]:
+        made = self.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
+        if made.ndim != 1:
+            raise OptionError(f"a prompt is a str or one row of ids, not an array of shape {made.shape}")
+        if not len(made):
+            raise OptionError("the prompt has no tokens, and a model needs one to begin with; give at least one")
+        if len(made) >= self.max_length:
+            if not truncate:
+                raise OptionError(
+                    f"the prompt has {len(made)} tokens, and the model has positions for {self.max_length}, those to "
+                    "come included; shorten it, or cut its beginning with truncate=True"
+                )
+            made = made[len(made) - self.max_length + 1 :]
+        return made
+
+    def ids(self, text: str) -> NDArray[np.int64]:
+        """Return the ids of a text as the model reads it: with the tokens that the tokenizer adds."""
+        ids: NDArray[np.int64] = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")
+        return ids.astype(np.int64)
+
+    # ---- chats
+
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], *, template: ChatTemplate | None = None, **options: Any
+    ) -> str:
+        """Return the model's answer to messages, each with "role" and "content"; options are those of `generate_all`.
+
+        The template is the folder's. Text in messages that looks like a special token stays text.
+        """
+        return self.generate_all([self.chat_ids(messages, template=template)], **options)[0][0].text
+
+    def chat_ids(self, messages: Sequence[Mapping[str, Any]], *, template: ChatTemplate | None = None) -> list[int]:
+        """Return the ids of a chat, up to where the model's answer begins; ChatError without a template."""
+        from tokkit.chat import encode_chat, load_chat_template
+
+        if template is None:
+            template = load_chat_template(self.folder)
+        if not messages:
+            raise ChatError("there are no messages; give at least one")
+        encoded = encode_chat(self.tokenizer, template, messages, add_generation_prompt=True)
+        return list(encoded.ids)
+
+    # ---- what the model thinks of a text
+
+    def logits(self, text: str | ArrayLike, *, last: bool = False, threads: int | None = None) -> Floats:
+        """Return the logits (T, vocab_size) after each token of a text or of ids, or (vocab_size) after the last."""
+        ids = self._checked_length(text)
+        with generation.threads(threads):
+            hidden = self.decoder([ids], [self.decoder.cache(capacity=len(ids))])
+            made = checked(self.decoder, self.decoder.logits(hidden[-1:] if last else hidden), [ids])
+        return made[0] if last else made
+
+    def next_tokens(self, text: str | ArrayLike, k: int = 10) -> list[NextToken]:
+        """Return the k tokens that most probably follow a text, the most probable first."""
+        k = as_int("k", k, minimum=1)
+        scores = log_probabilities(self.logits(text, last=True))
+        best = [id_ for id_ in np.argsort(-scores, kind="stable").tolist() if id_ in self._known][:k]
+        return [NextToken(self.tokenizer.decode([id_]), id_, float(np.exp(scores[id_]))) for id_ in best]
+
+    def token_logprobs(self, ids: ArrayLike, *, first: int = 1, threads: int | None = None) -> NDArray[np.float64]:
+        """Return the log-probability of each of the ids from number `first` on, after all that come before it.
+
+        `first` is at least 1: nothing comes before the first id.
+        """
+        all_ids = self._checked_length(ids)
+        first = as_int("first", first, minimum=1)
+        made = []
+        with generation.threads(threads):
+            hidden = self.decoder([all_ids], [self.decoder.cache(capacity=len(all_ids))])
+            for start in range(first - 1, len(all_ids) - 1, PART):
+                end = min(start + PART, len(all_ids) - 1)
+                found = log_probabilities(checked(self.decoder, self.decoder.logits(hidden[start:end]), [all_ids]))
+                made.append(np.take_along_axis(found, all_ids[start + 1 : end + 1, None], axis=1)[:, 0])
+        return np.concatenate([*made, np.empty(0)])
+
+    def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
+        """Return the log-probability of each continuation after a prompt: the sum over its tokens.
+
+        The prompt is read once for each. Where a token reaches over the end of the prompt, it counts to the
+        continuation.
+        """
+        made = []
+        for continuation in continuations:
+            whole = self.tokenizer(prompt + continuation, special="all", truncation=None, padding=None)
+            ids = whole.column("ids").astype(np.int64)
+            ends = np.array([end for _, end in whole.offsets])
+            own = np.flatnonzero(ends > len(prompt))
+            if not continuation or not len(own):
+                raise OptionError(f"the continuation {continuation!r} has no tokens")
+            scores = self.token_logprobs(ids, first=max(int(own[0]), 1), threads=threads)
+            made.append(float(scores.sum()))
+        return made
+
+    def _checked_length(self, text: str | ArrayLike) -> NDArray[np.int64]:
+        ids = self.ids(text) if isinstance(text, str) else ids_of(text)
+        if ids.ndim != 1 or not len(ids):
+            raise OptionError("the text has no tokens; give at least one")
+        if len(ids) > self.max_length:
+            raise OptionError(f"the text has {len(ids)} tokens, and the model has positions for {self.max_length}")
+        return ids
