@@ -41,7 +41,7 @@ def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
     short_help="Continue a text.",
     examples=(
         "tokkit model generate gpt2 'Once upon a time'",
-        "tokkit model generate gpt2 - --temperature 0.8 --top-p 0.9 --seed 1 < prompt.txt",
+        "tokkit model generate gpt2 'Once upon a time' --temperature 0.8 --top-p 0.9 --seed 1",
     ),
 )
 @MODEL
@@ -175,7 +175,10 @@ def score(
     from tokkit.escaping import visible
 
     found = load_generator(model, precision=precision, download=download).score(prompt, continuations, threads=threads)
-    rows = [(text, made, made / len(text.encode())) for text, made in zip(continuations, found, strict=True)]
+    rows = [
+        (text, made, made / len(text.encode("utf-8", "surrogateescape")))
+        for text, made in zip(continuations, found, strict=True)
+    ]
     if json:
         say_json([{"text": text, "logprob": made, "per_byte": each} for text, made, each in rows])
         return

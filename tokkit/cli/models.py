@@ -39,7 +39,7 @@ def _load(model: str, wanted: tuple[str, ...], options: dict[str, Any]) -> Any:
 
     made = pipeline.load(model, **options)
     kind = type(made).__name__
-    if kind not in wanted:
+    if kind in KINDS and kind not in wanted:
         needed = " or ".join(KINDS[name] for name in wanted)
         raise OptionError(f"{shown(model)} is {KINDS[kind]}; this command needs {needed}")
     return made

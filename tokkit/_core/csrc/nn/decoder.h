@@ -37,7 +37,7 @@ typedef struct {
     ptrdiff_t distance_by, zero;
 } tk_decoder;
 
-/* Keys and values of one sequence: (n_layers, kv_heads, capacity, head_dim) each, of which `length` tokens are there. */
+/* Keys and values of one sequence, (n_layers, kv_heads, capacity, head_dim) each; `length` tokens are there. */
 typedef struct {
     float *k, *v;
     size_t capacity, length;
