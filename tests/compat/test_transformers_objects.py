@@ -297,3 +297,31 @@ def test_training_wordpiece_gives_the_same_tokens_in_an_order_of_its_own(load: L
     theirs, ours = (tok.train_new_from_iterator(texts, 60) for tok in load("bert-base-uncased"))
     assert ours.get_vocab().keys() == theirs.get_vocab().keys()
     assert ours.tokenize("lowest newer") == theirs.tokenize("lowest newer")
+
+
+BYTES = ({"l": 0, "o": 1, "lo": 2, "Ġ": 3, "Ġlo": 4, "</s>": 5, "w": 6}, [("l", "o"), ("Ġ", "lo")])
+WORDS = ({token: id_ for id_, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "lo", "##lo", "l"])},)
+SPACED = ({"<unk>": 0, "▁": 1, "l": 2, "o": 3, "▁l": 4, "<0x0A>": 5}, [("▁", "l")])
+MADE: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("GPT2Tokenizer", BYTES, {}),
+    ("GPT2Tokenizer", BYTES, {"add_prefix_space": True, "pad_token": "</s>", "unk_token": "</s>"}),
+    ("RobertaTokenizer", BYTES, {}),
+    ("RobertaTokenizer", BYTES, {"trim_offsets": False, "cls_token": "<C>"}),
+    ("BartTokenizer", BYTES, {}),
+    ("BertTokenizer", WORDS, {}),
+    ("DistilBertTokenizer", WORDS, {"do_lower_case": False}),
+    ("LlamaTokenizer", SPACED, {}),
+    ("LlamaTokenizer", SPACED, {"add_prefix_space": False}),
+    ("LlamaTokenizer", SPACED, {"legacy": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "parts", "options"), MADE)
+def test_vocabularies_and_merges_make_equal_tokenizers(name: str, parts: Any, options: dict[str, Any]) -> None:
+    theirs, ours = (getattr(library, name)(*parts, **options) for library in (transformers, face))
+    assert ours.get_vocab() == theirs.get_vocab()
+    assert ours.special_tokens_map == theirs.special_tokens_map
+    for text, pair in (("lolo lo", None), (" LO</s>lo", "l o"), ("", None), ("o\nl", " lo")):
+        found, expected = (dict(t(text, pair, return_offsets_mapping=True)) for t in (ours, theirs))
+        assert found == expected
+        assert ours.decode(found["input_ids"]) == theirs.decode(found["input_ids"])

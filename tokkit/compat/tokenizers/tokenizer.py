@@ -164,16 +164,21 @@ class Tokenizer:
 
     # ---- what runs
 
+    def _states(self) -> dict[str, Any]:
+        return {key: None if stage is None else stage._state for key, stage in self._stages.items()}
+
+    def _key(self) -> object:
+        """Return what is another object after a change that matters."""
+        return repr(self._states()), self._model._key(), repr(self._added.json())
+
     def _run(self) -> Built:
         """Return the tokenizer of tokkit, made again if a component was changed."""
         built = self._built
         if built is not None and built.seen == Changes.count:
             return built
-        seen = Changes.count
-        stages = {key: None if stage is None else stage._state for key, stage in self._stages.items()}
-        key = repr(stages), self._model._key(), repr(self._added.json())
+        seen, key = Changes.count, self._key()
         if built is None or built.key != key:
-            made = engine.of(self._model._state, stages, self._added.json())
+            made = engine.of(self._model._state, self._states(), self._added.json())
             built = Built(made, engine.varying_of(made.definition), key, seen)
         # One assignment, because other threads may change the parts meanwhile.
         self._built = built = built._replace(seen=seen)

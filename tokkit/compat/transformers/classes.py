@@ -71,6 +71,14 @@ CLASSES: dict[str, Assumed] = {
 }
 """Class → what it assumes; any other class assumes nothing."""
 
+AS = {
+    **dict.fromkeys(("BartTokenizer", "LEDTokenizer"), "RobertaTokenizer"),
+    **dict.fromkeys(
+        ("DistilBertTokenizer", "ElectraTokenizer", "LxmertTokenizer", "MobileBertTokenizer"), "BertTokenizer"
+    ),
+}
+"""Class → the one that it is another name of, for what it makes of a vocabulary."""
+
 MODELS: dict[str, tuple[str, ...]] = {
     "BertTokenizer": (
         "bert",

@@ -64,7 +64,7 @@ class SpecialTokens(Vocabulary):
 
     def _become(self, definition: Definition) -> None:
         """Use another definition from now on."""
-        self._tok, self._names = Tokenizer(definition), Names(definition)
+        self._own, self._backend = (Tokenizer(definition), Names(definition)), None
 
     # ---- roles as attributes
 

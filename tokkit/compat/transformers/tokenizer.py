@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tokkit.compat.transformers import classes, loading, training
 from tokkit.compat.transformers.lengths import UNLIMITED
@@ -13,7 +13,9 @@ from tokkit.compat.transformers.saving import Save
 from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.postprocessors.template import Template
-from tokkit.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tokkit.compat import tokenizers
 
 T = TypeVar("T", bound="PreTrainedTokenizerFast")
 
@@ -22,9 +24,11 @@ class PreTrainedTokenizerFast(Save):
     """A tokenizer with the calls of transformers; it subclasses nothing of it.
 
     `tokenizer_object` is a tokenizer of tokkit, tokenizers or transformers, `tokenizer_file` the path of a
-    tokenizer.json. Further arguments are what a tokenizer_config.json may state: roles (`pad_token="[PAD]"`),
-    `extra_special_tokens`, `model_max_length`, `padding_side`, `truncation_side`, `model_input_names`,
-    `chat_template`, and others, which are kept. ValueError without a tokenizer.
+    tokenizer.json; `vocab` and `merges`, objects or paths, make tokenizers of GPT2Tokenizer, RobertaTokenizer,
+    BertTokenizer and LlamaTokenizer, with the arguments that those have. Further arguments are what a
+    tokenizer_config.json may state: roles (`pad_token="[PAD]"`), `extra_special_tokens`, `model_max_length`,
+    `padding_side`, `truncation_side`, `model_input_names`, `chat_template`, and others, which are kept. ValueError
+    without a tokenizer.
 
     >>> import tokkit
     >>> trained = tokkit.train({"low": 3, "lower": 2}, model="word")
@@ -39,16 +43,43 @@ class PreTrainedTokenizerFast(Save):
     backend = "tokenizers"
     vocab_files_names: ClassVar = {"tokenizer_file": "tokenizer.json", "vocab_file": "tokenizer.model"}
 
-    def __init__(self, *, tokenizer_object: Any = None, tokenizer_file: Any = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        vocab: Any = None,
+        merges: Any = None,
+        *,
+        tokenizer_object: Any = None,
+        tokenizer_file: Any = None,
+        **settings: Any,
+    ) -> None:
         super().__setattr__("_roles", {})
         super().__setattr__("_extra", [])
         if tokenizer_object is not None:
             definition = loading.definition_of(tokenizer_object)
         elif tokenizer_file is not None and (path := Path(tokenizer_file)).is_file():
             definition = loading.definition_in(path, settings)
+        elif vocab is not None or "vocab_file" in settings:
+            self._make(vocab, merges, settings)
+            return
         else:
             raise OptionError("there is no tokenizer: pass tokenizer_object=, or the path of a file as tokenizer_file=")
         self._set_up(definition, settings)
+
+    def _make(self, vocab: Any, merges: Any, settings: dict[str, Any]) -> None:
+        """Become the tokenizer that the class makes of a vocabulary and merges, or of their files."""
+        from tokkit.compat.transformers.constructors import MAKERS
+
+        maker = MAKERS.get(classes.AS.get(type(self).__name__, type(self).__name__))
+        if maker is None:
+            raise OptionError(
+                f"{type(self).__name__} is made of no vocabulary here, only {', '.join(MAKERS)} are; pass "
+                "tokenizer_object=, or the path of a file as tokenizer_file="
+            )
+        files = {"vocab": settings.get("vocab_file"), "merges": settings.get("merges_file")}
+        given = {**settings, "vocab": vocab or files["vocab"], "merges": merges or files["merges"]}
+        self._set_up(loading.definition_of(maker.make(given)), settings)
+        if maker.around is not None:
+            self.backend_tokenizer.post_processor = maker.around(self, given)
 
     def _set_up(self, definition: Definition, settings: dict[str, Any]) -> None:
         self.init_kwargs = dict(settings)
@@ -144,9 +175,20 @@ class PreTrainedTokenizerFast(Save):
     # ---- the tokenizer itself
 
     @property
-    def backend_tokenizer(self) -> Tokenizer:
-        """The tokenizer of tokkit that does the work."""
-        return self._tok
+    def backend_tokenizer(self) -> tokenizers.Tokenizer:
+        """The tokenizer as `tokkit.compat.tokenizers.Tokenizer`: changes of its components count from the next call."""
+        from tokkit.compat.transformers import backend
+
+        if self._backend is None:
+            self._backend = backend.Backend(self._tok.definition)
+        return self._backend.tokenizer
+
+    _tokenizer = backend_tokenizer
+
+    @property
+    def decoder(self) -> Any:
+        """The decoder, as `tokkit.compat.tokenizers` has it."""
+        return self.backend_tokenizer.decoder
 
     @property
     def add_bos_token(self) -> bool:
@@ -217,7 +259,8 @@ class PreTrainedTokenizerFast(Save):
 
     def __copy__(self: T) -> T:
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _roles=dict(self._roles), _extra=list(self._extra))
+        own = self._tok, self._names
+        made.__dict__.update(self.__dict__, _own=own, _backend=None, _roles=dict(self._roles), _extra=list(self._extra))
         return made
 
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:

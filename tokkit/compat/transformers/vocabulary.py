@@ -13,10 +13,11 @@ from tokkit.engines.added_tokens import content
 from tokkit.errors import TokkitError
 from tokkit.formats.byte_symbols import to_symbols
 from tokkit.models.char_bpe import CharBPE
+from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from tokkit.compat.transformers.backend import Backend
     from tokkit.compat.transformers.classes import Assumed
-    from tokkit.tokenizer import Tokenizer
 
 _CLEANED = (
     *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't")),
@@ -54,8 +55,8 @@ class Names:
 class Vocabulary(ABC):
     """The calls of the face that concern single tokens, and decoding."""
 
-    _tok: Tokenizer
-    _names: Names
+    _own: tuple[Tokenizer, Names]
+    _backend: Backend | None = None
     clean_up_tokenization_spaces: bool
     unk_token_id: int | None
     assumed: Assumed
@@ -64,6 +65,21 @@ class Vocabulary(ABC):
     @abstractmethod
     def all_special_ids(self) -> list[int]:
         """The ids of the special tokens."""
+
+    @property
+    def _tok(self) -> Tokenizer:
+        return (self._own if self._backend is None else self._after_changes())[0]
+
+    @property
+    def _names(self) -> Names:
+        return (self._own if self._backend is None else self._after_changes())[1]
+
+    def _after_changes(self) -> tuple[Tokenizer, Names]:
+        """Return the tokenizer, made again if `backend_tokenizer` was changed."""
+        definition = None if self._backend is None else self._backend.changed()
+        if definition is not None:
+            self._own = Tokenizer(definition), Names(definition)
+        return self._own
 
     def get_vocab(self) -> dict[str, int]:
         """Return token → id of all tokens."""

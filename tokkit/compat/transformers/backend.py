@@ -1,0 +1,36 @@
+"""`backend_tokenizer`: a tokenizer as the package tokenizers shows it, and what is changed through that."""
+
+from __future__ import annotations
+
+from tokkit.compat.tokenizers import Tokenizer
+from tokkit.compat.tokenizers.component import Changes
+from tokkit.definition import Definition
+from tokkit.formats import tokenizer_json
+
+
+class Backend:
+    """A tokenizer's definition as `tokenizers.Tokenizer`, which may be changed, as transformers' users do.
+
+    >>> import tokkit
+    >>> backend = Backend(tokkit.train({"low": 3}, model="word").definition)
+    >>> backend.changed() is None
+    True
+    >>> _ = backend.tokenizer.add_tokens(["lower"])
+    >>> len(backend.changed().vocab)
+    3
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.tokenizer = Tokenizer.from_buffer(tokenizer_json.write(definition, added_apart=True))
+        self._seen, self._key = Changes.count, self.tokenizer._key()
+
+    def changed(self) -> Definition | None:
+        """Return the definition if it is another one than at the last call."""
+        if self._seen == Changes.count:
+            return None
+        self._seen, key = Changes.count, self.tokenizer._key()
+        if key == self._key:
+            return None
+        self._key = key
+        definition: Definition = self.tokenizer._run().made.definition
+        return definition
