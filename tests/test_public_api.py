@@ -8,6 +8,8 @@ import importlib.metadata
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +74,28 @@ def test_the_package_has_its_public_names() -> None:
     assert len(set(tokkit.__all__)) == len(tokkit.__all__)
     stub = (PLACE / "__init__.pyi").read_text(encoding="utf-8")
     assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(tokkit.__all__), "type checkers see the same"
+
+
+ROOMS = ("chat", "chunks", "compat.tokenizers", "pipeline", "search")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_type_checkers_see_the_names_that_are_imported_late(room: str) -> None:
+    module = importlib.import_module(f"tokkit.{room}")
+    seen = set(
+        re.findall(r"^    from [\w.]+ import (\w+) as \1$", Path(module.__file__).read_text("utf-8"), re.MULTILINE)
+    )
+    late = {*module._MODULES, *getattr(module, "_PARTS", ())}
+    assert seen == late & set(module.__all__)
+
+
+def test_rooms_are_attributes_without_an_import_of_their_own() -> None:
+    program = "import tokkit; print(*(getattr(tokkit, name).__doc__ is not None for name in tokkit._PARTS))"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert set(out.split()) == {"True"}
+    assert {"chat", "chunks", "compat", "conversion", "pipeline", "search"} <= set(tokkit._PARTS)
+    stub = (PLACE / "__init__.pyi").read_text(encoding="utf-8")
+    assert set(re.findall(r"^from tokkit import (\w+) as \1$", stub, re.MULTILINE)) == set(tokkit._PARTS)
 
 
 def test_errors_are_of_one_family_and_of_the_built_in_kind() -> None:

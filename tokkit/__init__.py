@@ -37,19 +37,19 @@ _MODULES = {
     "__version__": "tokkit.version",
 }
 _PARTS = (
-    *(
-        "chat",
-        "conversion",
-        "decoders",
-        "embeddings",
-        "limits",
-        "nn",
-        "normalizers",
-        "pipeline",
-        "postprocessors",
-        "pretokenizers",
-        "search",
-    ),
+    "chat",
+    "chunks",
+    "compat",
+    "conversion",
+    "decoders",
+    "embeddings",
+    "limits",
+    "nn",
+    "normalizers",
+    "pipeline",
+    "postprocessors",
+    "pretokenizers",
+    "search",
     "view",
 )
 __all__ = sorted(_MODULES)

@@ -1,7 +1,11 @@
 """The public names, for type checkers: `__init__.py` imports each when it is first used."""
 
 from tokkit import chat as chat
+from tokkit import chunks as chunks
+from tokkit import compat as compat
+from tokkit import conversion as conversion
 from tokkit import decoders as decoders
+from tokkit import embeddings as embeddings
 from tokkit import limits as limits
 from tokkit import nn as nn
 from tokkit import normalizers as normalizers

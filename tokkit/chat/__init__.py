@@ -1,6 +1,21 @@
-"""Chat templates: render messages as text or ids, as a model's template writes them (extra `chat`)."""
+"""Chat templates (extra `chat`): messages and a model's template go in, text, ids or masks come out.
+
+Begin with template.py, which renders; config.py finds templates beside a tokenizer, sandbox.py bounds what they may do.
+"""
+
+from typing import TYPE_CHECKING
 
 from tokkit import lazy
+
+if TYPE_CHECKING:
+    from tokkit.chat.config import load_chat_template as load_chat_template
+    from tokkit.chat.encode import EncodedChat as EncodedChat
+    from tokkit.chat.encode import encode_chat as encode_chat
+    from tokkit.chat.fit import FittedChat as FittedChat
+    from tokkit.chat.fit import fit_chat as fit_chat
+    from tokkit.chat.rendered import Rendered as Rendered
+    from tokkit.chat.schema import function_schema as function_schema
+    from tokkit.chat.template import ChatTemplate as ChatTemplate
 
 _MODULES = {
     "ChatTemplate": "tokkit.chat.template",

@@ -1,6 +1,17 @@
-"""Cuts text to token budgets: a text or a file and a tokenizer go in, chunks come out; begin with chunking.py."""
+"""Cuts text to token budgets: a text or a file and a tokenizer go in, chunks with offsets come out.
+
+Begin with chunking.py. planning.py chooses where chunks end; files.py reads files as they are cut.
+"""
+
+from typing import TYPE_CHECKING
 
 from tokkit import lazy
+
+if TYPE_CHECKING:
+    from tokkit.chunks.chunking import At as At
+    from tokkit.chunks.chunking import Chunk as Chunk
+    from tokkit.chunks.chunking import chunk as chunk
+    from tokkit.chunks.files import chunk_file as chunk_file
 
 _MODULES = {
     "At": "tokkit.chunks.chunking",

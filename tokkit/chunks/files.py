@@ -37,13 +37,13 @@ def chunk_file(
         raise OptionError(f"input_errors is {input_errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
     found = paths.one(path)
     if paths.holds_records(found):
-        raise CorpusError(f"{paths.shown(found)} holds records, not text: chunk the text of each")
+        raise CorpusError(f"{paths.input_name(found)} holds records, not text: chunk the text of each")
     return chunks_of(_blocks(found, input_errors), Planner(tok, tokens, overlap, get_args(At).index(at)))
 
 
 def _blocks(path: str, errors: InputErrors) -> Iterator[str]:
     """Yield the text of a file in blocks, without a byte-order mark."""
-    name, offset, data, begun = paths.shown(path), 0, b"-", False
+    name, offset, data, begun = paths.input_name(path), 0, b"-", False
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     with paths.opened(path, name) as (stream, _):
         while data:

@@ -11,6 +11,7 @@ import click
 
 from tokkit.cli import errors, inputs, output
 from tokkit.errors import CorpusError, OptionError
+from tokkit.escaping import show
 from tokkit.progress import Progress
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def _model(given: str | None, old: SearchIndex | None) -> str:
 
 def _report(done: Outcome) -> None:
     for path, reason in done.skipped:
-        errors.note(f"skipped {inputs.shown(path)}: {errors.describe(CorpusError(reason))}")
+        errors.note(f"skipped {show(path)}: {errors.describe(CorpusError(reason))}")
     parts = [f"{output.counted(done.passages, 'passage')} of {output.counted(done.files, 'file')}"]
     parts += [f"{output.counted(done.unchanged, 'file')} unchanged"] * bool(done.unchanged)
     parts += [f"{output.counted(len(done.skipped), 'file')} skipped"] * bool(done.skipped)
-    where = inputs.shown(os.fspath(done.index.folder))
+    where = show(os.fspath(done.index.folder))
     errors.note(f"{where}: {', '.join(parts)}; {output.counted(len(done.index), 'passage')} in all")
 
 
@@ -108,7 +109,7 @@ def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:
         yield waiting
 
 
-def show(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed: bool) -> None:
+def show_hits(query: str, hits: Sequence[Hit], *, as_json: bool, whole: bool, headed: bool) -> None:
     """Write what was found for one query: a paragraph for each passage, or one line of JSON."""
     from tokkit.search.snippets import printable, snippet
 
@@ -130,5 +131,5 @@ def place(hit: Hit) -> str:
     if os.path.isabs(path):
         near = os.path.relpath(path)
         path = path if near.startswith(os.pardir) else near
-    shown = inputs.shown(path)
+    shown = show(path)
     return f"{shown}, record {hit.record}" if hit.record else f"{shown}:{hit.line}"

@@ -11,10 +11,11 @@ import click
 
 from tokkit.cli import output
 from tokkit.cli.id_files import BINARY, Source
-from tokkit.cli.inputs import Reading, expand, shown
+from tokkit.cli.inputs import Reading, expand
 from tokkit.cli.token_text import readable
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import CorpusError, OptionError, VocabError
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
@@ -172,4 +173,4 @@ def _line(tok: Tokenizer, encoding: Encoding, kind: str, number: int) -> str:
 def check_pair(pair: str | None, files: Iterable[str]) -> None:
     """Refuse standard input for both texts of a pair, because it can be read only once."""
     if pair == "-" and (not (names := list(files)) or "-" in names):
-        raise click.UsageError(f"--pair {shown(pair)}: standard input is already the input; give one of them as a file")
+        raise click.UsageError(f"--pair {show(pair)}: standard input is already the input; give one of them as a file")

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.cli import output
-from tokkit.cli.inputs import Reading, expand, shown, total_bytes
+from tokkit.cli.inputs import Reading, expand, total_bytes
 from tokkit.cli.token_text import readable
 from tokkit.corpus.id_writers import IdWriter
 from tokkit.corpus.paths import holds_records, size_of
 from tokkit.errors import OptionError
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.progress import Progress
@@ -96,7 +97,7 @@ def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
         otherwise = "--explain writes lines" if lines else f"--output is {asked}"
         hint = "" if lines else f", or give --output {by_name}"
         raise click.UsageError(
-            f"-o {shown(path)}: the suffix is for {by_name}, but {otherwise}; choose another name{hint}"
+            f"-o {show(path)}: the suffix is for {by_name}, but {otherwise}; choose another name{hint}"
         )
     return asked or by_name or "ids"
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.cli.id_files import sidecar_of
-from tokkit.cli.inputs import STDIN, shown, stdin
+from tokkit.cli.inputs import STDIN, stdin
 from tokkit.errors import CorpusError, FormatError, VocabError
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
@@ -50,7 +51,7 @@ def decoded_lines(
     parse = _json_ids if kind == "json" else _plain_ids
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
-            where = f"{shown(path) if path != STDIN else 'standard input'}, line {number}"
+            where = f"{show(path) if path != STDIN else 'standard input'}, line {number}"
             try:
                 yield to_bytes(parse(line))
             except (VocabError, ValueError, RecursionError) as error:
@@ -90,16 +91,16 @@ def decoded_binary(
     about = {} if kind == "npy" or dtype != "auto" else _sidecar(path)
     if about and about.get("tokenizer") != tok.fingerprint() and not any_tokenizer:
         raise FormatError(
-            f"{shown(path)} was written with another tokenizer, by its sidecar (--any-tokenizer decodes it)"
+            f"{show(path)} was written with another tokenizer, by its sidecar (--any-tokenizer decodes it)"
         )
     ids = _npy(data, path) if kind == "npy" else _raw(data, path, str(about.get("dtype", dtype)))
     if "count" in about and about["count"] != len(ids):
         raise FormatError(
-            f"{shown(path)} has {len(ids)} ids, but its sidecar has {about['count']}: is the file truncated?"
+            f"{show(path)} has {len(ids)} ids, but its sidecar has {about['count']}: is the file truncated?"
         )
     wrong = np.flatnonzero(ids >= tok.n_ids)
     if len(wrong):
-        raise VocabError(f"{shown(path)}: id {ids[wrong[0]]} at position {wrong[0]}; ids run from 0 to {tok.n_ids - 1}")
+        raise VocabError(f"{show(path)}: id {ids[wrong[0]]} at position {wrong[0]}; ids run from 0 to {tok.n_ids - 1}")
     for start in range(0, len(ids), IDS_AT_ONCE):
         yield to_bytes(ids[start : start + IDS_AT_ONCE])
 
@@ -107,33 +108,33 @@ def decoded_binary(
 def _sidecar(path: str) -> dict[str, Any]:
     name = sidecar_of(path)
     if name is None or not os.path.exists(name):
-        raise FormatError(f"{shown(path)} has no sidecar {shown(name or '')} with the dtype of ids; give --dtype")
+        raise FormatError(f"{show(path)} has no sidecar {show(name or '')} with the dtype of ids; give --dtype")
     try:
         with open(name, "rb") as file:
             about = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{shown(name)} is not JSON: {error}") from None
+        raise FormatError(f"{show(name)} is not JSON: {error}") from None
     if not isinstance(about, dict) or about.get("dtype") not in ("uint16", "uint32"):
-        raise FormatError(f'{shown(name)} has no "dtype" of "uint16" or "uint32"')
+        raise FormatError(f'{show(name)} has no "dtype" of "uint16" or "uint32"')
     return about
 
 
 def _raw(data: bytes, path: str, dtype: str) -> NDArray[Any]:
     kind = np.dtype("<u2" if dtype == "uint16" else "<u4")
     if len(data) % kind.itemsize:
-        raise FormatError(f"{shown(path)} has {len(data)} bytes, which is not a whole number of {dtype}")
+        raise FormatError(f"{show(path)} has {len(data)} bytes, which is not a whole number of {dtype}")
     return np.frombuffer(data, dtype=kind)
 
 
 def _npy(data: bytes, path: str) -> NDArray[Any]:
     if not data.startswith(NPY_MAGIC):
-        raise FormatError(f"{shown(path)} is not a .npy file")
+        raise FormatError(f"{show(path)} is not a .npy file")
     try:
         ids = np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise FormatError(f"{shown(path)} is not a .npy file: {error}") from None
+        raise FormatError(f"{show(path)} is not a .npy file: {error}") from None
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "ui":
-        raise FormatError(f"{shown(path)} does not have an array of integers with one axis")
+        raise FormatError(f"{show(path)} does not have an array of integers with one axis")
     if len(ids) and int(ids.min()) < 0:
-        raise VocabError(f"{shown(path)}: the id {int(ids.min())} is negative")
+        raise VocabError(f"{show(path)}: the id {int(ids.min())} is negative")
     return ids

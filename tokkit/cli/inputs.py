@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import click
 
 from tokkit.errors import CorpusError
-from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.corpus.readers import Block
@@ -61,11 +60,6 @@ def total_bytes(paths: Sequence[str]) -> int:
 
     sizes = [os.path.getsize(path) if path != STDIN and os.path.isfile(path) else 0 for path in paths]
     return sum(sizes) if all(sizes) else 0
-
-
-def shown(path: str) -> str:
-    """Return a path for messages."""
-    return show(path)
 
 
 @dataclass(frozen=True, slots=True)

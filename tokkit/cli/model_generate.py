@@ -207,9 +207,10 @@ def perplexity(
 
     Bits per byte compare models with different tokenizers.
     """
-    from tokkit.cli.inputs import Reading, shown
+    from tokkit.cli.inputs import Reading
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import say_json, table
+    from tokkit.escaping import show
     from tokkit.pipeline.perplexity import TextScore, text_score
 
     if tokens and not json:
@@ -237,6 +238,6 @@ def perplexity(
             found.append(entry)
         say_json(found)
         return
-    rows = [(shown(path), len(each.ids), f"{each.perplexity:.3f}", f"{each.bits_per_byte:.4f}")
+    rows = [(show(path), len(each.ids), f"{each.perplexity:.3f}", f"{each.bits_per_byte:.4f}")
             for path, each in scores.items()]  # fmt: skip
     table([("file", "tokens", "perplexity", "bits per byte"), *rows])

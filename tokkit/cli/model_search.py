@@ -88,14 +88,14 @@ def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> Non
 
     Several words are one query; with "-" each line of stdin is one. The exit code is 1 if the index is empty.
     """
-    from tokkit.cli.embedding import answers, show
+    from tokkit.cli.embedding import answers, show_hits
     from tokkit.cli.errors import note
-    from tokkit.escaping import show as shown
+    from tokkit.escaping import show
 
     found, text = False, None
     for text, hits in answers(index, " ".join(query), chosen):
-        show(text, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
+        show_hits(text, hits, as_json=json, whole=chosen["full"], headed=query == ("-",))
         found = found or bool(hits)
     if not found:
-        note("stdin holds no query" if text is None else f"{shown(index)} holds no passages")
+        note("stdin holds no query" if text is None else f"{show(index)} holds no passages")
         raise click.exceptions.Exit(1)

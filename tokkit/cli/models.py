@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tokkit.cli.inputs import shown
 from tokkit.errors import OptionError
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
@@ -41,5 +41,5 @@ def _load(model: str, wanted: tuple[str, ...], options: dict[str, Any]) -> Any:
     kind = type(made).__name__
     if kind in KINDS and kind not in wanted:
         needed = " or ".join(KINDS[name] for name in wanted)
-        raise OptionError(f"{shown(model)} is {KINDS[kind]}; this command needs {needed}")
+        raise OptionError(f"{show(model)} is {KINDS[kind]}; this command needs {needed}")
     return made

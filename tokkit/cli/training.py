@@ -17,10 +17,11 @@ import click
 
 from tokkit.cli import output
 from tokkit.cli.errors import note
-from tokkit.cli.inputs import STDIN, shown, stdin
+from tokkit.cli.inputs import STDIN, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.train_options import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
+from tokkit.escaping import show
 
 if TYPE_CHECKING:
     from tokkit.formats.differences import Difference
@@ -133,7 +134,7 @@ def _check_files(job: Job) -> None:
                 output.check(os.path.join(path, name), force=job.force)
             continue
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
-            raise click.UsageError(f"-o {shown(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
+            raise click.UsageError(f"-o {show(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force or job.replaces)
         if _format_of(path, job.format) == "tiktoken" and path != output.STDOUT:
             output.check(path + ".json", force=job.force)
@@ -161,7 +162,7 @@ def run(job: Job, progress: Progress) -> Result:
         if job.replaces:
             _check_demo(path, tok)
         for difference in save(tok, path, job.format, force=job.force or job.replaces, lossy=job.lossy):
-            note(f"{shown(path)}: {difference}")
+            note(f"{show(path)}: {difference}")
     return Result(made, seconds, steps)
 
 
@@ -176,7 +177,7 @@ def _check_demo(path: str, tok: Tokenizer) -> None:
     except (TokkitError, OSError):
         same = False
     if not same:
-        raise FileExistsError(f"{shown(path)} exists and is another tokenizer; --force overwrites it, -o names a file")
+        raise FileExistsError(f"{show(path)} exists and is another tokenizer; --force overwrites it, -o names a file")
 
 
 def rehearse(job: Job) -> None:
@@ -210,13 +211,13 @@ def rehearse(job: Job) -> None:
         except TokkitError as error:
             # Name the user's file; a format's messages name the temporary one.
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
-            raise type(error)(said if target == output.STDOUT else f"{shown(target)}: {said}") from None
+            raise type(error)(said if target == output.STDOUT else f"{show(target)}: {said}") from None
     if written == "tiktoken":
         what = "split pattern" + (" and special tokens" if small.special_tokens else "")
         if target == output.STDOUT:
             note(f"ranks alone do not have the {what}: pass them when loading the file")
         else:
-            note(f"{shown(target)}.json has the {what}, which a .tiktoken file does not: keep them together")
+            note(f"{show(target)}.json has the {what}, which a .tiktoken file does not: keep them together")
 
 
 def _smallest(job: Job, n_special: int) -> Tokenizer:
@@ -260,7 +261,7 @@ def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: b
 
 def read_counts(path: str) -> dict[str, int]:
     """Read word counts: a JSON object, or lines of word, tab and count; counts of a repeated word are added."""
-    name = "standard input" if path == STDIN else shown(path)
+    name = "standard input" if path == STDIN else show(path)
     try:
         text = (stdin().read() if path == STDIN else Path(path).read_bytes()).decode()
         if path.endswith(".json"):

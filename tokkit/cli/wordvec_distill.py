@@ -48,7 +48,7 @@ def distill(
     from pathlib import Path
 
     from tokkit.cli.errors import note
-    from tokkit.cli.inputs import Reading, shown
+    from tokkit.cli.inputs import Reading
     from tokkit.cli.models import load_encoder
     from tokkit.pipeline import distill as run
     from tokkit.pipeline.static_format import check_place
@@ -69,4 +69,4 @@ def distill(
             max_length=max_length, threads=threads, progress=lambda done, total: show("distill", done, total),
         )  # fmt: skip
     made.save(folder, dtype=dtype, overwrite=force)
-    note(f"{shown(output)}: {len(made.vectors):,} vectors of {made.dimension} dimensions")
+    note(f"{show(output)}: {len(made.vectors):,} vectors of {made.dimension} dimensions")

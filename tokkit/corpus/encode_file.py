@@ -152,7 +152,7 @@ class FileEncoder:
 
         "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
         """
-        name = paths.shown(path)
+        name = paths.input_name(path)
         if paths.holds_records(path):
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
         writer.reads(path)

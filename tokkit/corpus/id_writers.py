@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -217,10 +217,3 @@ def _take_name(aside: str, target: str, *, overwrite: bool) -> None:
 def dtype_of(n_ids: int) -> str:
     """Return the narrower of "uint16" and "uint32" that holds every id of a tokenizer."""
     return "uint16" if n_ids <= 1 << 16 else "uint32"
-
-
-def shards_of(path: str | os.PathLike[str]) -> Iterator[tuple[Path, int]]:
-    """Yield (file, ids in it) of a sharded `out` from the list beside it."""
-    about = json.loads(Path(os.fspath(path) + ".json").read_text(encoding="utf-8"))
-    for shard in about["shards"]:
-        yield Path(path).parent / shard["file"], shard["count"]

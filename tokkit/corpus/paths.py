@@ -41,7 +41,7 @@ def _walk(folder: str) -> list[str]:
     if not chosen:
         seen = sorted({suffix_of(path) or "no suffix" for path in files})
         what = f"only files of {', '.join(map(repr, seen[:8]))}" if seen else "no files"
-        raise CorpusError(f"{shown(folder)} is a folder with {what}; of a folder, {', '.join(TEXTS)} are read")
+        raise CorpusError(f"{input_name(folder)} is a folder with {what}; of a folder, {', '.join(TEXTS)} are read")
     return chosen
 
 
@@ -63,7 +63,7 @@ def expand(paths: Iterable[Path]) -> list[str]:
         path = os.fsdecode(given)
         matching = matches(path)
         if not matching:
-            raise CorpusError(f"no file matches {shown(path):.200}")
+            raise CorpusError(f"no file matches {input_name(path):.200}")
         found += matching
     if not found:
         raise CorpusError("no file was given")
@@ -71,11 +71,11 @@ def expand(paths: Iterable[Path]) -> list[str]:
         if path == "-":
             continue
         if os.path.isdir(path):
-            files = os.path.join(shown(path), "*.txt")
-            raise CorpusError(f"{shown(path)} is a directory; name its files, as in {files}")
+            files = os.path.join(input_name(path), "*.txt")
+            raise CorpusError(f"{input_name(path)} is a directory; name its files, as in {files}")
         if not os.path.exists(path):
             raise CorpusError(
-                f"{shown(path):.200} does not exist; if this is a text and not a path, give iter(texts) or iter([text])"
+                f"{show(path):.200} does not exist; if this is a text and not a path, give iter(texts) or iter([text])"
             )
     return found
 
@@ -91,7 +91,7 @@ def one(path: Path) -> str:
     """Return the one file that a path or a glob names; OptionError for several."""
     found = expand([path])
     if len(found) > 1:
-        raise OptionError(f"{shown(os.fsdecode(path))} names {len(found)} files, where one was expected")
+        raise OptionError(f"{input_name(os.fsdecode(path))} names {len(found)} files, where one was expected")
     return found[0]
 
 
@@ -99,8 +99,8 @@ def _is_pattern(path: str) -> bool:
     return re.search("[*?[]", path) is not None
 
 
-def shown(path: str) -> str:
-    """Return a path for a message."""
+def input_name(path: str) -> str:
+    """Return what an input is called in a message: its path, or standard input."""
     return "standard input" if path == "-" else show(path)
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal, cast
 import numpy as np
 
 from tokkit.corpus import records
-from tokkit.corpus.paths import TABLES, files_of, holds_records, opened, shown, size_of, suffix_of
+from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, size_of, suffix_of
 from tokkit.errors import CorpusError, OptionError
 
 Unit = Literal["line", "paragraph", "file"]
@@ -138,7 +138,7 @@ class Corpus:
         return itertools.chain.from_iterable(map(self._file, self._paths))
 
     def _file(self, path: str) -> Iterator[Block]:
-        name = shown(path)
+        name = input_name(path)
         before = self.done
         is_table = self._tables and suffix_of(path) in TABLES
         with opened(path, name, binary=is_table) as (stream, position):

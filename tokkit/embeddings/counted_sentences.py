@@ -193,7 +193,7 @@ def _texts(sentences: Iterable[Any]) -> Iterator[str]:
 
 def _read_file(reader: Sentences, path: str) -> Iterator[None]:
     """Read the lines of a file; yields after each block."""
-    name, offset, rest, last = paths.shown(path), 0, b"", False
+    name, offset, rest, last = paths.input_name(path), 0, b"", False
     with paths.opened(path, name) as (stream, _):
         while not last:
             block = stream.read(BLOCK_BYTES)
@@ -214,7 +214,7 @@ def _read_file(reader: Sentences, path: str) -> Iterator[None]:
 def _lines(files: list[str]) -> Iterator[str]:
     """Yield the lines of files without their ends."""
     for path in files:
-        name = paths.shown(path)
+        name = paths.input_name(path)
         with paths.opened(path, name) as (stream, _):
             raw = cast("io.RawIOBase", stream)
             try:

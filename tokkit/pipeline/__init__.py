@@ -1,6 +1,24 @@
-"""Runs saved models on text: `load` a folder, encode sentences, read hidden states, fill masks, distill."""
+"""Runs saved models on text: from a folder of weights to vectors, hidden states, filled masks or generated text.
+
+Begin with `load` in loading.py. encoder_model.py runs encoders, sentences.py makes vectors, distillation.py makes them
+static; text_generator.py runs decoders.
+"""
+
+from typing import TYPE_CHECKING
 
 from tokkit import lazy
+
+if TYPE_CHECKING:
+    from tokkit.pipeline.distillation import distill as distill
+    from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
+    from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
+    from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
+    from tokkit.pipeline.loading import load as load
+    from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
+    from tokkit.pipeline.static import StaticEncoder as StaticEncoder
+    from tokkit.pipeline.text_generator import Generated as Generated
+    from tokkit.pipeline.text_generator import NextToken as NextToken
+    from tokkit.pipeline.text_generator import TextGenerator as TextGenerator
 
 _MODULES = {
     "EncoderModel": "tokkit.pipeline.encoder_model",

@@ -1,6 +1,21 @@
-"""Semantic search in files: chunks, their vectors, an index on disk, exact search."""
+"""Semantic search: files or passages go in, an index of their vectors on disk comes out, and the nearest to a query.
+
+Begin with builder.py (writing an index) and index.py (asking it); exact.py finds the nearest rows.
+"""
+
+from typing import TYPE_CHECKING
 
 from tokkit import lazy
+
+if TYPE_CHECKING:
+    from tokkit.search.builder import Builder as Builder
+    from tokkit.search.builder import Encoder as Encoder
+    from tokkit.search.embedding import Embedding as Embedding
+    from tokkit.search.embedding import Options as Options
+    from tokkit.search.embedding import find as find
+    from tokkit.search.exact import top_k as top_k
+    from tokkit.search.index import Hit as Hit
+    from tokkit.search.index import SearchIndex as SearchIndex
 
 _MODULES = {
     "Builder": "tokkit.search.builder",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokkit.corpus.paths import shown
+from tokkit.corpus.paths import input_name
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.files import refuse_inputs
@@ -123,8 +123,8 @@ class Embedding:
         return builder.about(encoder, has.model, tokens=has.tokens, overlap=has.overlap)
 
     def _nothing(self, skipped: Sequence[Skipped]) -> str:
-        where = ", ".join(map(shown, self._paths))
-        first = f"; {shown(skipped[0].path)}: {skipped[0].reason}" if skipped else ""
+        where = ", ".join(map(input_name, self._paths))
+        first = f"; {input_name(skipped[0].path)}: {skipped[0].reason}" if skipped else ""
         return f"nothing to embed: there is no file in {where} that can be read{first}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tokkit.corpus import readers
-from tokkit.corpus.paths import expand, shown
+from tokkit.corpus.paths import expand, input_name
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError
 from tokkit.formats.files import KINDS
@@ -110,7 +110,7 @@ def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Sour
                 documents.append(Document(text, record, block.offset if not record else 0))
                 digest.update(b"%d:" % len(text) + text.encode())
     except CorpusError as error:
-        return Skipped(path, str(error).removeprefix(shown(path)).lstrip(":, "))
+        return Skipped(path, str(error).removeprefix(input_name(path)).lstrip(":, "))
     except OSError as error:
         return Skipped(path, error.strerror or str(error))
     return Source(path if path == "-" else os.path.abspath(path), digest.hexdigest(), documents)

@@ -1,4 +1,8 @@
-"""`train`: checks the options, counts the words of a corpus, and runs the model's trainer."""
+"""`train`: checks the options, counts the words of a corpus, and runs the model's trainer.
+
+A corpus and options go in, a tokenizer comes out. Begin with `train` below; counts.py counts words, and each model's
+trainer has a file.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def check_size(pattern: str) -> None:
     for reading in readings:
         for nested in {False, "V1" in pattern}:
             if _size(reading, nested, limit) > limit:
-                what = f"the pattern {shown(pattern)} has over {limit:,} parts with its repeats written out"
+                what = f"the pattern {quoted(pattern)} has over {limit:,} parts with its repeats written out"
                 raise limits.exceeded("pattern_size", what, PatternError)
 
 
@@ -54,7 +54,7 @@ def _size(pattern: str, nested: bool, limit: int) -> int:
             depth += (opens and nested) - (part == "]")
         elif match["call"]:
             raise PatternError(
-                f"the pattern {shown(pattern)} calls itself by {part!r}, which takes memory without a bound; "
+                f"the pattern {quoted(pattern)} calls itself by {part!r}, which takes memory without a bound; "
                 "write the repetition out"
             )
         elif part == "(":
@@ -72,7 +72,7 @@ def _size(pattern: str, nested: bool, limit: int) -> int:
     return max(sizes)
 
 
-def shown(pattern: str) -> str:
+def quoted(pattern: str) -> str:
     """Return a pattern for a message: its beginning where it is long."""
     return repr(pattern) if len(pattern) <= 200 else repr(pattern[:200]) + "…"
 
@@ -106,7 +106,7 @@ class PatternTime:
     def exceeded(self, pattern: str) -> PatternError:
         """Return the error of a pattern that was running when the time was over."""
         n, seconds = self._n_characters, self.seconds
-        what = f"the pattern {shown(pattern)} took over {seconds:.3g} s, the time for a text of {n:,} characters"
+        what = f"the pattern {quoted(pattern)} took over {seconds:.3g} s, the time for a text of {n:,} characters"
         return limits.exceeded("pattern_seconds", what, PatternError)
 
 

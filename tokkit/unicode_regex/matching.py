@@ -121,7 +121,7 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     except regex.error as error:
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
     except RecursionError:
-        raise PatternError(f"the pattern {cost_limits.shown(pattern)} is nested too deep") from None
+        raise PatternError(f"the pattern {cost_limits.quoted(pattern)} is nested too deep") from None
 
 
 def checked_pattern(given: object) -> dict[str, str]:

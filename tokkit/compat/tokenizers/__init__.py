@@ -8,8 +8,30 @@ tokenizers raises a bare Exception. What differs on purpose: docs/coming-from/to
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
 
 from tokkit import lazy
+
+if TYPE_CHECKING:
+    from tokkit.compat.tokenizers import decoders as decoders
+    from tokkit.compat.tokenizers import implementations as implementations
+    from tokkit.compat.tokenizers import models as models
+    from tokkit.compat.tokenizers import normalizers as normalizers
+    from tokkit.compat.tokenizers import pre_tokenizers as pre_tokenizers
+    from tokkit.compat.tokenizers import processors as processors
+    from tokkit.compat.tokenizers import trainers as trainers
+    from tokkit.compat.tokenizers.added_token import AddedToken as AddedToken
+    from tokkit.compat.tokenizers.encoding import Encoding as Encoding
+    from tokkit.compat.tokenizers.implementations import BertWordPieceTokenizer as BertWordPieceTokenizer
+    from tokkit.compat.tokenizers.implementations import ByteLevelBPETokenizer as ByteLevelBPETokenizer
+    from tokkit.compat.tokenizers.implementations import CharBPETokenizer as CharBPETokenizer
+    from tokkit.compat.tokenizers.implementations import SentencePieceBPETokenizer as SentencePieceBPETokenizer
+    from tokkit.compat.tokenizers.implementations import SentencePieceUnigramTokenizer as SentencePieceUnigramTokenizer
+    from tokkit.compat.tokenizers.normalized_string import NormalizedString as NormalizedString
+    from tokkit.compat.tokenizers.pre_tokenized_string import PreTokenizedString as PreTokenizedString
+    from tokkit.compat.tokenizers.pre_tokenized_string import Token as Token
+    from tokkit.compat.tokenizers.regex import Regex as Regex
+    from tokkit.compat.tokenizers.tokenizer import Tokenizer as Tokenizer
 
 __version__ = "0.23.3"
 """The version of tokenizers whose interface this is."""
