@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,3 +217,32 @@ def test_rows_without_keys_are_filled_as_gensim_fills_them() -> None:
         kv.add_vectors(["b"], [[3, 4]])
     assert mine.index_to_key == other.index_to_key
     same(mine.vectors, other.vectors)
+
+
+FORMATS = [{"binary": True}, {}, {"write_header": False}, {"prefix": "*"}]
+
+
+@pytest.mark.parametrize("options", FORMATS, ids=str)
+def test_files_are_those_of_gensim_to_the_byte_and_each_reads_the_others(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "theirs"
+    ours().save_word2vec_format(mine, fvocab=tmp_path / "counts", **options)
+    THEIRS.save_word2vec_format(str(other), fvocab=str(tmp_path / "their counts"), **options)
+    assert mine.read_bytes() == other.read_bytes()
+    assert (tmp_path / "counts").read_bytes() == (tmp_path / "their counts").read_bytes()
+    how = {"binary": options.get("binary", False), "no_header": not options.get("write_header", True)}
+    for more in ({}, {"limit": 3}, {"fvocab": str(tmp_path / "counts")}, {"datatype": np.float64}):
+        expected = gensim.KeyedVectors.load_word2vec_format(str(other), **how, **more)
+        found = KeyedVectors.load_word2vec_format(mine, **how, **more)
+        assert found.index_to_key == expected.index_to_key
+        # Numbers are float32 here before they become another type.
+        np.testing.assert_array_equal(found.vectors, expected.vectors.astype(np.float32))
+        assert found.vectors.dtype == (expected.vectors.dtype if "datatype" in more else np.float32)
+        assert found.expandos["count"].tolist() == expected.expandos["count"].tolist()
+
+
+def test_what_gensim_saves_itself_is_refused_with_the_way_to_export_it(tmp_path: Path) -> None:
+    THEIRS.save(str(tmp_path / "words.kv"))
+    with pytest.raises(ValueError, match=r"words\.kv: this is a pickle.*save_word2vec_format"):
+        KeyedVectors.load(tmp_path / "words.kv")

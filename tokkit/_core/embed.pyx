@@ -2,3 +2,4 @@
 
 include "embed/sentences.pxi"
 include "embed/negatives.pxi"
+include "embed/vector_file.pxi"

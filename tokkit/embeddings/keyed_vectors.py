@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tokkit.embeddings.formats import reading, saved, writing
+from tokkit.embeddings.formats.detection import START, detect, opened
+from tokkit.embeddings.formats.reading import Options
 from tokkit.embeddings.neighbours import Neighbours
 from tokkit.embeddings.vector_store import Key
+from tokkit.errors import FormatError, OptionError, ShapeError
+from tokkit.formats import files
+
+Path = str | os.PathLike[str]
 
 
 class KeyedVectors(Neighbours):
@@ -31,6 +39,134 @@ class KeyedVectors(Neighbours):
         made = cls(1)
         made._fill(keys, vectors, counts)
         return made
+
+    def save(self, fname: Path) -> None:
+        """Write keys, vectors and attributes to one file that `load` maps: a .safetensors with the keys as JSON.
+
+        The file is written aside and renamed: after an error the old one is unchanged. OptionError for attributes that
+        are not numbers.
+        """
+        saved.write(fname, self.index_to_key, self.vectors, self.expandos)
+
+    @classmethod
+    def load(cls, fname: Path, mmap: Literal["r"] | None = "r", *, limit: int | None = None) -> Self:
+        """Return the vectors of a file of any format that is read; its first bytes tell which.
+
+        These are: what `save` wrote, mapped (`mmap=None` copies it into memory); word2vec's .bin and text; text without
+        a header, as GloVe's, whose keys may have spaces; fastText's .vec; the last ones also as .gz, .bz2 or .xz.
+        `limit` is the maximum number of vectors, the first ones. Pickles of gensim and models of fastText are refused
+        with what reads them. FormatError names the file, the place and the reason.
+
+        >>> KeyedVectors.of(["cat", "dog"], np.array([[1, 0], [0, 1]], dtype=np.float32)).save("pets.safetensors")
+        >>> KeyedVectors.load("pets.safetensors").index_to_key
+        ['cat', 'dog']
+        """
+        options = reading.check(Options(limit=limit))
+        if mmap not in ("r", None):
+            raise OptionError(f'mmap is {mmap!r}; it must be "r" or None: a file is not changed by changing vectors')
+        with opened(fname) as file:
+            form = detect(file.read(START))
+        if form != "saved":
+            found = reading.read(fname, binary=form == "binary", header=None, options=options)
+            return cls.of(found.keys, found.vectors, np.arange(len(found.keys), 0, -1))
+        held = saved.read(fname)
+        vectors = held.vectors[:limit]
+        made = cls.of(held.keys[:limit], vectors if mmap else vectors.copy())
+        made.expandos = {name: values[:limit] for name, values in held.attributes.items()}
+        return made
+
+    @classmethod
+    def load_word2vec_format(
+        cls,
+        fname: Path,
+        fvocab: Path | None = None,
+        binary: bool = False,
+        encoding: str = "utf8",
+        unicode_errors: str = "strict",
+        limit: int | None = None,
+        datatype: DTypeLike = np.float32,
+        no_header: bool = False,
+        *,
+        duplicates: Literal["error", "first"] = "error",
+    ) -> Self:
+        """Return the vectors of a file in the binary or text format of word2vec; without a header with `no_header`.
+
+        The attribute "count" is taken from `fvocab`, lines of a key and its count; without it, it is n, n − 1, … in the
+        order of the file, as gensim has it. Numbers are read as float32, then made `datatype`.
+        `duplicates="first"` keeps the first vector of a key that is given twice, as gensim does. FormatError names the
+        file, the place and the reason.
+        """
+        if no_header and binary:
+            raise OptionError("no_header is for text; the binary format has a header always")
+        options = Options(limit or None, encoding, unicode_errors, duplicates)
+        found = reading.read(fname, binary=bool(binary), header=not no_header, options=options)
+        counts: ArrayLike = np.arange(len(found.keys), 0, -1)
+        if fvocab is not None:
+            known = reading.read_counts(fvocab, encoding=encoding, errors=unicode_errors)
+            missing = [key for key in found.keys if key not in known]
+            if missing:
+                raise FormatError(f"{files.show(fvocab)}: no count of {missing[0]!r}, which {files.show(fname)} has")
+            counts = [known[key] for key in found.keys]
+        return cls.of(found.keys, found.vectors.astype(datatype, copy=False), counts)
+
+    def save_word2vec_format(
+        self,
+        fname: Path,
+        fvocab: Path | None = None,
+        binary: bool = False,
+        total_vec: int | None = None,
+        write_header: bool = True,
+        prefix: str = "",
+        append: bool = False,
+        sort_attr: str = "count",
+    ) -> None:
+        """Write the binary or text format of word2vec; without a header it is GloVe's text.
+
+        Keys are written by falling `sort_attr`, if they have it, after `prefix`; `fvocab` gets lines of keys and their
+        counts. Numbers are the shortest that read as the same float32. `total_vec` is the number in the header.
+        OptionError for keys that could not be read back, and for `append`: a file is replaced as a whole.
+        """
+        if append:
+            raise OptionError("append is not supported: files are replaced as a whole; add_vectors joins vectors")
+        order = np.arange(len(self))
+        if sort_attr in self.expandos:
+            order = np.argsort(-self.expandos[sort_attr].astype(np.float64), kind="stable")
+        elif fvocab is not None:
+            raise OptionError(f"fvocab needs the attribute {sort_attr!r}, which these vectors do not have")
+        keys = [f"{prefix}{key}" if prefix else key for key in self.index_to_key]
+        header = f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n" if write_header else ""
+        files.write_atomically(fname, writing.chunks(keys, self.vectors, order, binary=binary, header=header))
+        if fvocab is not None:
+            counts = self.expandos[sort_attr]
+            files.write_atomically(fvocab, "".join(f"{keys[i]} {counts[i]}\n" for i in order).encode())
+
+    def intersect_word2vec_format(
+        self,
+        fname: Path,
+        lockf: float = 0.0,
+        binary: bool = False,
+        encoding: str = "utf8",
+        unicode_errors: str = "strict",
+    ) -> int:
+        """Replace the vectors of keys that a file in word2vec's format has too; return how many these are.
+
+        `vectors_lockf` (n,) is `lockf` for these and 1 for the others: training multiplies what it changes by it.
+        ShapeError if the file's vectors are of another size.
+        """
+        options = Options(None, encoding, unicode_errors, "first")
+        found = reading.read(fname, binary=binary, header=True, options=options)
+        if found.vectors.shape[1] != self.vector_size:
+            raise ShapeError(
+                f"{files.show(fname)} has vectors of {found.vectors.shape[1]} numbers, these have {self.vector_size}"
+            )
+        rows = [i for i, key in enumerate(found.keys) if key in self.key_to_index]
+        places = [self.key_to_index[found.keys[i]] for i in rows]
+        self._own()[places] = found.vectors[rows]
+        if getattr(self, "vectors_lockf", None) is None or len(self.vectors_lockf) != len(self):
+            self.vectors_lockf: NDArray[np.float32] = np.ones(len(self), dtype=np.float32)
+        self.vectors_lockf[places] = lockf
+        self.norms = None
+        return len(rows)
 
     def vectors_for_all(
         self, keys: Iterable[Key], allow_inference: bool = True, copy_vecattrs: bool = False

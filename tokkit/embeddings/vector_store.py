@@ -51,7 +51,7 @@ class VectorStore:
         self.vector_size, self.vectors, self.norms = vectors.shape[1], vectors, None
         self.next_index = len(vectors)
         if counts is not None:
-            given = np.asarray(counts, dtype=np.int64)
+            given = np.array(counts, dtype=np.int64)
             if given.shape != (len(vectors),):
                 raise ShapeError(f"counts have shape {given.shape}; there are {len(vectors)} keys")
             self.expandos["count"] = given

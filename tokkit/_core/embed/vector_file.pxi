@@ -1,0 +1,125 @@
+# Reads files of vectors chunk by chunk, and writes their lines of text.
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_Decode
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+cdef extern from "embed/vector_file.h" nogil:
+    int TK_VECTOR_OK, TK_VECTOR_NOT_FINITE, TK_VECTOR_NO_KEY, TK_VECTOR_LONG_KEY, TK_VECTOR_LENGTH, TK_VECTOR_NUMBER
+    int TK_VECTOR_KEY_BYTES, TK_FLOAT_CHARS
+    ctypedef struct tk_vector_reader:
+        size_t d
+        float *rows
+        size_t capacity
+        size_t n
+        size_t line
+        uint8_t *keys
+        size_t keys_capacity
+        int64_t *ends
+        size_t ends_capacity
+        size_t field, seen
+    void tk_vector_reader_free(tk_vector_reader *r)
+    int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used)
+    int tk_vectors_text(tk_vector_reader *r, const uint8_t *data, size_t n, int last, size_t *used)
+    size_t tk_float_text(float value, char *out)
+
+
+cdef class VectorReader:
+    """Keys and vectors of d numbers from chunks of a file; rows go to the arrays that `room` is given."""
+
+    cdef tk_vector_reader reader
+    cdef object kept
+
+    def __cinit__(self, size_t d, size_t line=0):
+        self.reader.d, self.reader.line = d, line
+
+    def __dealloc__(self):
+        tk_vector_reader_free(&self.reader)
+
+    def room(self, float[:, ::1] rows not None):
+        """Go on in this array (n, d), in which the rows so far are."""
+        if <size_t> rows.shape[1] != self.reader.d or <size_t> rows.shape[0] < self.reader.n or not rows.shape[0]:
+            raise ValueError("the array does not fit")
+        self.kept = rows
+        self.reader.rows, self.reader.capacity = &rows[0, 0], rows.shape[0]
+
+    @property
+    def n(self):
+        """How many vectors have been read."""
+        return self.reader.n
+
+    @property
+    def line(self):
+        """The line of text that was read last."""
+        return self.reader.line
+
+    def feed(self, const uint8_t[::1] data not None, *, bint text, bint last):
+        """Read whole records while there is room; return how many bytes they are.
+
+        ValueError has what is wrong with the next one.
+        """
+        cdef size_t used = 0, n = data.shape[0]
+        cdef int status
+        if not n:
+            return 0
+        with nogil:
+            if text:
+                status = tk_vectors_text(&self.reader, &data[0], n, last, &used)
+            else:
+                status = tk_vectors_binary(&self.reader, &data[0], n, &used)
+        if status == TK_VECTOR_OK:
+            return used
+        if status == TK_VECTOR_NOT_FINITE:
+            raise ValueError("a number is NaN, infinite or beyond float32")
+        if status == TK_VECTOR_NO_KEY:
+            raise ValueError("there is no key before the vector")
+        if status == TK_VECTOR_LONG_KEY:
+            raise ValueError(f"a key does not end within {TK_VECTOR_KEY_BYTES} bytes")
+        if status == TK_VECTOR_LENGTH:
+            raise ValueError(f"a vector of {self.reader.seen}, where {self.reader.d} numbers are expected")
+        if status == TK_VECTOR_NUMBER:
+            field = bytes(data[self.reader.field:self.reader.field + min(self.reader.seen, 40)])
+            raise ValueError(f"{field.decode(errors='replace')!r} is not a number")
+        raise MemoryError("not enough memory for the keys")
+
+    def keys(self, str encoding, str errors):
+        """Return the keys as text; UnicodeDecodeError, with the key's number as its `key`, for what is not."""
+        cdef size_t i
+        cdef int64_t start = 0
+        cdef bytes codec = encoding.encode(), handler = errors.encode()
+        cdef list found = []
+        for i in range(self.reader.n):
+            try:
+                found.append(PyUnicode_Decode(
+                    <char *> self.reader.keys + start, self.reader.ends[i] - start, codec, handler
+                ))
+            except UnicodeDecodeError as error:
+                error.key = i
+                raise
+            start = self.reader.ends[i]
+        return found
+
+
+def vector_lines(list keys not None, const float[:, ::1] rows not None):
+    """Return a line of text for each row (n, d): its key, bytes, and its numbers; they must be finite."""
+    cdef Py_ssize_t n = rows.shape[0], d = rows.shape[1], i, j, room = 0
+    cdef bytes key
+    cdef char *out
+    cdef char *start
+    if len(keys) != n:
+        raise ValueError("the keys do not fit the rows")
+    for key in keys:
+        room += len(key) + 1 + d * TK_FLOAT_CHARS
+    made = PyBytes_FromStringAndSize(NULL, room)
+    out = start = PyBytes_AS_STRING(made)
+    for i in range(n):
+        key = keys[i]
+        memcpy(out, <const char *> key, len(key))
+        out += len(key)
+        with nogil:
+            for j in range(d):
+                out[0] = c" "
+                out += 1 + tk_float_text(rows[i, j], out + 1)
+        out[0] = c"\n"
+        out += 1
+    return made[:out - start]

@@ -1,0 +1,113 @@
+"""Tells the format of a file of vectors by its first bytes, and opens it, decompressed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import BinaryIO, NamedTuple, cast
+
+from tokkit.errors import FormatError
+from tokkit.formats import files
+
+Path = str | os.PathLike[str]
+HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*(?:\n|\Z)")
+"""How many vectors, and of how many numbers."""
+MAX_SIZE = 1 << 20
+"""Numbers of a vector: more are not a vector, but a header that lies, or another format."""
+START = 1 << 16
+"""Bytes that are looked at: more than a header, a key and a few numbers have."""
+NUMERIC = frozenset(b"0123456789+-.eE \t\r")
+FASTTEXT = (793712314).to_bytes(4, "little")
+"""How a fastText model begins, .bin or .ftz."""
+PICKLE = re.compile(rb"\x80[\x02-\x05]")
+EXPECTED = "a file of vectors (word2vec's .bin or text, GloVe's or fastText's text, or what KeyedVectors.save wrote)"
+PICKLED = (
+    "this is a pickle, as gensim's save writes: reading it would run code that the file chooses. Export it where "
+    'gensim is installed: model.wv.save_word2vec_format("vectors.bin", binary=True) (KeyedVectors have no .wv), and '
+    "load that"
+)
+
+
+class Header(NamedTuple):
+    """What the first line of word2vec's formats announces, and how many bytes the line has."""
+
+    n: int
+    d: int
+    length: int
+
+    @classmethod
+    def of(cls, start: bytes) -> Header | None:
+        """Return the header at the start of a file, None if there is none; FormatError for an impossible one."""
+        found = HEADER.match(start)
+        if found is None:
+            return None
+        n, d = int(found[1]), int(found[2])
+        if not 1 <= d <= MAX_SIZE:
+            raise FormatError(f"the header announces vectors of {d} numbers; 1 to {MAX_SIZE:,} are possible")
+        return cls(n, d, found.end())
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file for its bytes, decompressed if its name ends in .gz, .bz2 or .xz; errors name the file."""
+    damaged: tuple[type[Exception], ...] = ()
+    try:
+        with files.open_regular(path, EXPECTED) as raw:
+            file, damaged = _decompressed(raw, compression(path))
+            yield file
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+    except damaged as error:
+        raise FormatError(f"{files.show(path)}: the compressed file is damaged or cut: {error}") from None
+
+
+def compression(path: Path) -> str:
+    """Return ".gz", ".bz2" or ".xz" if a file's name ends so, else ""."""
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    return suffix if suffix in (".gz", ".bz2", ".xz") else ""
+
+
+def _decompressed(raw: BufferedReader, suffix: str) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
+    """Return what reads the bytes of a file, and what it raises if they are damaged."""
+    if suffix == ".gz":
+        import gzip
+        import zlib
+
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw)), (EOFError, zlib.error, gzip.BadGzipFile)
+    if suffix == ".bz2":
+        import bz2
+
+        return cast(BinaryIO, bz2.BZ2File(raw)), (EOFError, OSError)
+    if suffix == ".xz":
+        import lzma
+
+        return cast(BinaryIO, lzma.LZMAFile(raw)), (EOFError, lzma.LZMAError)
+    return raw, ()
+
+
+def detect(start: bytes) -> str:
+    """Return "saved", "binary" or "text" for the first bytes of a file; FormatError for what holds no such vectors."""
+    if not start:
+        raise FormatError("the file is empty")
+    if PICKLE.match(start):
+        raise FormatError(PICKLED)
+    if start.startswith(FASTTEXT):
+        raise FormatError("this is a model of fastText; tokkit.embeddings.FastText.load reads it")
+    if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32:
+        return "saved"
+    header = Header.of(start)
+    return "binary" if header is not None and _is_binary(start[header.length :], header.d) else "text"
+
+
+def _is_binary(first: bytes, d: int) -> bool:
+    """Return whether a key and a space are followed by d floats, not by numbers in digits."""
+    first = first.lstrip(b"\n")
+    space = first.find(b" ")
+    if space < 0:
+        return b"\n" not in first
+    number = first[space + 1 : space + 1 + 4 * d].partition(b"\n")[0]
+    words = (b"nan", b"inf")
+    return not number.strip() or not (set(number) <= NUMERIC or number.lower().lstrip(b"+-").startswith(words))

@@ -1,0 +1,196 @@
+"""Reads word2vec's .bin and text, and text without a header (GloVe), in chunks and with checks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.embed import VectorReader
+from tokkit.embeddings.formats.detection import MAX_SIZE, START, Header, Path, compression, detect, opened
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats.strict_json import brief
+
+CHUNK = 1 << 21
+"""Bytes read at once: so much stays in the cache between reading and parsing."""
+FIRST_ROWS = 1 << 22
+"""Bytes of the first array if the file's size does not tell how many vectors there can be."""
+SAMPLE = 100
+"""Lines of a text without a header whose commonest number of fields tells how long vectors are."""
+
+
+class Options(NamedTuple):
+    """How a file is read: see `KeyedVectors.load_word2vec_format`."""
+
+    limit: int | None = None
+    encoding: str = "utf8"
+    errors: str = "strict"
+    duplicates: str = "error"
+
+
+class Found(NamedTuple):
+    """The keys of a file and their vectors (n, d)."""
+
+    keys: list[str]
+    vectors: NDArray[np.float32]
+
+
+def check(options: Options) -> Options:
+    """Return the options; OptionError for what they cannot be."""
+    limit = options.limit
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
+        raise OptionError(f"limit is {limit!r}; it must be None or an int of at least 1")
+    if options.duplicates not in ("error", "first"):
+        raise OptionError(f'duplicates is {options.duplicates!r}; it must be "error" or "first"')
+    return options
+
+
+def read(path: Path, *, binary: bool | None, header: bool | None, options: Options) -> Found:
+    """Return the keys and vectors of a file; `binary` and `header` None mean that the file's start decides.
+
+    FormatError names the file, the place and the reason; a header that announces more than the file can hold is
+    refused before memory is taken.
+    """
+    check(options)
+    with opened(path) as file:
+        start = file.read(START)
+        form = detect(start)
+        if form == "saved" and binary is None:
+            raise FormatError("this was written by KeyedVectors.save; KeyedVectors.load reads it")
+        found = Header.of(start) if header is not False else None
+        if found is None and (header or binary):
+            first = brief(start.partition(b"\n")[0])
+            raise FormatError(f"the first line is {first}; it must have two numbers: how many vectors, and how long")
+        text = form != "binary" if binary is None else not binary
+        size = None if compression(path) else os.fstat(file.fileno()).st_size
+        reading = _Reading(file, text=text, header=found, d=found.d if found else _length(start), size=size)
+        return reading.run(options)
+
+
+def _length(start: bytes) -> int:
+    """Return how many numbers the vectors of a text without a header have: keys may have spaces, but few do."""
+    lines = start.split(b"\n")
+    whole = [line.split() for line in (lines[:-1] or lines)[:SAMPLE] if line.strip()]
+    if not whole:
+        raise FormatError("there is no line with a vector")
+    seen = Counter(len(fields) - 1 for fields in whole)
+    d = min(seen, key=lambda n: (-seen[n], n))
+    if not 1 <= d <= MAX_SIZE:
+        raise FormatError(f"line 1 has {d} numbers after a key; a vector has 1 to {MAX_SIZE:,}")
+    return d
+
+
+class _Reading:
+    """One pass over a file."""
+
+    def __init__(self, file: BinaryIO, *, text: bool, header: Header | None, d: int, size: int | None) -> None:
+        self.file, self.text, self.header, self.d = file, text, header, d
+        self.reader = VectorReader(d, line=1 if header else 0)
+        self.first = max(1, FIRST_ROWS // (4 * d))
+        if header and size is not None:
+            # A character and a space; then 4 bytes a number, or a digit and a space or the line's end, which the last
+            # line may be without.
+            possible = (size - header.length + text) // (2 + (2 if text else 4) * d)
+            if header.n > possible:
+                raise FormatError(
+                    f"the header announces {header.n:,} vectors of {d:,} numbers; {size:,} bytes hold {possible:,} at "
+                    "most: the file is cut, or the header is wrong"
+                )
+            self.first = header.n
+
+    def run(self, options: Options) -> Found:
+        wanted = self._wanted(options.limit)
+        self.rows = np.empty((min(wanted, self.first), self.d), dtype=np.float32)
+        if wanted:
+            self.reader.room(self.rows)
+        self.file.seek(self.header.length if self.header else 0)
+        left = self._fill(wanted) if wanted else self.file.read(START)
+        vectors = self.rows[: self.reader.n]
+        announced = self.header.n if self.header else None
+        if announced is not None and self.reader.n < min(wanted, announced):
+            raise FormatError(
+                f"the header announces {announced:,} vectors; the file ends after {self.reader.n:,}, within or before "
+                f"the next ({len(left)} bytes are left)"
+            )
+        if options.limit is None and left.strip():
+            raise FormatError(
+                f"the header announces {announced:,} vectors; {brief(left.lstrip()[:20])} follows after them"
+            )
+        return self._keyed(vectors, options)
+
+    def _wanted(self, limit: int | None) -> int:
+        most = self.header.n if self.header else 1 << 62
+        return most if limit is None else min(most, int(limit))
+
+    def _fill(self, wanted: int) -> bytes:
+        """Read vectors until there are enough or the file ends; return what is left of the bytes read."""
+        buffer, filled, last = bytearray(CHUNK), 0, False
+        while True:
+            view = memoryview(buffer)
+            if not last and filled < len(buffer):
+                got = self.file.readinto(view[filled:])  # type: ignore[attr-defined]
+                last, filled = not got, filled + got
+            used = self._feed(view[:filled], last)
+            rest = filled - used
+            buffer[:rest] = view[used:filled]
+            view.release()
+            filled = rest
+            if self.reader.n == wanted:
+                return bytes(buffer[:filled])
+            if self.reader.n == len(self.rows):
+                grown = np.empty((min(wanted, 2 * len(self.rows)), self.d), dtype=np.float32)
+                grown[: len(self.rows)] = self.rows
+                self.rows = grown
+                self.reader.room(grown)
+            elif last:
+                return bytes(buffer[:filled])
+            elif not used and filled == len(buffer):
+                buffer += bytes(len(buffer))
+
+    def _feed(self, view: memoryview, last: bool) -> int:
+        try:
+            return self.reader.feed(view, text=self.text, last=last)
+        except ValueError as error:
+            where = f"line {self.reader.line}" if self.text else f"vector {self.reader.n + 1}"
+            raise FormatError(f"{where}: {error}") from None
+
+    def _keyed(self, vectors: NDArray[np.float32], options: Options) -> Found:
+        try:
+            keys = self.reader.keys(options.encoding, options.errors)
+        except UnicodeDecodeError as error:
+            number: Any = getattr(error, "key", 0)
+            raise FormatError(
+                f"vector {number + 1}: its key is not {options.encoding} ({brief(bytes(error.object))}); "
+                'errors="replace" reads it'
+            ) from None
+        except LookupError:
+            raise OptionError(f"encoding is {options.encoding!r}, which Python does not know") from None
+        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+        if len(first) == len(keys):
+            return Found(keys, vectors)
+        if options.duplicates == "error":
+            again = next(i for i, key in enumerate(keys) if first[key] != i)
+            raise FormatError(
+                f"vector {again + 1}: the key {brief(keys[again])} is that of vector {first[keys[again]] + 1} too; "
+                'duplicates="first" keeps the first'
+            )
+        kept = sorted(first.values())
+        return Found([keys[i] for i in kept], vectors[kept])
+
+
+def read_counts(path: Path, *, encoding: str = "utf8", errors: str = "strict") -> dict[str, int]:
+    """Return the counts of a file with a key and its count in each line, as word2vec's -save-vocab writes."""
+    counts = {}
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            key, _, count = line.strip().rpartition(b" ")
+            if not key or not count.isdigit():
+                raise FormatError(f"line {number}: {brief(line)}; a line is a key, a space and its count")
+            try:
+                counts[key.decode(encoding, errors)] = int(count)
+            except UnicodeDecodeError:
+                raise FormatError(f"line {number}: the key is not {encoding} ({brief(key)})") from None
+    return counts

@@ -1,0 +1,86 @@
+"""Our own files: one .safetensors with the matrix, which is mapped, and the keys as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.embeddings.formats.detection import Path
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import Tensors, read_safetensors, write_safetensors
+from tokkit.formats.strict_json import brief, loads
+
+FORMAT = {"format": "tokkit.KeyedVectors", "version": "1"}
+VECTORS, KEYS, ATTRIBUTE = "vectors", "keys", "attribute."
+DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64}
+
+
+class Saved(NamedTuple):
+    """What a file holds: keys, their vectors (n, d), read-only and mapped, and attributes (n,) by name."""
+
+    keys: list[Any]
+    vectors: NDArray[Any]
+    attributes: dict[str, NDArray[Any]]
+
+
+def write(path: Path, keys: list[Any], vectors: NDArray[Any], attributes: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file, all of it or none; OptionError for rows without keys and attributes that are not numbers."""
+    if None in keys:
+        raise OptionError(f"row {keys.index(None)} has no key; files hold vectors with keys")
+    for name, values in attributes.items():
+        if values.dtype.kind not in "biuf":
+            raise OptionError(f"the attribute {name!r} has values of {values.dtype}; numbers can be saved")
+    try:
+        listed = json.dumps([int(key) if isinstance(key, np.integer) else key for key in keys], ensure_ascii=False)
+        text = listed.encode()
+    except UnicodeEncodeError as error:
+        raise OptionError(f"a key has half a character, {error.object[error.start]!a}, and no UTF-8") from None
+    tensors = {VECTORS: vectors, KEYS: np.frombuffer(text, dtype=np.uint8)}
+    write_safetensors(path, tensors | {ATTRIBUTE + name: values for name, values in attributes.items()}, FORMAT)
+
+
+def read(path: Path) -> Saved:
+    """Return what a file holds; FormatError for another file, and keys that do not fit the vectors."""
+    tensors = read_safetensors(path)
+    try:
+        return _checked(tensors)
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+
+
+def _checked(tensors: Tensors) -> Saved:
+    if tensors.metadata.get("format") != FORMAT["format"]:
+        raise FormatError(
+            f"its metadata have format {brief(tensors.metadata.get('format'))}, not {FORMAT['format']!r}: this is "
+            "another kind of .safetensors file"
+        )
+    if tensors.metadata.get("version") != FORMAT["version"]:
+        raise FormatError(f"version {brief(tensors.metadata.get('version'))} of the format; version 1 is read")
+    missing = [name for name in (VECTORS, KEYS) if name not in tensors]
+    if missing:
+        raise FormatError(f"the tensor {missing[0]!r} is missing")
+    vectors = tensors[VECTORS]
+    if len(vectors.shape) != 2 or vectors.dtype not in DTYPES or not vectors.shape[1]:
+        raise FormatError(f"{VECTORS} are {vectors.dtype} of shape {vectors.shape}; they must be floats (n, d)")
+    if tensors[KEYS].dtype != "U8":
+        raise FormatError(f"{KEYS} are {tensors[KEYS].dtype}; they must be the bytes of JSON, U8")
+    keys = loads(tensors[KEYS].data.tobytes())
+    if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+        raise FormatError(f"{KEYS} must be a list of strings (or whole numbers)")
+    n = vectors.shape[0]
+    if len(keys) != n or len(set(keys)) != n:
+        raise FormatError(f"{len(keys):,} keys, {len(set(keys)):,} of them different, and {n:,} vectors")
+    attributes = {
+        name.removeprefix(ATTRIBUTE): tensor.data.copy()
+        for name, tensor in tensors.items()
+        if name.startswith(ATTRIBUTE)
+    }
+    for name, values in attributes.items():
+        if values.shape != (n,):
+            raise FormatError(f"the attribute {name!r} has shape {values.shape}; there are {n:,} vectors")
+    return Saved(keys, vectors.data, attributes)

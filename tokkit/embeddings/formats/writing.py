@@ -1,0 +1,64 @@
+"""Writes word2vec's .bin and text, with or without a header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.embed import vector_lines
+from tokkit.errors import OptionError
+from tokkit.formats.strict_json import brief
+
+NUMBERS = 1 << 17
+"""Numbers that are written at once: 3 MiB of text at most."""
+
+
+def chunks(
+    keys: Sequence[Any], vectors: NDArray[Any], order: NDArray[np.int64], *, binary: bool, header: str
+) -> Iterator[bytes]:
+    """Yield the bytes of a file with the header and the rows `order`; OptionError for what could not be read back."""
+    yield header.encode()
+    many = max(1, NUMBERS // vectors.shape[1])
+    for first in range(0, len(order), many):
+        rows = order[first : first + many]
+        some = np.ascontiguousarray(vectors[rows], dtype="<f4")
+        names = [_key(keys[row], binary=binary) for row in rows]
+        if not np.isfinite(some).all():
+            row = int(np.flatnonzero(~np.isfinite(some).all(axis=1))[0])
+            raise OptionError(f"the vector of {brief(keys[rows[row]])} has NaN or infinity; numbers must be finite")
+        if binary:
+            yield b"".join(name + b" " + row.tobytes() for name, row in zip(names, some, strict=True))
+        else:
+            yield vector_lines(names, some)
+
+
+def _key(key: Any, *, binary: bool) -> bytes:
+    text = str(key)
+    if key is None:
+        raise OptionError("a row has no key; files hold vectors with keys")
+    fields = text.split(" ")
+    if not text or "\n" in text or (binary and len(fields) > 1):
+        raise OptionError(
+            f"the key {brief(text)} cannot be written: a key has a character at least, and no line end"
+            f"{', nor a space in the binary format' if binary else ''}; KeyedVectors.save takes any key"
+        )
+    if text != text.strip(" \t\r") or (len(fields) > 1 and all(map(_is_number, fields[1:]))):
+        raise OptionError(
+            f"the key {brief(text)} cannot be written as text: it would be read as another key, or as numbers; "
+            "KeyedVectors.save takes any key"
+        )
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"the key {text!a} has half a character and no UTF-8") from None
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return not field
+    return True
