@@ -246,3 +246,46 @@ def test_what_gensim_saves_itself_is_refused_with_the_way_to_export_it(tmp_path:
     THEIRS.save(str(tmp_path / "words.kv"))
     with pytest.raises(ValueError, match=r"words\.kv: this is a pickle.*save_word2vec_format"):
         KeyedVectors.load(tmp_path / "words.kv")
+
+
+def analogy_file(path: Path) -> str:
+    rng, words = np.random.default_rng(3), [*KEYS[:40], "word1", "unknown"]
+    lines = [": first"]
+    for i in range(120):
+        a, b, c, d = rng.choice(words, 4, replace=False)
+        if i % 3:  # the right answer, so that some are
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                known = all(word in THEIRS for word in (a, b, c))
+            d = THEIRS.most_similar([b, c], [a], topn=1, restrict_vocab=100)[0][0] if known else d
+        lines.append(f"{a} {b} {c} {d}")
+        lines += [": second part", "only three words"] if i == 60 else []
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"restrict_vocab": 100}, {"restrict_vocab": 100, "case_insensitive": False}, {"dummy4unknown": True}],
+    ids=str,
+)
+def test_analogies_are_answered_as_gensim_answers_them(options: dict[str, Any], tmp_path: Path) -> None:
+    path = analogy_file(tmp_path / "analogies.txt")
+    mine, other = ours(), THEIRS
+    found, expected = (kv.evaluate_word_analogies(path, **options) for kv in (mine, other))
+    assert found == expected
+    assert 0 < found[0] < 1
+
+
+@pytest.mark.parametrize("options", [{}, {"dummy4unknown": True}, {"case_insensitive": False}, {"restrict_vocab": 50}])
+def test_judged_pairs_correlate_as_with_gensim(options: dict[str, Any], tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(4), tmp_path / "pairs.tsv"
+    lines = ["# comment", "Word 1\tWord 2\tHuman"]
+    for _ in range(80):
+        a, b = rng.choice([*KEYS[:80], "word5", "unknown"], 2, replace=False)
+        lines.append(f"{a}\t{b}\t{rng.integers(0, 20) / 2}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found, expected = (kv.evaluate_word_pairs(str(path), **options) for kv in (ours(), THEIRS))
+    for mine, other in zip(found[:2], expected[:2], strict=True):
+        np.testing.assert_allclose(list(mine), list(other), atol=1e-6)
+    assert found[2] == pytest.approx(expected[2])

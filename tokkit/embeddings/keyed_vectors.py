@@ -9,6 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tokkit.embeddings import evaluation
+from tokkit.embeddings.correlation import Correlation
 from tokkit.embeddings.formats import reading, saved, writing
 from tokkit.embeddings.formats.detection import START, detect, opened
 from tokkit.embeddings.formats.reading import Options
@@ -187,3 +189,56 @@ class KeyedVectors(Neighbours):
                     if self.has_index_for(key):
                         made.set_vecattr(key, name, self.get_vecattr(key, name))
         return made
+
+    def evaluate_word_analogies(
+        self,
+        analogies: Path,
+        restrict_vocab: int | None = 300_000,
+        case_insensitive: bool = True,
+        dummy4unknown: bool = False,
+        similarity_function: str = "most_similar",
+    ) -> tuple[float, list[dict[str, Any]]]:
+        """Return the share of right answers to a file of analogies, and the answers by section.
+
+        A line is four words, a is to b as c is to the fourth; a line ": NAME" begins a section. The answer is the word
+        nearest to b − a + c that is none of the three, among the first `restrict_vocab`. Lines with unknown words are
+        left out, or wrong with `dummy4unknown`. A section is a dict of its name, "section", and the lists of fours
+        "correct" and "incorrect"; the last one is the total. FormatError for a file without analogies.
+        """
+        if similarity_function != "most_similar":
+            raise OptionError(f'similarity_function is {similarity_function!r}; it must be "most_similar"')
+        return evaluation.shape(
+            evaluation.analogies(
+                self,
+                analogies,
+                restrict_vocab=restrict_vocab,
+                case_insensitive=case_insensitive,
+                dummy4unknown=dummy4unknown,
+            )
+        )
+
+    def evaluate_word_pairs(
+        self,
+        pairs: Path,
+        delimiter: str = "\t",
+        encoding: str = "utf8",
+        restrict_vocab: int | None = 300_000,
+        case_insensitive: bool = True,
+        dummy4unknown: bool = False,
+    ) -> tuple[Correlation, Correlation, float]:
+        """Return Pearson's and Spearman's correlation of cosines with judgements, and the percentage of unknown pairs.
+
+        A line of the file is two words and a number, separated by `delimiter`; lines that begin with # and those of
+        another form are left out. A correlation is (statistic, pvalue). Pairs with unknown words are left out, or have
+        cosine 0 with `dummy4unknown`. FormatError if no pair is left.
+        """
+        found = evaluation.pairs(
+            self,
+            pairs,
+            delimiter=delimiter,
+            encoding=encoding,
+            restrict_vocab=restrict_vocab,
+            case_insensitive=case_insensitive,
+            dummy4unknown=dummy4unknown,
+        )
+        return found.pearson, found.spearman, found.oov_ratio
