@@ -63,6 +63,9 @@ def test_compressed_files_are_read_and_cut_ones_refused(name: str, suffix: str, 
     packed = pack(Path(name).read_bytes())
     Path(name + suffix).write_bytes(packed)
     same(KeyedVectors.load(name + suffix))
+    words().save_word2vec_format("own" + suffix, **WRITTEN[name])  # type: ignore[arg-type]
+    same(KeyedVectors.load("own" + suffix))
+    assert pack is not gzip.compress or gzip.decompress(Path("own.gz").read_bytes()) == Path(name).read_bytes()
     for damaged in (packed[:-12], packed[:40] + b"\0\0" + packed[42:]):
         Path(name + suffix).write_bytes(damaged)
         with pytest.raises(FormatError, match=re.escape(name + suffix)):

@@ -35,6 +35,11 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
     "model attention": {"model": "model", "text": "the cat", "output": "new.html"},
     "wordvec distill": {"model": "model", "output": "static"},
+    "wordvec query": {"vectors": "words.vec", "words": "low"},
+    "wordvec analogy": {"vectors": "words.vec", "a": "low", "b": "lower", "c": "new"},
+    "wordvec similarity": {"vectors": "words.vec", "words": "low", "file": "words.txt"},
+    "wordvec eval": {"vectors": "words.vec", "analogies": "analogies.txt"},
+    "wordvec convert": {"source": "words.vec", "target": "new.bin"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},
@@ -81,6 +86,9 @@ def make_files(folder: Path) -> None:
     (folder / "a.txt").write_text(text)
     (folder / "a.ids").write_text("1 2 3\n")
     (folder / "lines.txt").write_text("the cat sat\non a mat\n")
+    (folder / "words.vec").write_text("4 2\nlow 1 0\nlower 1 1\nnew 2 0.5\nnewer 2 2\n")
+    (folder / "words.txt").write_text("low\nnew\n")
+    (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")
     tensors = model_folders.tensors_of(model_folders.BERT, head=True)
     model_folders.write(folder / "model", tensors=tensors)
     generators.folder(folder / "generator")

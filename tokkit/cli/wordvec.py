@@ -7,6 +7,11 @@ from tokkit.cli.groups import InOrder, OnDemand
 
 PLACES: dict[str, tuple[str, str]] = {
     "distill": ("wordvec_distill", "distill"),
+    "query": ("wordvec_query", "query"),
+    "analogy": ("wordvec_query", "analogy"),
+    "similarity": ("wordvec_query", "similarity"),
+    "eval": ("wordvec_files", "evaluate"),
+    "convert": ("wordvec_files", "convert"),
 }
 """Subcommand → its module and name there, in the order of --help."""
 

@@ -122,7 +122,7 @@ class KeyedVectors(Neighbours):
         append: bool = False,
         sort_attr: str = "count",
     ) -> None:
-        """Write the binary or text format of word2vec; without a header it is GloVe's text.
+        """Write the binary or text format of word2vec, compressed for .gz, .bz2 and .xz; without a header GloVe's text.
 
         Keys are written by falling `sort_attr`, if they have it, after `prefix`; `fvocab` gets lines of keys and their
         counts. Numbers are the shortest that read as the same float32. `total_vec` is the number in the header.
@@ -137,7 +137,7 @@ class KeyedVectors(Neighbours):
             raise OptionError(f"fvocab needs the attribute {sort_attr!r}, which these vectors do not have")
         keys = [f"{prefix}{key}" if prefix else key for key in self.index_to_key]
         header = f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n" if write_header else ""
-        files.write_atomically(fname, writing.chunks(keys, self.vectors, order, binary=binary, header=header))
+        writing.write(fname, keys, self.vectors, order, binary=binary, header=header)
         if fvocab is not None:
             counts = self.expandos[sort_attr]
             files.write_atomically(fvocab, "".join(f"{keys[i]} {counts[i]}\n" for i in order).encode())

@@ -9,11 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.embed import vector_lines
+from tokkit.embeddings.formats.detection import Path, compression
 from tokkit.errors import OptionError
+from tokkit.formats import files
 from tokkit.formats.strict_json import brief
 
 NUMBERS = 1 << 17
 """Numbers that are written at once: 3 MiB of text at most."""
+
+
+def write(
+    path: Path, keys: Sequence[Any], vectors: NDArray[Any], order: NDArray[np.int64], *, binary: bool, header: str
+) -> None:
+    """Write the header and the rows `order`, compressed as the name says; all of the file or none of it."""
+    data = chunks(keys, vectors, order, binary=binary, header=header)
+    files.write_atomically(path, _compressed(data, compression(path)))
+
+
+def _compressed(data: Iterator[bytes], suffix: str) -> Iterator[bytes]:
+    compressor = _compressor(suffix)
+    if compressor is None:
+        yield from data
+        return
+    for chunk in data:
+        yield compressor.compress(chunk)
+    yield compressor.flush()
+
+
+def _compressor(suffix: str) -> Any:
+    if suffix == ".gz":
+        import zlib
+
+        return zlib.compressobj(wbits=31)  # gzip's form, without a name and a time
+    if suffix == ".bz2":
+        import bz2
+
+        return bz2.BZ2Compressor()
+    if suffix == ".xz":
+        import lzma
+
+        return lzma.LZMACompressor()
+    return None
 
 
 def chunks(

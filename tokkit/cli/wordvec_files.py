@@ -1,0 +1,173 @@
+"""`tokkit wordvec eval` and `convert`: files of vectors against files of judgements, and in other formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import options
+from tokkit.cli.wordvec_query import WHAT_IS_READ, limit, load, vectors
+
+if TYPE_CHECKING:
+    from tokkit.embeddings.evaluation import Analogies, Pairs
+
+FORMATS = {".bin": "bin", ".txt": "text", ".vec": "text", ".safetensors": "saved", ".kv": "saved"}
+"""Suffix of a target → its format; compression comes after it."""
+
+
+@options.command(
+    "eval",
+    group="wordvec",
+    short_help="Score vectors by analogies and by judged pairs.",
+    epilog=WHAT_IS_READ,
+    examples=(
+        "tokkit wordvec eval vectors.bin --analogies questions-words.txt",
+        "tokkit wordvec eval vectors.bin --pairs wordsim353.tsv",
+    ),
+)
+@vectors
+@click.option(
+    "--analogies",
+    type=options.Reads(),
+    metavar="FILE",
+    help='Answer analogies: a line is four words, and ": NAME" begins a section.',
+)
+@click.option(
+    "--pairs",
+    type=options.Reads(),
+    metavar="FILE",
+    help="Compare cosines with judgements: a line is two words and a number, separated by --delimiter.",
+)
+@click.option("--delimiter", default="\t", show_default="a tab", help="What separates the fields of --pairs.")
+@click.option(
+    "--restrict",
+    type=click.IntRange(min=1),
+    default=300_000,
+    metavar="N",
+    help="Know only the first N words, mostly the commonest.",
+)
+@click.option("--case-sensitive", is_flag=True, help="Tell words that differ in case apart.")
+@click.option("--count-unknown", is_flag=True, help="Count questions with unknown words as wrong.")
+@limit
+@options.as_json
+def evaluate(vectors: str, json: bool, **chosen: Any) -> None:
+    """Show the share of right answers by section, or the correlation with people's judgements.
+
+    The answer to "a b c d" is right if d is nearest to b − a + c. Of pairs the correlations of Pearson and Spearman are
+    shown, with their p-values.
+    """
+    from tokkit.embeddings import evaluation
+
+    if chosen["analogies"] is None and chosen["pairs"] is None:
+        raise click.UsageError("give --analogies FILE, --pairs FILE, or both")
+    words = load(vectors, chosen["limit"])
+    how = {
+        "restrict_vocab": chosen["restrict"],
+        "case_insensitive": not chosen["case_sensitive"],
+        "dummy4unknown": chosen["count_unknown"],
+    }
+    said: dict[str, Any] = {}
+    if chosen["analogies"] is not None:
+        answered = evaluation.analogies(words, chosen["analogies"], **how)
+        said["analogies"] = _analogies(answered, as_json=json)
+    if chosen["pairs"] is not None:
+        judged = evaluation.pairs(words, chosen["pairs"], delimiter=chosen["delimiter"], **how)
+        said["pairs"] = _pairs(judged, as_json=json)
+    if json:
+        from tokkit.cli import output
+
+        output.say_json(said)
+
+
+def _analogies(found: Analogies, *, as_json: bool) -> dict[str, Any]:
+    """Return the result for JSON; otherwise write it as a table."""
+    from tokkit.cli import output
+
+    parts = [(part.section, len(part.correct), len(part.correct) + len(part.incorrect)) for part in found.sections]
+    total = found.total
+    parts.append(("all", len(total.correct), len(total.correct) + len(total.incorrect)))
+    if not as_json:
+        rows = [[name, right, n, f"{100 * right / n:.1f} %" if n else "-"] for name, right, n in parts]
+        output.table([["analogies", "right", "of", ""], *rows])
+        if found.n_unknown or found.n_invalid:
+            output.say(f"{found.n_unknown:,} with unknown words; {found.n_invalid:,} lines are not four words")
+    sections = [{"section": name, "right": right, "of": n} for name, right, n in parts[:-1]]
+    return {
+        "score": total.score,
+        "right": parts[-1][1],
+        "of": parts[-1][2],
+        "unknown": found.n_unknown,
+        "invalid": found.n_invalid,
+        "sections": sections,
+    }
+
+
+def _pairs(found: Pairs, *, as_json: bool) -> dict[str, Any]:
+    """Return the result for JSON; otherwise write it as a table."""
+    from tokkit.cli import output
+
+    both = {"pearson": found.pearson, "spearman": found.spearman}
+    if not as_json:
+        rows = [[name, f"{value.statistic:.4f}", f"{value.pvalue:.2g}"] for name, value in both.items()]
+        output.table([[output.counted(found.n, "pair"), "correlation", "p-value"], *rows])
+        if found.n_unknown or found.n_invalid:
+            output.say(f"{found.n_unknown:,} with unknown words; {found.n_invalid:,} lines are not a judged pair")
+    values = {name: dict(value._asdict()) for name, value in both.items()}
+    return {**values, "pairs": found.n, "unknown": found.n_unknown, "invalid": found.n_invalid}
+
+
+@options.command(
+    "convert",
+    group="wordvec",
+    short_help="Write vectors in another format.",
+    epilog=WHAT_IS_READ,
+    examples=(
+        "tokkit wordvec convert glove.6B.300d.txt vectors.bin --limit 200000",
+        "tokkit wordvec convert vectors.bin vectors.safetensors",
+    ),
+)
+@click.argument("source", type=options.Reads())
+@click.argument("target", type=options.Writes())
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["bin", "text", "glove", "saved"]),
+    show_default="by the suffix of TARGET",
+    help="word2vec's .bin or text (also .vec), text without a header (GloVe), or a mapped .safetensors.",
+)
+@limit
+@options.force
+def convert(source: str, target: str, form: str | None, limit: int | None, force: bool) -> None:
+    """Write the vectors of SOURCE to TARGET: .bin, .txt, .vec (also .gz, .bz2, .xz), or .safetensors, which is mapped.
+
+    A .safetensors file is loaded at once, whatever its size, and keeps counts.
+    """
+    from tokkit.cli import errors, output
+    from tokkit.escaping import show
+
+    output.check(target, force=force)
+    form = form or _form(target)
+    words = load(source, limit)
+    if form == "saved":
+        words.save(target)
+    else:
+        words.save_word2vec_format(target, binary=form == "bin", write_header=form != "glove")
+    errors.note(f"{show(target)}: {output.counted(len(words), 'vector')} of {words.vector_size} numbers")
+
+
+def _form(target: str) -> str:
+    """Return the format that a target's name means; UsageError for an unknown suffix."""
+    import os
+
+    from tokkit.embeddings.formats.detection import compression
+
+    packed = compression(target)
+    suffix = os.path.splitext(target[: len(target) - len(packed)])[1].lower()
+    form = FORMATS.get(suffix)
+    if form is None or (packed and form == "saved"):
+        raise click.UsageError(
+            f"the name {os.path.basename(target)!r} does not tell the format: end it in .bin, .txt or .vec (and .gz, "
+            ".bz2 or .xz), or in .safetensors; or give --to"
+        )
+    return form

@@ -1,0 +1,172 @@
+"""`tokkit wordvec query`, `analogy` and `similarity`: what vectors of words say about words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.embeddings import KeyedVectors
+
+WHAT_IS_READ = """\b
+VECTORS is a file of word2vec (.bin or text), GloVe or fastText (text), also as .gz, .bz2 or .xz, or of
+KeyedVectors.save; its first bytes tell which. Files of gensim's save are pickles: export them there with
+model.wv.save_word2vec_format("vectors.bin", binary=True)."""
+WIDTH = 48
+
+vectors = click.argument("vectors", type=options.Reads())
+top = click.option(
+    "-k", "--top", "k", type=click.IntRange(min=1), default=10, metavar="N", help="Number of words to show."
+)
+limit = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", show_default="all", help="Read only the first N vectors."
+)
+restrict = click.option(
+    "--restrict",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="all",
+    help="Search only among the first N words, mostly the commonest.",
+)
+
+
+def load(path: str, limit: int | None) -> KeyedVectors:
+    """Return the vectors of a file."""
+    from tokkit.embeddings import KeyedVectors
+
+    return KeyedVectors.load(path, limit=limit)
+
+
+def check(words: KeyedVectors, given: Sequence[str], path: str) -> None:
+    """Raise VocabError for the first word without a vector; it names the same word in another case, if there is one."""
+    from tokkit.errors import VocabError
+    from tokkit.escaping import show
+
+    for word in given:
+        if word not in words.key_to_index:
+            folded = word.casefold()
+            other = next((key for key in words.index_to_key if str(key).casefold() == folded), None)
+            more = f"; there is {other!r}" if other is not None else f" among its {len(words):,} words"
+            raise VocabError(f"{show(path)} has no vector of {word!r}{more}")
+
+
+def show_nearest(found: Sequence[tuple[Any, float]], asked: dict[str, Any], *, as_json: bool) -> None:
+    """Write neighbours and their cosines, or one line of JSON with what was asked."""
+    from tokkit.cli import output
+
+    if as_json:
+        nearest = [{"word": key, "similarity": round(score, 6)} for key, score in found]
+        output.say_json({**asked, "nearest": nearest})
+    else:
+        for key, score in found:
+            output.say(f"{score:.4f}  {key}")
+
+
+@options.command(
+    "query",
+    group="wordvec",
+    short_help="Show the words nearest to a word, or to several.",
+    epilog=WHAT_IS_READ,
+    examples=("tokkit wordvec query vectors.bin king", "tokkit wordvec query vectors.bin paris germany --minus france"),
+)
+@vectors
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@click.option("--minus", multiple=True, metavar="WORD", help="Subtract this word's vector; may be given several times.")
+@top
+@restrict
+@limit
+@options.as_json
+def query(vectors: str, words: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Show the words of VECTORS nearest to WORD: the cosine, up to 1, and the word.
+
+    Several words are one query: the mean of their vectors, of length 1 each. With "-" each line of stdin is a query.
+    """
+    held = load(vectors, chosen["limit"])
+    for given in _queries(words):
+        check(held, [*given, *chosen["minus"]], vectors)
+        found = held.most_similar(given, list(chosen["minus"]), topn=chosen["k"], restrict_vocab=chosen["restrict"])
+        if words == ("-",) and not json:
+            from tokkit.cli import output
+
+            output.say(f"# {' '.join(given)}")
+        show_nearest(found, {"words": given, "minus": list(chosen["minus"])}, as_json=json)
+
+
+def _queries(words: tuple[str, ...]) -> Iterator[list[str]]:
+    if words != ("-",):
+        yield list(words)
+        return
+    from tokkit.cli import inputs
+
+    for line in inputs.stdin():
+        if given := line.decode("utf-8", "replace").split():
+            yield given
+
+
+@options.command(
+    "analogy",
+    group="wordvec",
+    short_help="Answer: a is to b as c is to what?",
+    epilog=WHAT_IS_READ,
+    examples=("tokkit wordvec analogy vectors.bin man king woman",),
+)
+@vectors
+@click.argument("a")
+@click.argument("b")
+@click.argument("c")
+@top
+@click.option("--multiply", is_flag=True, help="Multiply cosines (3CosMul) instead of adding them.")
+@restrict
+@limit
+@options.as_json
+def analogy(vectors: str, a: str, b: str, c: str, json: bool, **chosen: Any) -> None:
+    """Show the words nearest to B − A + C: A is to B as C is to the first of them.
+
+    The three words themselves are left out.
+    """
+    held = load(vectors, chosen["limit"])
+    check(held, [a, b, c], vectors)
+    search = held.most_similar_cosmul if chosen["multiply"] else held.most_similar
+    found = search([b, c], [a], topn=chosen["k"], restrict_vocab=chosen["restrict"])
+    show_nearest(found, {"a": a, "b": b, "c": c}, as_json=json)
+
+
+@options.command(
+    "similarity",
+    group="wordvec",
+    short_help="Compare words with one another.",
+    epilog=WHAT_IS_READ,
+    examples=("tokkit wordvec similarity vectors.bin cat dog car",),
+)
+@vectors
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+@click.option("--file", "file", type=options.FILE, help="Take the lines of this file as words too; - is stdin.")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
+@limit
+@options.force
+@options.as_json
+def similarity(vectors: str, words: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Show the cosine of each pair of WORDs: 1 for vectors of the same direction, about 0 for unrelated words."""
+    import numpy as np
+
+    from tokkit.cli import similarities
+    from tokkit.cli.output import check as check_output
+
+    given = similarities.texts(words, chosen["file"])
+    if chosen["plot"] is not None:
+        from tokkit.view import similarity_plot
+
+        check_output(chosen["plot"], force=chosen["force"])
+        similarity_plot.check()
+    elif len(given) > similarities.MAX_TEXTS and not json:
+        raise click.UsageError(
+            f"{len(given)} words; a table has at most {similarities.MAX_TEXTS}: --plot or --json show more"
+        )
+    held = load(vectors, chosen["limit"])
+    check(held, given, vectors)
+    rows = np.array([held.get_vector(word, norm=True) for word in given], dtype=np.float64)
+    similarities.show(given, rows @ rows.T, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])
