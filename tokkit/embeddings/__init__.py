@@ -7,6 +7,9 @@ from tokkit import lazy
 
 _MODULES = {
     "KeyedVectors": "tokkit.embeddings.keyed_vectors",
+    "EmbeddingMatrix": "tokkit.embeddings.matrices",
+    "embedding_matrix": "tokkit.embeddings.matrices",
+    "random_matrix": "tokkit.embeddings.matrices",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES)
