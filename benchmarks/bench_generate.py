@@ -1,8 +1,8 @@
 """Times reading a prompt and decoding, of GPT-2 small and of a Llama of 125M, beside transformers and ctranslate2.
 
-Weights are random: speed alone is measured, after the logits of all contenders at fp32 have been compared. A round times
-each contender once, in turns; seconds are those of the thread's own processor time where there is one thread. `÷` is the
-median over the rounds of the rival's seconds by ours: above 1 we are faster. Rivals that are not installed are left out.
+Weights are random: speed alone is measured, after the logits of tokkit and transformers at fp32 have been compared. A
+round times each contender once, in turns; `--clock cpu` is for a busy machine. `÷` is the median over the rounds of the
+contender's seconds by ours at one precision: above 1 we are faster. Rivals that are not installed are left out.
 
 The model's folder is made at the start, or kept in --folder.
 """

@@ -19,8 +19,8 @@ def map_sentences(ids: NDArray[Any], ends: NDArray[Any], to: NDArray[Any]) -> tu
 class Negatives:
     def __init__(self, cumulated: NDArray[Any], guide: NDArray[Any]) -> None: ...
     def draw(self, out: NDArray[Any], seed: int) -> None: ...
+
 import numpy as np
-from numpy.typing import NDArray
 
 class VectorReader:
     def __init__(self, d: int, line: int = 0) -> None: ...

@@ -63,10 +63,10 @@ def distill(
     if words is not None:
         vocabulary = [line.strip() for line in Reading("line").texts(words) if line.strip()]
     encoder = load_encoder(model, download=download)
-    with Progress(progress) as show:
+    with Progress(progress) as report:
         made = run(
             encoder, vocabulary=vocabulary, pca_dims=dims, sif_coefficient=sif or None, pooling=pooling,
-            max_length=max_length, threads=threads, progress=lambda done, total: show("distill", done, total),
+            max_length=max_length, threads=threads, progress=lambda done, total: report("distill", done, total),
         )  # fmt: skip
     made.save(folder, dtype=dtype, overwrite=force)
     note(f"{show(output)}: {len(made.vectors):,} vectors of {made.dimension} dimensions")
