@@ -33,3 +33,36 @@ class VectorReader:
     def keys(self, encoding: str, errors: str) -> list[str]: ...
 
 def vector_lines(keys: list[bytes], rows: NDArray[np.float32]) -> bytes: ...
+class Word2VecTraining:
+    def __init__(
+        self,
+        ids: NDArray[Any],
+        ends: NDArray[Any],
+        vectors: NDArray[Any],
+        *,
+        out: NDArray[Any] | None = ...,
+        negatives: Negatives | None = ...,
+        negative: int = ...,
+        nodes: NDArray[Any] | None = ...,
+        paths: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = ...,
+        keep: NDArray[Any] | None = ...,
+        window: int = ...,
+        shrink: bool = ...,
+        skip_gram: bool = ...,
+        mean: bool = ...,
+        batched: bool = ...,
+        losses: bool = ...,
+        seed: int = ...,
+        isa: str | None = ...,
+    ) -> None: ...
+    def run(
+        self,
+        start: int,
+        stop: int,
+        *,
+        epoch: int,
+        alpha: float,
+        alpha_fall: float = ...,
+        min_alpha: float = ...,
+        threads: int = ...,
+    ) -> tuple[int, float]: ...

@@ -3,3 +3,4 @@
 include "embed/sentences.pxi"
 include "embed/negatives.pxi"
 include "embed/vector_file.pxi"
+include "embed/word2vec.pxi"

@@ -10,6 +10,10 @@ _MODULES = {
     "EmbeddingMatrix": "tokkit.embeddings.matrices",
     "embedding_matrix": "tokkit.embeddings.matrices",
     "random_matrix": "tokkit.embeddings.matrices",
+    "TrainingIds": "tokkit.embeddings.training_ids",
+    "Vocabulary": "tokkit.embeddings.vocabulary",
+    "Word2Vec": "tokkit.embeddings.word2vec",
+    "training_pairs": "tokkit.embeddings.training_pairs",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES)

@@ -1,6 +1,7 @@
 /* The kernels that work on floats: a table of them for each instruction set. */
 #ifndef TK_FLOAT_KERNELS_H
 #define TK_FLOAT_KERNELS_H
+#include "embed/word2vec.h"
 #include "isa.h"
 #include "nn/attend.h"
 #include "nn/bags.h"
@@ -16,6 +17,7 @@ typedef struct {
     tk_do_rows *rows[TK_ROW_KERNELS]; /* rows.h */
     tk_do_dots *dots;                 /* dots.h */
     tk_do_bags *bags;                 /* bags.h */
+    tk_do_word2vec *word2vec;         /* word2vec.h */
 } tk_float_kernels;
 
 /* Those of an instruction set that tk_isa_of_floats gave. */

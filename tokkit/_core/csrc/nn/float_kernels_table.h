@@ -2,6 +2,7 @@
    (lanes_*.h), with TK_TABLE for the name of the table, and TK_GEMM_BF16 for the products of bf16 if it has any. */
 #include "nn/float_kernels.h"
 
+#include "embed/word2vec_loops.h"
 #include "nn/attend_decode.h"
 #include "nn/attend_flash.h"
 #include "nn/bags_loops.h"
@@ -22,4 +23,5 @@ const tk_float_kernels TK_TABLE = {
     .rows = ROW_KERNELS,
     .dots = dots,
     .bags = bags,
+    .word2vec = word2vec,
 };

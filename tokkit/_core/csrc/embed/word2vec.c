@@ -1,0 +1,61 @@
+/* Sentences dealt out to threads: see word2vec.h. */
+#include "embed/word2vec.h"
+
+#include "nn/float_kernels.h"
+#include "thread_team.h"
+
+/* Ids of a thread's turn, about: 10 ms of work. */
+enum { TURN_IDS = 1 << 13, PAD = 64 };
+
+typedef struct {
+    const tk_word2vec *w;
+    const tk_word2vec_part *part;
+    tk_do_word2vec *run;
+    tk_word2vec_scratch *scratch;
+    size_t each, next;
+} train_job;
+
+static void work(void *job, int worker) {
+    train_job *j = job;
+    const tk_word2vec_part *part = j->part;
+    for (size_t from; (from = part->from + tk_team_next(&j->next) * j->each) < part->to;)
+        j->run(j->w, part, from, part->to - from < j->each ? part->to : from + j->each, &j->scratch[worker]);
+}
+
+static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t longest) {
+    s->words = tk_alloc(longest + 1, sizeof *s->words);
+    s->targets = tk_alloc((TK_WORD2VEC_AHEAD + 1) * (w->negative + 1), sizeof *s->targets);
+    s->hidden = tk_calloc(w->d + PAD, sizeof *s->hidden);
+    s->step = tk_calloc(w->d + PAD, sizeof *s->step);
+    return s->words && s->targets && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
+}
+
+int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads) {
+    size_t n = part->to - part->from, longest = 0;
+    if (part->to <= part->from) return TK_OK;
+    for (size_t s = part->from; s < part->to; s++) {
+        size_t words = (size_t)(w->ends[s] - (s ? w->ends[s - 1] : 0));
+        if (words > longest) longest = words;
+    }
+    size_t ids = (size_t)(w->ends[part->to - 1] - (part->from ? w->ends[part->from - 1] : 0));
+    train_job job = {.w = w, .part = part, .run = tk_float_kernels_of(isa)->word2vec, .each = n * TURN_IDS / ids + 1};
+    size_t turns = (n + job.each - 1) / job.each;
+    if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
+    if ((size_t)threads > turns) threads = (int)turns;
+    int status = TK_OK;
+    job.scratch = tk_calloc((size_t)threads, sizeof *job.scratch);
+    if (!job.scratch) return TK_NO_MEMORY;
+    for (int t = 0; t < threads && !status; t++) status = get_scratch(&job.scratch[t], w, longest);
+    if (!status) tk_team_run(work, &job, threads);
+    for (int t = 0; t < threads; t++) {
+        tk_word2vec_scratch *s = &job.scratch[t];
+        part->words += s->n_words;
+        part->loss += s->loss;
+        free(s->words);
+        free(s->targets);
+        free(s->hidden);
+        free(s->step);
+    }
+    free(job.scratch);
+    return status;
+}

@@ -1,0 +1,168 @@
+/* The loops of word2vec.h, over the words of lanes_*.h. */
+#ifndef TK_WORD2VEC_LOOPS_H
+#define TK_WORD2VEC_LOOPS_H
+#include "embed/logistic_loops.h"
+#include "embed/word2vec.h"
+
+/* What is learnt at a time: the word at `centre` from one word of its window (skip-gram), or from all of them. */
+typedef struct {
+    size_t centre, from, to; /* places in the sentence */
+    uint32_t *targets;       /* the word at `centre` and the negative samples */
+    size_t n_targets;
+    int distinct; /* no target twice */
+    float alpha;
+} word2vec_step;
+
+typedef struct {
+    const tk_word2vec *w;
+    tk_word2vec_scratch *s;
+    tk_random random;
+    double *loss; /* NULL: it is not asked for */
+} word2vec_run;
+
+TK_INLINE void prefetch_row(const float *row, size_t d) {
+    for (size_t i = 0; i < d; i += TK_LINE_FLOATS) TK_PREFETCH_WRITE(row + i);
+}
+
+TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
+    const tk_word2vec *w = run->w;
+    uint32_t word = run->s->words[step->centre], *targets = step->targets;
+    size_t n = 1;
+    step->distinct = 1;
+    targets[0] = word;
+    for (size_t k = 0; k < w->negative; k++) {
+        uint32_t other = tk_negative(&w->negatives, &run->random);
+        if (TK_UNLIKELY(other == word)) continue;
+        for (size_t i = 1; i < n; i++) step->distinct &= targets[i] != other;
+        targets[n++] = other;
+    }
+    step->n_targets = n;
+    for (size_t i = 0; i < n; i++) prefetch_row(w->out + targets[i] * w->d, w->d);
+}
+
+/* Learn a word's targets from x; the input's change is put into s->step. */
+TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *step, const float *x) {
+    const tk_word2vec *w = run->w;
+    size_t each = TK_LIKELY(step->distinct) ? LOGISTIC_ROWS : 1; /* a row that comes again has changed before */
+    logistic_group g;
+    memset(run->s->step, 0, w->d * sizeof *run->s->step);
+    for (size_t from = 0; from < step->n_targets; from += each) {
+        size_t n = step->n_targets - from < each ? step->n_targets - from : each;
+        for (size_t t = 0; t < LOGISTIC_LANES; t++) g.signs[t] = t < n ? -1.0f : 0.0f;
+        if (!from) g.signs[0] = 1;
+        for (size_t t = 0; t < n; t++) g.rows[t] = w->out + step->targets[from + t] * w->d;
+        logistic_step(n, x, &g, w->d, step->alpha, run->s->step, run->loss);
+    }
+}
+
+/* The same for the turns of a word's path. */
+TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *step, const float *x) {
+    const tk_word2vec *w = run->w;
+    uint32_t word = run->s->words[step->centre];
+    size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
+    logistic_group g;
+    memset(run->s->step, 0, w->d * sizeof *run->s->step);
+    for (size_t from = begin; from < end; from += LOGISTIC_ROWS) {
+        size_t n = end - from < LOGISTIC_ROWS ? end - from : LOGISTIC_ROWS;
+        for (size_t t = 0; t < LOGISTIC_LANES; t++) g.signs[t] = 0;
+        for (size_t t = 0; t < n; t++) {
+            g.rows[t] = w->nodes + w->path_nodes[from + t] * w->d;
+            g.signs[t] = w->path_turns[from + t] ? -1.0f : 1.0f;
+        }
+        logistic_step(n, x, &g, w->d, step->alpha, run->s->step, run->loss);
+    }
+}
+
+static void learn_pair(word2vec_run *run, const word2vec_step *step) {
+    const tk_word2vec *w = run->w;
+    float *x = w->in + run->s->words[step->from] * w->d;
+    if (w->nodes) {
+        learn_path(run, step, x);
+        add_to(x, run->s->step, w->d);
+    }
+    if (w->out) {
+        learn_targets(run, step, x);
+        add_to(x, run->s->step, w->d);
+    }
+}
+
+static void add_to_context(word2vec_run *run, const word2vec_step *step, float by) {
+    const tk_word2vec *w = run->w;
+    if (!w->mean) scale_by(run->s->step, by, w->d);
+    for (size_t j = step->from; j < step->to; j++)
+        if (j != step->centre) add_to(w->in + run->s->words[j] * w->d, run->s->step, w->d);
+}
+
+static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
+    const tk_word2vec *w = run->w;
+    tk_word2vec_scratch *s = run->s;
+    const float by = 1.0f / (float)(step->to - step->from - 1);
+    for (int objective = 0; objective < 2; objective++) {
+        if (!(objective ? w->out : w->nodes)) continue;
+        memset(s->hidden, 0, w->d * sizeof *s->hidden);
+        for (size_t j = step->from; j < step->to; j++)
+            if (j != step->centre) add_to(s->hidden, w->in + s->words[j] * w->d, w->d);
+        if (w->mean) scale_by(s->hidden, by, w->d);
+        if (objective)
+            learn_targets(run, step, s->hidden);
+        else
+            learn_path(run, step, s->hidden);
+        add_to_context(run, step, by);
+    }
+}
+
+#include "embed/word2vec_batched.h"
+
+/* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before it is learnt. */
+typedef void learn_step(word2vec_run *run, const word2vec_step *step);
+
+TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_step *learn, const int pairs) {
+    const tk_word2vec *w = run->w;
+    const uint32_t *words = run->s->words;
+    enum { STEPS = TK_WORD2VEC_AHEAD + 1 };
+    word2vec_step steps[STEPS];
+    size_t drawn = 0;
+    for (size_t i = 0; i < STEPS; i++)
+        steps[i] = (word2vec_step){.targets = run->s->targets + i * (w->negative + 1), .alpha = alpha};
+    for (size_t i = 0; i < n; i++) {
+        size_t reach = w->shrink ? 1 + tk_random_below(&run->random, w->window) : w->window;
+        size_t from = i > reach ? i - reach : 0, to = n - i > reach ? i + reach + 1 : n;
+        for (size_t j = from; j < to; j++) {
+            if (pairs && j == i) continue;
+            word2vec_step *step = &steps[drawn++ % STEPS];
+            step->centre = i;
+            step->from = pairs ? j : from;
+            step->to = pairs ? j + 1 : to;
+            for (size_t k = step->from; k < step->to; k++) prefetch_row(w->in + words[k] * w->d, w->d);
+            if (w->out) draw_targets(run, step);
+            if (drawn > TK_WORD2VEC_AHEAD) learn(run, &steps[drawn % STEPS]);
+            if (!pairs) break;
+        }
+    }
+    for (size_t k = drawn > TK_WORD2VEC_AHEAD ? drawn - TK_WORD2VEC_AHEAD : 0; k < drawn; k++)
+        learn(run, &steps[k % STEPS]);
+}
+
+static void word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
+                     tk_word2vec_scratch *scratch) {
+    word2vec_run run = {.w = w, .s = scratch, .loss = w->losses ? &scratch->loss : NULL};
+    for (size_t s = from; s < to; s++) {
+        size_t begin = s ? (size_t)w->ends[s - 1] : 0, end = (size_t)w->ends[s], n = 0;
+        double alpha = part->alpha - part->alpha_fall * (double)begin;
+        run.random = tk_random_of(w->seed + part->epoch * UINT64_C(0x9E3779B97F4A7C15), s);
+        for (size_t i = begin; i < end; i++) {
+            scratch->words[n] = w->ids[i];
+            n += !w->keep || w->keep[w->ids[i]] >= tk_random_next(&run.random);
+        }
+        scratch->n_words += n;
+        if (n < 2) continue;
+        if (alpha < part->min_alpha) alpha = part->min_alpha;
+        if (w->batched)
+            learn_sentence(&run, n, (float)alpha, learn_window, 0);
+        else if (w->skip_gram)
+            learn_sentence(&run, n, (float)alpha, learn_pair, 1);
+        else
+            learn_sentence(&run, n, (float)alpha, learn_cbow, 0);
+    }
+}
+#endif

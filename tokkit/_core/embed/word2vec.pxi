@@ -1,0 +1,148 @@
+# Training by word2vec, without the GIL (csrc/embed/word2vec.h).
+
+from tokkit._core.text cimport chosen_isa, isa_number
+
+cdef extern from "isa.h" nogil:
+    int tk_isa_of_floats(int isa)
+
+cdef extern from "embed/word2vec.h" nogil:
+    ctypedef struct tk_word2vec:
+        const uint32_t *ids
+        const int64_t *ends
+        float *in_ "in"
+        float *out
+        float *nodes
+        size_t d
+        const uint32_t *keep
+        tk_negatives negatives
+        size_t negative
+        const int64_t *path_ends
+        const uint32_t *path_nodes
+        const uint8_t *path_turns
+        uint32_t window
+        int shrink
+        int skip_gram
+        int mean
+        int batched
+        int losses
+        uint64_t seed
+    ctypedef struct tk_word2vec_part:
+        size_t from_ "from"
+        size_t to
+        uint64_t epoch
+        double alpha
+        double alpha_fall
+        double min_alpha
+        uint64_t words
+        double loss
+    int tk_word2vec_run(const tk_word2vec *, tk_word2vec_part *, int isa, int threads)
+
+cdef int ISA = tk_isa_of_floats(chosen_isa())
+
+
+cdef class Word2VecTraining:
+    """Trains vectors (n, d) in place on sentences of ids below n.
+
+    `out` (n, d) and `negatives` are for negative sampling; `nodes` (n - 1, d) and `paths` for hierarchical softmax: the
+    end of each word's path, its inner nodes, and its turns.
+    """
+
+    cdef tk_word2vec w
+    cdef Py_ssize_t n_sentences
+    cdef int isa
+    cdef object kept  # what the pointers point to
+
+    def __cinit__(
+        self,
+        const uint32_t[::1] ids,
+        const int64_t[::1] ends,
+        float[:, ::1] vectors,
+        *,
+        float[:, ::1] out=None,
+        Negatives negatives=None,
+        Py_ssize_t negative=0,
+        float[:, ::1] nodes=None,
+        paths=None,
+        const uint32_t[::1] keep=None,
+        uint32_t window=5,
+        bint shrink=True,
+        bint skip_gram=False,
+        bint mean=True,
+        bint batched=False,
+        bint losses=False,
+        uint64_t seed=1,
+        str isa=None,
+    ):
+        cdef tk_word2vec *w = &self.w
+        cdef Py_ssize_t i, n = vectors.shape[0], d = vectors.shape[1]
+        cdef const int64_t[::1] path_ends
+        cdef const uint32_t[::1] path_nodes
+        cdef const uint8_t[::1] path_turns
+        memset(w, 0, sizeof(self.w))
+        if not n or not d or not window or negative < 0:
+            raise ValueError("vectors, dimensions and the window must not be empty")
+        if (out is None and nodes is None) or (batched and (not skip_gram or nodes is not None)):
+            raise ValueError("there must be something to train, and windows are for negative samples of skip-gram")
+        w.ids, w.ends = &ids[0] if ids.shape[0] else NULL, &ends[0] if ends.shape[0] else NULL
+        w.in_, w.d = &vectors[0, 0], d
+        for i in range(ids.shape[0]):
+            if ids[i] >= <size_t> n:
+                raise ValueError("an id has no vector")
+        for i in range(ends.shape[0]):
+            if ends[i] > ids.shape[0] or ends[i] <= (ends[i - 1] if i else 0):
+                raise ValueError("the ends do not rise to the number of ids")
+        if out is not None:
+            if out.shape[0] != n or out.shape[1] != d or negatives is None or negatives.cumulated.shape[0] > n:
+                raise ValueError("out does not fit the vectors, or the negatives do not")
+            w.out, w.negatives, w.negative = &out[0, 0], negatives.table, negative
+        if nodes is not None:
+            if paths is None or nodes.shape[1] != d:
+                raise ValueError("nodes need paths, and the dimensions of the vectors")
+            path_ends, path_nodes, path_turns = paths
+            if path_ends.shape[0] != n or path_nodes.shape[0] != path_turns.shape[0] or not path_nodes.shape[0]:
+                raise ValueError("the paths do not fit the vectors")
+            for i in range(n):
+                if path_ends[i] < (path_ends[i - 1] if i else 0) or path_ends[i] > path_nodes.shape[0]:
+                    raise ValueError("the ends of paths do not rise")
+            for i in range(path_nodes.shape[0]):
+                if path_nodes[i] >= <size_t> nodes.shape[0]:
+                    raise ValueError("a path has a node without a vector")
+            w.nodes, w.path_ends = &nodes[0, 0], &path_ends[0]
+            w.path_nodes, w.path_turns = &path_nodes[0], &path_turns[0]
+        if keep is not None:
+            if keep.shape[0] != n:
+                raise ValueError("keep does not fit the vectors")
+            w.keep = &keep[0]
+        w.window, w.shrink, w.skip_gram, w.mean, w.batched = window, shrink, skip_gram, mean, batched
+        w.losses, w.seed = losses, seed
+        self.n_sentences = ends.shape[0]
+        self.isa = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
+        self.kept = (ids, ends, vectors, out, negatives, nodes, paths, keep)
+
+    def run(
+        self,
+        Py_ssize_t start,
+        Py_ssize_t stop,
+        *,
+        uint64_t epoch,
+        double alpha,
+        double alpha_fall=0,
+        double min_alpha=0,
+        int threads=1,
+    ):
+        """Train on sentences start … stop - 1; return how many words were kept, and the sum of losses.
+
+        `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to `min_alpha`.
+        """
+        cdef tk_word2vec_part part
+        cdef int status
+        if not 0 <= start <= stop <= self.n_sentences:
+            raise ValueError("there are no such sentences")
+        memset(&part, 0, sizeof(part))
+        part.from_, part.to, part.epoch = start, stop, epoch
+        part.alpha, part.alpha_fall, part.min_alpha = alpha, alpha_fall, min_alpha
+        with nogil:
+            status = tk_word2vec_run(&self.w, &part, self.isa, max(1, threads))
+        if status != TK_OK:
+            raise MemoryError()
+        return part.words, part.loss

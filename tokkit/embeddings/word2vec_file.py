@@ -1,0 +1,83 @@
+"""Files of whole word2vec models: vectors, outer vectors, words and the state of training, without pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit.embeddings.vocabulary import Vocabulary
+from tokkit.embeddings.word2vec_options import Word2VecOptions
+from tokkit.embeddings.word2vec_training import Schedule
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats.safetensors import read_safetensors, write_safetensors
+
+if TYPE_CHECKING:
+    from tokkit.embeddings.word2vec import Word2Vec
+
+_KEY = "tokkit.word2vec"
+_PICKLE = b"\x80"
+
+
+def save(model: Word2Vec, path: str | os.PathLike[str]) -> None:
+    """Write a model, all of it or nothing."""
+    if model.vocabulary is None:
+        raise OptionError("there is no vocabulary yet, and nothing to save")
+    tensors: dict[str, Any] = {"vectors": model.wv.vectors, "counts": model.vocabulary.counts}
+    if model.syn1neg is not None:
+        tensors["syn1neg"] = model.syn1neg
+    if model.syn1 is not None:
+        tensors["syn1"] = model.syn1
+    # A tensor, because the header of such files is bounded.
+    tensors["words"] = np.frombuffer(json.dumps(model.vocabulary.words).encode(), dtype=np.uint8)
+    about = {
+        "options": model.options.as_dict(),
+        "corpus_count": model.corpus_count,
+        "corpus_total_words": model.corpus_total_words,
+        "epochs_trained": model.epochs_trained,
+        "schedule": None if model.schedule is None else dataclasses.asdict(model.schedule),
+    }
+    write_safetensors(path, tensors, {_KEY: json.dumps(about)})
+
+
+def load(model: Word2Vec, path: str | os.PathLike[str]) -> Word2Vec:
+    """Fill a new model from a file."""
+    shown = os.fspath(path)
+    with open(path, "rb") as file:
+        if file.read(1) == _PICKLE:
+            raise FormatError(
+                f"{shown} is a pickled file, as gensim saves models; it could run any code, and is not read. Export "
+                "its vectors there: model.wv.save_word2vec_format('vectors.bin', binary=True)"
+            )
+    tensors = read_safetensors(path)
+    try:
+        about = json.loads(tensors.metadata[_KEY])
+        words = json.loads(tensors["words"].data.tobytes())
+        vocabulary = Vocabulary(tuple(words), np.array(tensors["counts"].data, dtype=np.int64))
+        model.options = Word2VecOptions(**about["options"])
+        arrays = {
+            name: np.array(tensors[name].data, dtype=np.float32) if name in tensors else None
+            for name in ("vectors", "syn1neg", "syn1")
+        }
+        model.corpus_count, model.corpus_total_words = about["corpus_count"], about["corpus_total_words"]
+        model.epochs_trained = about["epochs_trained"]
+        model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{shown} is not a word2vec model that tokkit saved: {error!r}") from None
+    n, d = len(words), model.options.vector_size
+    shapes = {
+        "vectors": (n, d),
+        "syn1neg": (n, d) if model.options.negative else None,
+        "syn1": (n - 1, d) if model.options.hs else None,
+    }
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if (None if array is None else array.shape) != shape or vocabulary.counts.shape != (n,):
+            raise FormatError(f"{shown}: {name} has the shape {None if array is None else array.shape}, not {shape}")
+    vectors = arrays["vectors"]
+    if vectors is not None:
+        model.take(vocabulary, vectors, arrays["syn1neg"], arrays["syn1"])
+    return model

@@ -1,0 +1,99 @@
+"""Runs epochs of word2vec in slices, so that progress can be shown and Ctrl-C is heard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit._core.embed import Word2VecTraining
+from tokkit.embeddings.training_ids import TrainingIds
+
+SLICE_SECONDS = 0.1
+"""Time between two looks for Ctrl-C."""
+_FIRST_IDS = 20_000
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a training is; words are those of all epochs."""
+
+    epoch: int
+    """The epoch that runs, from 1 on."""
+    epochs: int
+    words: int
+    total_words: int
+    words_per_second: float
+    seconds_left: float
+    loss: float | None
+    """Mean of -log of the probabilities, for each word kept in this epoch; None if losses are not computed."""
+
+
+@dataclass
+class Schedule:
+    """Which epochs are trained with which learning rates, and what has been done of them."""
+
+    epochs: int
+    start_alpha: float
+    end_alpha: float
+    first_epoch: int
+    """Epochs that the model was trained before; they draw other random numbers."""
+    compute_loss: bool = False
+    epoch: int = 0
+    sentence: int = 0
+    trained_words: int = 0
+    loss: float = 0.0
+    epoch_words: int = 0
+    epoch_loss: float = 0.0
+
+    def alpha(self, epoch: int) -> float:
+        """Return the learning rate at the beginning of an epoch."""
+        return self.start_alpha - (self.start_alpha - self.end_alpha) * epoch / self.epochs
+
+
+def run_epoch(
+    training: Word2VecTraining,
+    ids: TrainingIds,
+    schedule: Schedule,
+    threads: int,
+    progress: Callable[[TrainingProgress], Any] | None,
+) -> None:
+    """Train the epoch at hand from its sentence at hand to its end; what was done is in `schedule` at any time."""
+    n = len(ids)
+    begun, done_before = time.monotonic(), _done(ids, schedule)
+    budget = _FIRST_IDS * threads
+    fall = (schedule.start_alpha - schedule.end_alpha) / (n * schedule.epochs)
+    while schedule.sentence < ids.n_sentences:
+        first = int(ids.ends[schedule.sentence - 1]) if schedule.sentence else 0
+        stop = min(int(np.searchsorted(ids.ends, first + budget)) + 1, ids.n_sentences)
+        started = time.monotonic()
+        words, loss = training.run(
+            schedule.sentence,
+            stop,
+            epoch=schedule.first_epoch + schedule.epoch,
+            alpha=schedule.alpha(schedule.epoch),
+            alpha_fall=fall,
+            min_alpha=min(schedule.start_alpha, schedule.end_alpha),
+            threads=threads,
+        )
+        schedule.sentence = stop
+        schedule.trained_words += words
+        schedule.epoch_words += words
+        schedule.loss += loss
+        schedule.epoch_loss += loss
+        now = time.monotonic()
+        budget = max(1000, int(budget * min(SLICE_SECONDS / max(now - started, 1e-4), 4)))
+        if progress is not None:
+            done, total = _done(ids, schedule), n * schedule.epochs
+            speed = (done - done_before) / max(now - begun, 1e-9)
+            mean = schedule.epoch_loss / max(schedule.epoch_words, 1) if schedule.compute_loss else None
+            left = (total - done) / max(speed, 1e-9)
+            progress(TrainingProgress(schedule.epoch + 1, schedule.epochs, done, total, speed, left, mean))
+
+
+def _done(ids: TrainingIds, schedule: Schedule) -> int:
+    """Return how many ids have been trained on, in all epochs."""
+    return schedule.epoch * len(ids) + (int(ids.ends[schedule.sentence - 1]) if schedule.sentence else 0)
