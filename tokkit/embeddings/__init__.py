@@ -6,6 +6,17 @@ Begin reading with vocabulary.py and word2vec.py (training), and with keyed_vect
 from tokkit import lazy
 
 _MODULES = {
+    "GloVe": "tokkit.embeddings.glove",
+    "SparseMatrix": "tokkit.embeddings.sparse",
+    "TfIdf": "tokkit.embeddings.tfidf",
+    "TruncatedSVD": "tokkit.embeddings.factorization",
+    "count_cooccurrence": "tokkit.embeddings.cooccurrence",
+    "count_terms": "tokkit.embeddings.tfidf",
+    "lsa": "tokkit.embeddings.factorization",
+    "one_hot": "tokkit.embeddings.sparse",
+    "pmi": "tokkit.embeddings.association",
+    "ppmi": "tokkit.embeddings.association",
+    "truncated_svd": "tokkit.embeddings.factorization",
     "KeyedVectors": "tokkit.embeddings.keyed_vectors",
     "EmbeddingMatrix": "tokkit.embeddings.matrices",
     "embedding_matrix": "tokkit.embeddings.matrices",

@@ -2,6 +2,8 @@
 #ifndef TK_FLOAT_KERNELS_H
 #define TK_FLOAT_KERNELS_H
 #include "embed/word2vec.h"
+#include "embed/glove.h"
+#include "embed/sparse.h"
 #include "isa.h"
 #include "nn/attend.h"
 #include "nn/bags.h"
@@ -18,6 +20,8 @@ typedef struct {
     tk_do_dots *dots;                 /* dots.h */
     tk_do_bags *bags;                 /* bags.h */
     tk_do_word2vec *word2vec;         /* word2vec.h */
+    tk_do_glove *glove;               /* embed/glove.h */
+    tk_do_sparse *sparse;             /* embed/sparse.h */
 } tk_float_kernels;
 
 /* Those of an instruction set that tk_isa_of_floats gave. */

@@ -3,6 +3,8 @@
 #include "nn/float_kernels.h"
 
 #include "embed/word2vec_loops.h"
+#include "embed/glove_loops.h"
+#include "embed/sparse_loops.h"
 #include "nn/attend_decode.h"
 #include "nn/attend_flash.h"
 #include "nn/bags_loops.h"
@@ -24,4 +26,6 @@ const tk_float_kernels TK_TABLE = {
     .dots = dots,
     .bags = bags,
     .word2vec = word2vec,
+    .glove = glove,
+    .sparse = sparse,
 };

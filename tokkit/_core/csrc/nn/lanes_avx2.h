@@ -44,6 +44,7 @@ TK_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 TK_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 TK_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 TK_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+TK_INLINE vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 TK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 TK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 TK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }

@@ -52,6 +52,7 @@ TK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 TK_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 TK_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 TK_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+TK_INLINE vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 TK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 TK_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 TK_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }

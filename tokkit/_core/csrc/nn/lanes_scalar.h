@@ -86,6 +86,10 @@ BY_LANE(vf, v_select, (vm m, vf yes, vf no), LANE(m)[i] ? LANE(yes)[i] : LANE(no
 BY_LANE(vf, v_max, (vf a, vf b), LANE(a)[i] > LANE(b)[i] ? LANE(a)[i] : LANE(b)[i])
 BY_LANE(vf, v_min, (vf a, vf b), LANE(a)[i] < LANE(b)[i] ? LANE(a)[i] : LANE(b)[i])
 #endif
+TK_INLINE vf v_sqrt(vf a) {
+    EACH LANE(a)[i] = sqrtf(LANE(a)[i]);
+    return a;
+}
 TK_INLINE vf v_iota(void) {
     vf v = {0};
     EACH LANE(v)[i] = (float)i;

@@ -1,0 +1,5 @@
+/* Which kernel a product of a sparse matrix runs: see sparse.h. */
+#include "embed/sparse.h"
+#include "nn/float_kernels.h"
+
+void tk_sparse_run(const tk_sparse_work *w, int isa) { tk_float_kernels_of(isa)->sparse(w); }
