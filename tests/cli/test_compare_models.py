@@ -172,9 +172,9 @@ def test_a_sample_stands_side_by_side(run, tokenizer) -> None:
     tokkit.train(iter(LINES), model="word", vocab_size=300).save("word.json")
     stretches = compared(run, tokenizer, "word.json", "--sample", "low lowest")
     tok = tokkit.load(tokenizer)
-    pieces = [piece for stretch in stretches for piece in stretch["pieces"][tokenizer]]
+    pieces = [piece for stretch in stretches for piece in stretch["tokens"][tokenizer]]
     assert pieces == [tok.vocab[id_].decode().replace(" ", "␣") for id_ in tok.encode("low lowest")]
-    assert [stretch["pieces"]["word.json"] for stretch in stretches] == [["low"], ["lowest"]]
+    assert [stretch["tokens"]["word.json"] for stretch in stretches] == [["low"], ["lowest"]]
     out = run("compare", tokenizer, "word.json", "--sample", "low lowest").stdout
     assert out.splitlines()[1].split()[:2] == ["low", "low"]
     assert "2 tokens" in out

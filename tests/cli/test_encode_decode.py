@@ -38,8 +38,9 @@ def test_lines_of_ids_are_what_the_library_encodes_each_line_to(run, tokenizer) 
     assert out == "".join(" ".join(map(str, tok.encode(line))) + "\n" for line in ("low lower", "newest café"))
 
 
-def test_pieces_are_shown_on_one_line_without_surprises(run, tokenizer) -> None:
-    assert run("encode", tokenizer, "--output", "pieces", input="low lower\t\\ \x00é\n").stdout == (
+@pytest.mark.parametrize("name", ["tokens", "pieces"])
+def test_tokens_are_shown_on_one_line_without_surprises(run, tokenizer, name: str) -> None:
+    assert run("encode", tokenizer, "--output", name, input="low lower\t\\ \x00é\n").stdout == (
         "low ␣lower \\t \\\\ ␣ \\x00 é\n"
     )
 
@@ -222,7 +223,7 @@ def test_an_output_holds_what_its_name_says(run, tokenizer, name) -> None:
         ("x.npy", ("--dropout", 0.1), "--output npy has none"),
         ("x.npy", ("--add-special",), "not npy"),
         ("x.bin", ("--output", "npy"), "give --output bin"),
-        ("x.bin", ("--output", "pieces"), "give --output bin"),
+        ("x.bin", ("--output", "tokens"), "give --output bin"),
         ("x.json", ("--output", "ids"), "give --output json"),
         ("x.jsonl", ("--output", "npy"), "give --output json"),
         ("x.json", ("--output", "json", "--explain"), "--explain writes lines"),

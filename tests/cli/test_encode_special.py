@@ -80,7 +80,7 @@ def test_lines_are_filled_up_and_masks_say_so(run, bert, files, pad, length) -> 
             theirs = getattr(encoding, name)
             assert row[name] == ([list(span) for span in theirs] if name == "offsets" else theirs), name
     assert len({len(row["ids"]) for row in rows}) == 1
-    assert rows[3]["pieces"][-1] == "[PAD]"
+    assert rows[3]["tokens"][-1] == "[PAD]"
 
 
 def test_other_outputs_have_the_same_tokens(run, bert, files) -> None:
@@ -88,7 +88,7 @@ def test_other_outputs_have_the_same_tokens(run, bert, files) -> None:
     ids = lines(run(*args))
     assert [json.loads(line) for line in run(*args, "--output", "json").stdout.splitlines()] == ids
     tok = tokkit.load(bert)
-    pieces = [line.split(" ") for line in run(*args, "--output", "pieces").stdout.splitlines()]
+    pieces = [line.split(" ") for line in run(*args, "--output", "tokens").stdout.splitlines()]
     assert pieces == [[tok.vocab[id_].decode() for id_ in line] for line in ids]
     full = [json.loads(line) for line in run("encode", bert, files[0], "--output", "full").stdout.splitlines()]
     assert [row["ids"] for row in full] == [tok.encode(text) for text in FIRST]

@@ -144,7 +144,7 @@ def hostile(run, files: None) -> str:
 
 SHOWN = [
     ("encode", "hostile.json", "hostile.txt"),
-    *(("encode", "hostile.json", "hostile.txt", "--output", kind) for kind in ("pieces", "json", "full")),
+    *(("encode", "hostile.json", "hostile.txt", "--output", kind) for kind in ("tokens", "json", "full")),
     ("encode", "hostile.json", "hostile.txt", "--explain"),
     ("view", "hostile.json", "hostile.txt"),
     ("view", "hostile.json", "hostile.txt", "--ids", "--colour", "always"),

@@ -106,7 +106,7 @@ def test_compare_counts_and_shows_where_two_tokenizers_part(run, tokenizer, othe
     assert tokens["other.json"]["compression"] == round(a.count(text) / b.count(text), 3)
     place = found["first_differences"]["other.json"]
     assert (place["file"], place["line"]) == ("a.txt", 2)
-    pieces = place["pieces"]
+    pieces = place["tokens"]
     assert "".join(pieces[tokenizer]) == "".join(pieces["other.json"])
     assert pieces[tokenizer] != pieces["other.json"]
 

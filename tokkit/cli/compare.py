@@ -116,8 +116,8 @@ def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bo
                 raise
             raise type(error)(f"{error} (files to compare on are named after --)") from None
     if chosen["sample"] is not None:
-        stretches = comparison.side_by_side(toks, chosen["sample"])
-        say_json(stretches) if as_json else comparison.show_side_by_side(list(toks), stretches)
+        spans = comparison.side_by_side(toks, chosen["sample"])
+        say_json(spans) if as_json else comparison.show_side_by_side(list(toks), spans)
         return
     reading = Reading("file", chosen["field"], chosen["input_errors"])
     found = comparison.compare(toks, comparison.texts_of(chosen["file"], reading), chosen["special"])

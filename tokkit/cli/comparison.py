@@ -18,7 +18,7 @@ from tokkit.cli.usage import Counts, Usage
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-MAX_PIECES = 12
+MAX_TOKENS = 12
 """Maximum number of tokens shown of a difference."""
 COLUMNS = {
     "tokens": "tokens",
@@ -80,16 +80,16 @@ def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any
     return [
         {
             "text": part.decode("utf-8", "replace"),
-            "pieces": {name: list(map(readable, of)) for name, of in tokens.items()},
+            "tokens": {name: list(map(readable, of)) for name, of in tokens.items()},
         }
         for part, tokens in align(text, toks).side_by_side()
     ]
 
 
-def show_side_by_side(names: Sequence[str], stretches: list[dict[str, Any]]) -> None:
+def show_side_by_side(names: Sequence[str], spans: list[dict[str, Any]]) -> None:
     """Print a line for each span: its text, and how each tokenizer splits it."""
-    rows = [(readable(s["text"].encode()), *(" ".join(s["pieces"][name]) for name in names)) for s in stretches]
-    n_tokens = [sum(len(s["pieces"][name]) for s in stretches) for name in names]
+    rows = [(readable(s["text"].encode()), *(" ".join(s["tokens"][name]) for name in names)) for s in spans]
+    n_tokens = [sum(len(s["tokens"][name]) for s in spans) for name in names]
     rows.append(("", *(counted(n, "token") for n in n_tokens)))
     table([("text", *names), *rows], left=range(len(names) + 1))
 
@@ -102,8 +102,8 @@ def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: 
     start = int(a[at - 1]) if at else 0
     meet = _first_common(a[at:], b[at:])
     end = len(text) if meet is None else meet
-    pieces = {name: _pieces(text, start, end, cuts[at:]) for name, cuts in ((first, a), (other, b))}
-    return {"byte": start, "line": text.count(b"\n", 0, start) + 1, "pieces": pieces}
+    tokens = {name: _tokens(text, start, end, cuts[at:]) for name, cuts in ((first, a), (other, b))}
+    return {"byte": start, "line": text.count(b"\n", 0, start) + 1, "tokens": tokens}
 
 
 def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
@@ -119,10 +119,10 @@ def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
         width *= 4
 
 
-def _pieces(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[str]:
-    inner = [start, *cuts[: np.searchsorted(cuts, end, side="right")][: MAX_PIECES + 1].tolist()]
-    pieces = [readable(text[x:y]) for x, y in itertools.pairwise(inner)]
-    return pieces if len(pieces) <= MAX_PIECES else [*pieces[:MAX_PIECES], "…"]
+def _tokens(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[str]:
+    inner = [start, *cuts[: np.searchsorted(cuts, end, side="right")][: MAX_TOKENS + 1].tolist()]
+    tokens = [readable(text[x:y]) for x, y in itertools.pairwise(inner)]
+    return tokens if len(tokens) <= MAX_TOKENS else [*tokens[:MAX_TOKENS], "…"]
 
 
 def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
@@ -156,4 +156,4 @@ def show(found: dict[str, Any]) -> None:
             continue
         record = f", record {place['record']}" if "record" in place else ""
         say(f"first difference of {other}: {place['file']}{record}, byte {place['byte']} (line {place['line']})")
-        table([(name, " ".join(pieces)) for name, pieces in place["pieces"].items()], left=(0, 1), margin="  ")
+        table([(name, " ".join(tokens)) for name, tokens in place["tokens"].items()], left=(0, 1), margin="  ")

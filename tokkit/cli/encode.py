@@ -23,6 +23,14 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     raise click.BadParameter(f"{value!r}: write longest, max-length or a number of tokens")
 
 
+class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in click 8.1
+    """The choices of --output; "pieces" is what "tokens" was called."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice."""
+        return super().convert("tokens" if value == "pieces" else value, param, ctx)
+
+
 @options.command(
     "encode",
     short_help="Turn text into ids.",
@@ -36,11 +44,11 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 @options.files
 @click.option(
     "--output",
-    type=click.Choice(["ids", "pieces", "json", "full", "subwords", "npy", "bin"]),
+    type=Output(["ids", "tokens", "json", "full", "subwords", "npy", "bin"]),
     show_default="by the name of FILE: .npy, .bin, .json, .jsonl; else ids",
-    help="ids, json, npy and bin (raw little-endian, with a sidecar FILE.json) can be decoded; pieces are tokens for "
-    "reading; full is one JSON object a line: ids, tokens, type ids, masks, offsets in characters, words; subwords is "
-    "the text with tokens separated by spaces and marked with @@ inside words, as in subword-nmt.",
+    help="ids, json, npy and bin (raw little-endian, with a sidecar FILE.json) can be decoded; tokens are "
+    "for reading; full is one JSON object a line: ids, tokens, type ids, masks, offsets in characters, words; subwords "
+    "is the text with tokens separated by spaces and marked with @@ inside words, as in subword-nmt.",
 )
 @click.option("--add-special", is_flag=True, help="Add the special tokens that the model expects around each text.")
 @click.option("--pair", type=options.FILE, metavar="FILE", help="Second texts, one for each text of the input.")

@@ -48,7 +48,7 @@ def wanted(chosen: Mapping[str, Any], kind: str) -> bool:
     """Return whether any option needs encodings and not only ids; UsageError for options that conflict."""
     given = [f"--{name.replace('_', '-')}" for name in FLAGS if chosen[name] not in (None, False)]
     if given and kind in BINARY:
-        raise click.UsageError(f"{given[0]} needs --output ids, pieces, json or full, not {kind}")
+        raise click.UsageError(f"{given[0]} needs --output ids, tokens, json or full, not {kind}")
     if chosen["max_length"] is None:
         for name in ("truncation", "stride"):
             if chosen[name] is not None:
@@ -163,11 +163,11 @@ def _line(tok: Tokenizer, encoding: Encoding, kind: str, number: int) -> str:
         return " ".join(map(str, encoding.ids))
     if kind == "json":
         return json.dumps(encoding.ids, separators=(",", ":"))
-    pieces = [readable(token) for token in encoding.token_bytes]
-    if kind == "pieces":
-        return " ".join(pieces)
+    tokens = [readable(token) for token in encoding.token_bytes]
+    if kind == "tokens":
+        return " ".join(tokens)
     columns = {name: getattr(encoding, name) for name in COLUMNS}
-    return json.dumps({"text": number, "pieces": pieces, **columns}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({"text": number, "tokens": tokens, **columns}, ensure_ascii=False, separators=(",", ":"))
 
 
 def check_pair(pair: str | None, files: Iterable[str]) -> None:

@@ -115,11 +115,11 @@ def check_stdout(path: str, kind: str, dtype: str) -> None:
 def write_lines(
     source: Source, path: str, kind: str, *, force: bool, from_text: Callable[[str], Any] | None = None
 ) -> None:
-    """Write one line for each text: ids separated by spaces, a JSON list, or readable pieces.
+    """Write one line for each text: ids separated by spaces, a JSON list, or readable tokens.
 
     `from_text`, if given, makes the line of a text, or its ids.
     """
-    line_of = _pieces_line(source.tok) if kind == "pieces" else _json_line if kind == "json" else _ids_line
+    line_of = _tokens_line(source.tok) if kind == "tokens" else _json_line if kind == "json" else _ids_line
     unended = False
     with output.writing(path, force=force) as file:
         for ids, offsets, texts, lines in source.batches(with_line_ends=False):
@@ -142,7 +142,7 @@ def _json_line(ids: list[int]) -> str:
     return json.dumps(ids, separators=(",", ":"))
 
 
-def _pieces_line(tok: Tokenizer) -> Callable[[list[int]], str]:
+def _tokens_line(tok: Tokenizer) -> Callable[[list[int]], str]:
     return lambda ids: " ".join(readable(tok.vocab[i]) for i in ids)
 
 

@@ -53,7 +53,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, samp
     about["pipeline"] = pipeline.as_json(tree)
     if sample is not None:
         about["stages"] = pipeline.stages_of(tok, sample, chosen["special"])
-        about["sample"] = pieces_of(tok, sample, chosen["special"])
+        about["sample"] = tokens_of(tok, sample, chosen["special"])
     if chosen["json"]:
         say_json(about)
         return
@@ -134,23 +134,23 @@ def engine(tok: Tokenizer) -> str:
     return "stage by stage, then byte-level BPE in C" if by_bytes else "stage by stage, in C"
 
 
-def pieces_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
+def tokens_of(tok: Tokenizer, text: str, special: str) -> list[dict[str, Any]]:
     """Return the text, id and character offsets of each token of a text."""
     from tokkit.cli.token_text import readable
 
     encoding = tok(text, special=special, truncation=None, padding=None)
     rows = zip(encoding.ids, encoding.token_bytes, encoding.offsets, strict=True)
-    return [{"id": id_, "piece": readable(token), "start": a, "end": b} for id_, token, (a, b) in rows]
+    return [{"id": id_, "token": readable(token), "start": a, "end": b} for id_, token, (a, b) in rows]
 
 
-def show_sample(pieces: list[dict[str, Any]]) -> None:
+def show_sample(tokens: list[dict[str, Any]]) -> None:
     """Print one token a line."""
     from tokkit.cli.output import counted, say, table
 
     say("")
-    rows = [(p["piece"], p["id"], f"{p['start']}-{p['end']}") for p in pieces]
-    table([("piece", "id", "characters"), *rows])
-    say(counted(len(pieces), "token"))
+    rows = [(t["token"], t["id"], f"{t['start']}-{t['end']}") for t in tokens]
+    table([("token", "id", "characters"), *rows])
+    say(counted(len(tokens), "token"))
 
 
 def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:
@@ -159,7 +159,7 @@ def show_tokens(tok: Tokenizer, *, as_json: bool) -> None:
     from tokkit.cli.token_text import readable
 
     if as_json:
-        say_json([{"id": id_, "piece": readable(token), "bytes": token.hex()} for token, id_ in tok.vocab.items()])
+        say_json([{"id": id_, "token": readable(token), "bytes": token.hex()} for token, id_ in tok.vocab.items()])
         return
     out = stdout()
     for token, id_ in tok.vocab.items():

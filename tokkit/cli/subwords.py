@@ -26,7 +26,7 @@ def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
     if output in ("npy", "bin") and (chosen["explain"] or chosen["dropout"] is not None):
         raise click.UsageError(f"--explain and --dropout write lines, and --output {output} has none")
     if chosen["dropout"] is not None and (chosen["explain"] or output == "subwords"):
-        raise click.UsageError("--dropout needs --output ids, pieces or json")
+        raise click.UsageError("--dropout needs --output ids, tokens or json")
 
 
 def line_of(tok: Tokenizer, output: str, chosen: dict[str, Any]) -> Callable[[str], Any] | None:

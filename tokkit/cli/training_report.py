@@ -113,7 +113,7 @@ def _sample(tok: Tokenizer) -> dict[str, Any]:
         "text": SAMPLE,
         "bytes": len(SAMPLE.encode()),
         "ids": ids,
-        "pieces": [readable(tok.vocab[i]) for i in ids],
+        "tokens": [readable(tok.vocab[i]) for i in ids],
         "decoded": tok.decode(ids),
         "exact": tok.decode(ids) == SAMPLE,
     }
@@ -197,14 +197,14 @@ def _show_rounds(rounds: list[dict[str, Any]]) -> None:
             say(f"  left out before round {r['number']}: {pieces} …")
 
 
-def _on_one_line(pieces: list[str]) -> str:
-    return "  ".join(map(shortened, pieces)) or "none"
+def _on_one_line(tokens: list[str]) -> str:
+    return "  ".join(map(shortened, tokens)) or "none"
 
 
 def _show_sample(sample: dict[str, Any]) -> None:
     say("")
     say(f"  text          {sample['text']}")
-    say(f"  pieces        {' '.join(sample['pieces'])}")
+    say(f"  tokens        {' '.join(sample['tokens'])}")
     say(f"  ids           {' '.join(map(str, sample['ids']))}")
     say(f"  decoded       {sample['decoded']}")
     exact = "exact" if sample["exact"] else "NOT EXACT"
