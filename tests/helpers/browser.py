@@ -22,7 +22,7 @@ def opened(page: str, acts: str, folder: Path, *flags: str) -> str:
     if browser is None:
         pytest.skip("needs Chromium, which opens the page: install it")
     # Without the data, which need not come back.
-    acts = f'\n{acts}\nelement("data").remove();\n'
+    acts = f'try {{\n{acts}\n}} catch (error) {{ document.title = error.stack; }}\nelement("data").remove();\n'
     file = folder / "page.html"
     file.write_text(allowed(page, acts).replace("</body>", f"<script>{acts}</script></body>"), encoding="utf-8")
     dom = printed(browser, file.as_uri(), folder, flags)

@@ -88,7 +88,7 @@ def test_in_a_browser_no_text_acts_and_no_request_is_made(tmp_path: Path) -> Non
     room.innerHTML = "<button onclick='document.title = 1'></button>" + data.texts.filter(isWhole).join("");
     room.querySelector("button").click();
     const read = numbers(data.steps);
-    const seen = { shown: data.texts.map(shown), clipped: data.texts.map(clipped), steps: [0, 4, 8].map(
+    const seen = { shown: data.texts.map(shown), clipped: data.texts.map(text => clipped(text)), steps: [0, 4, 8].map(
       k => read.getInt32(k, true)) };
     element("readout").textContent = JSON.stringify(seen);
     room.remove();

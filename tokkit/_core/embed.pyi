@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 class Sentences:
@@ -19,8 +20,6 @@ def map_sentences(ids: NDArray[Any], ends: NDArray[Any], to: NDArray[Any]) -> tu
 class Negatives:
     def __init__(self, cumulated: NDArray[Any], guide: NDArray[Any]) -> None: ...
     def draw(self, out: NDArray[Any], seed: int) -> None: ...
-
-import numpy as np
 
 class VectorReader:
     def __init__(self, d: int, line: int = 0) -> None: ...

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokkit.errors import OptionError, ShapeError
-from tokkit.formats.files import write_atomically
+from tokkit.errors import ShapeError
 from tokkit.view.attention_page import planes
+from tokkit.view.figures import literal, new_figure, shown, write_png
 
 MAX_NAMED = 40
 """The most tokens that label an axis; more would not be legible."""
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise OptionError("pictures are drawn by matplotlib: pip install 'pytokkit[plot]'") from None
-    # Without pyplot: no global state, no window system.
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _save(figure: Any, path: str | os.PathLike[str]) -> Path:
-    made = io.BytesIO()
-    figure.savefig(made, format="png", dpi=120)
-    write_atomically(path, made.getvalue())
-    return Path(path)
 
 
 def attention_png(
@@ -56,8 +35,8 @@ def attention_png(
         raise ShapeError(f"weights have shape {made.shape}, {layers * heads} maps; choose at most 400 for a picture")
     named = max(n_rows, n_columns) <= MAX_NAMED and layers * heads <= 16
     side = max(2.2, 0.28 * max(n_rows, n_columns)) if named else 1.6
-    figure = _figure(side * heads + 1.2, side * layers + 0.6)
-    names = [_shown(t) for t in tokens], [_shown(t) for t in (tokens if key_tokens is None else key_tokens)]
+    figure = new_figure(side * heads + 1.2, side * layers + 0.6)
+    names = [shown(t) for t in tokens], [shown(t) for t in (tokens if key_tokens is None else key_tokens)]
     axes = figure.subplots(layers, heads, squeeze=False)
     image = None
     for i, j in np.ndindex(layers, heads):
@@ -72,8 +51,8 @@ def attention_png(
             axis.set_yticks([])
     figure.colorbar(image, ax=axes, shrink=0.7, label="weight")
     if title:
-        figure.suptitle(_literal(title))
-    return _save(figure, path)
+        figure.suptitle(literal(title))
+    return write_png(figure, path)
 
 
 def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
@@ -81,22 +60,12 @@ def positions_png(encodings: ArrayLike, path: str | os.PathLike[str], *, title: 
     made = np.asarray(encodings, dtype=np.float64)
     if made.ndim != 2 or not made.size:
         raise ShapeError(f"encodings have shape {made.shape}; they must be (positions, dimensions)")
-    figure = _figure(9, 5)
+    figure = new_figure(9, 5)
     axis = figure.subplots()
     limit = float(np.abs(made).max()) or 1.0
     image = axis.imshow(made, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axis.set_xlabel("dimension")
     axis.set_ylabel("position")
-    axis.set_title(_literal(title) if title else f"{made.shape[0]} positions in {made.shape[1]} dimensions")
+    axis.set_title(literal(title) if title else f"{made.shape[0]} positions in {made.shape[1]} dimensions")
     figure.colorbar(image, ax=axis)
-    return _save(figure, path)
-
-
-def _shown(token: str) -> str:
-    clear = token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣")
-    return _literal(clear if len(clear) <= 16 else clear[:15] + "…")
-
-
-def _literal(text: str) -> str:
-    # "$" would start matplotlib's formulas.
-    return text.replace("$", r"\$")
+    return write_png(figure, path)

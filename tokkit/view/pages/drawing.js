@@ -30,9 +30,9 @@ function shown(token) {
   return clear.replace(controls, escaped);
 }
 
-function clipped(token) {
+function clipped(token, longest = 16) {
   const characters = Array.from(shown(token));
-  return characters.length > 16 ? characters.slice(0, 15).join("") + "\u2026" : characters.join("");
+  return characters.length > longest ? characters.slice(0, longest - 1).join("") + "\u2026" : characters.join("");
 }
 
 function colour(name) { return style.getPropertyValue(name); }

@@ -1,0 +1,46 @@
+"""Makes matplotlib's figures and saves them as PNG (extra `plot`), for pictures with tokens as labels."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from tokkit.errors import OptionError
+from tokkit.escaping import visible
+from tokkit.formats.files import write_atomically
+
+DOTS_PER_INCH = 120
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Any:
+    """Return a figure of so many inches, with a canvas; OptionError if matplotlib is missing."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise OptionError("pictures are drawn by matplotlib: pip install 'pytokkit[plot]'") from None
+    # Without pyplot: no global state, no window system.
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def write_png(figure: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a figure as a PNG, complete or not at all, and return its path."""
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=DOTS_PER_INCH)
+    write_atomically(path, png.getvalue())
+    return Path(path)
+
+
+def shown(token: str) -> str:
+    """Return a token as a label: 16 characters at most, white space visible, control characters escaped."""
+    clear = visible(token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣"))
+    return literal(clear if len(clear) <= 16 else clear[:15] + "…")
+
+
+def literal(text: str) -> str:
+    """Return a text in which "$" starts no formula of matplotlib's."""
+    return text.replace("$", r"\$")
