@@ -59,6 +59,8 @@ FILES: dict[str, Callable[[Path, Path], None]] = {
     "spiece.model": vocabulary("t5/spiece.model"),
 }
 """What a page may say that it needs: files that lie in the reader's folder. Other names are packages."""
+MODULES = {"scikit_learn": "sklearn"}
+"""Modules of packages with another name."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def supply(needs: tuple[str, ...], folder: Path, shared: Path) -> None:
     for need in needs:
         if need in FILES:
             FILES[need](folder, shared)
-        elif importlib.util.find_spec(need) is None:
+        elif importlib.util.find_spec(MODULES.get(need, need)) is None:
             pytest.skip(f"needs the package {need}: pip install {need}")
 
 

@@ -17,7 +17,7 @@ CONTENTS = {"config": "", "normalization_rules": "41\t61\n", "counts": "low\t3\n
 """What a parameter's file must hold for the command to come so far; others hold text."""
 MORE = {"normalization_rules": {"model": "unigram"}}
 """What else a parameter wants."""
-SUFFIXES = {"train": ".json", "model attention": ".html"}
+SUFFIXES = {"train": ".json", "model attention": ".html", "wordvec plot": ".html"}
 """How the output's name must end."""
 
 

@@ -40,6 +40,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "wordvec similarity": {"vectors": "words.vec", "words": "low", "file": "words.txt"},
     "wordvec eval": {"vectors": "words.vec", "analogies": "analogies.txt"},
     "wordvec convert": {"source": "words.vec", "target": "new.bin"},
+    "wordvec plot": {"vectors": "vectors.txt", "output": "new.html"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},
@@ -89,6 +90,7 @@ def make_files(folder: Path) -> None:
     (folder / "words.vec").write_text("4 2\nlow 1 0\nlower 1 1\nnew 2 0.5\nnewer 2 2\n")
     (folder / "words.txt").write_text("low\nnew\n")
     (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")
+    (folder / "vectors.txt").write_text("3 2\ncat 1 0\ndog 1 0.1\ncar 0 1\n")
     tensors = model_folders.tensors_of(model_folders.BERT, head=True)
     model_folders.write(folder / "model", tensors=tensors)
     generators.folder(folder / "generator")

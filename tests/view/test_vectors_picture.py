@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,15 @@ def test_hostile_words_are_drawn_as_text(tmp_path: Path) -> None:
     words = ["$x$", "\\frac{", "\u202eevil", "a\ud800", "</b>", "", "\x00\n"]
     path = vectors_png(words, random_vectors(7), tmp_path / "a.png", title="$\\foo$")
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_characters_that_the_font_lacks_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    extra("matplotlib")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vectors_png(["東京", "京都", "a"], random_vectors(3), tmp_path / "a.png")
+        vectors_png(["b", "a"], random_vectors(2), tmp_path / "b.png")
+    assert [record.message.split(":")[0] for record in caplog.records] == ["3 characters are drawn as boxes"]
 
 
 def test_pictures_refuse_what_pages_refuse(tmp_path: Path) -> None:

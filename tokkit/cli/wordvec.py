@@ -12,6 +12,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "similarity": ("wordvec_query", "similarity"),
     "eval": ("wordvec_files", "evaluate"),
     "convert": ("wordvec_files", "convert"),
+    "plot": ("wordvec_plot", "plot"),
 }
 """Subcommand → its module and name there, in the order of --help."""
 

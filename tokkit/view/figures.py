@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import os
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +15,7 @@ from tokkit.errors import OptionError
 from tokkit.escaping import visible
 from tokkit.formats.files import write_atomically
 
+logger = logging.getLogger("tokkit")
 DOTS_PER_INCH = 120
 
 
@@ -33,6 +38,24 @@ def write_png(figure: Any, path: str | os.PathLike[str]) -> Path:
     figure.savefig(png, format="png", dpi=DOTS_PER_INCH)
     write_atomically(path, png.getvalue())
     return Path(path)
+
+
+@contextlib.contextmanager
+def glyphs_told_once() -> Iterator[None]:
+    """Log how many characters the font lacks, where matplotlib warns of each by itself, and more than once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message="Glyph ")
+        yield
+    lacking = {str(one.message) for one in caught if str(one.message).startswith("Glyph ")}
+    for one in caught:
+        if str(one.message) not in lacking:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if lacking:
+        logger.warning(
+            "%d characters are drawn as boxes: matplotlib's font lacks them. A page shows them; or set font.family in "
+            "matplotlibrc",
+            len(lacking),
+        )
 
 
 def shown(token: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit.view.figures import DOTS_PER_INCH, literal, new_figure, shown, write_png
+from tokkit.view.figures import DOTS_PER_INCH, glyphs_told_once, literal, new_figure, shown, write_png
 from tokkit.view.projection import Method, drawn
 
 INCHES = (12.0, 9.0)
@@ -51,13 +51,14 @@ def vectors_png(
     axis.set(xlim=(0, room[0]), ylim=(0, room[1]))
     axis.set_axis_off()
     axis.scatter(*places.T, s=14 if len(places) <= MAX_LABELLED else 5, color="#2f6fb5", linewidths=0)
-    for i, (left, low, right, top), gap in labels(figure, made.words, places, room):
-        axis.text(left, low, shown(made.words[i]), fontsize=FONT, verticalalignment="bottom")
-        if gap > GAPS[0]:
-            x, y = places[i]
-            axis.plot([x, min(max(x, left), right)], [y, min(max(y, low), top)], color="#98a2b3", linewidth=0.6)
-    axis.set_title(literal(title) if title else made.about, fontsize=10)
-    return write_png(figure, path)
+    with glyphs_told_once():
+        for i, (left, low, right, top), gap in labels(figure, made.words, places, room):
+            axis.text(left, low, shown(made.words[i]), fontsize=FONT, verticalalignment="bottom")
+            if gap > GAPS[0]:
+                x, y = places[i]
+                axis.plot([x, min(max(x, left), right)], [y, min(max(y, low), top)], color="#98a2b3", linewidth=0.6)
+        axis.set_title(literal(title) if title else made.about, fontsize=10)
+        return write_png(figure, path)
 
 
 def _placed(points: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.float64]:
