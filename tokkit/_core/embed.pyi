@@ -32,6 +32,7 @@ class VectorReader:
     def keys(self, encoding: str, errors: str) -> list[str]: ...
 
 def vector_lines(keys: list[bytes], rows: NDArray[np.float32]) -> bytes: ...
+
 class Word2VecTraining:
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Word2VecTraining:
         min_alpha: float = ...,
         threads: int = ...,
     ) -> tuple[int, float]: ...
+
 class SparseRows:
     n_words: int
     def fill(

@@ -49,8 +49,8 @@ def distill(
 
     from tokkit.cli.errors import note
     from tokkit.cli.inputs import Reading
-    from tokkit.escaping import show
     from tokkit.cli.models import load_encoder
+    from tokkit.escaping import show
     from tokkit.pipeline import distill as run
     from tokkit.pipeline.static_format import check_place
     from tokkit.progress import Progress
