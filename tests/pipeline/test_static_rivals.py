@@ -10,6 +10,7 @@ import pytest
 
 import minilm
 import model_folders
+import tokkit
 from conftest import LONG
 from extras import extra
 from strategies import adversarial
@@ -41,6 +42,20 @@ def test_model2vec_loads_what_we_save(encoder: Any, texts: list[str], tmp_path: 
     ours = pipeline.distill(encoder, **options)
     ours.save(tmp_path / "static")
     assert_equal(ours, model2vec.StaticModel.from_pretrained(tmp_path / "static"), texts)
+
+
+@pytest.mark.parametrize(("model", "size"), [("bbpe", 300), ("unigram", 60)])
+def test_model2vec_loads_other_tokenizers_too(texts: list[str], tmp_path: Path, model: str, size: int) -> None:
+    model2vec = extra("model2vec")
+    tokenizer = tokkit.train(iter([" ".join(WORDS)] * 9), model=model, vocab_size=size, special_tokens=["<mask>"])
+    config = {**model_folders.BERT, "vocab_size": tokenizer.n_ids}
+    folder = model_folders.write(tmp_path / "encoder", config, model_folders.tensors_of(config))
+    (folder / "vocab.txt").unlink()
+    tokenizer.save(folder / "tokenizer.json")
+    ours = pipeline.distill(pipeline.load(folder), vocabulary=["river bank"])
+    ours.save(tmp_path / "static")
+    assert np.array_equal(pipeline.load(tmp_path / "static").encode(texts), ours.encode(texts))
+    assert_equal(ours, model2vec.StaticModel.from_pretrained(tmp_path / "static"), [*texts, "a river bank"])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])

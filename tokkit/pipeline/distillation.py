@@ -79,7 +79,7 @@ def distill(
         made = _forward(encoder, known.packed, pooling, progress)
     made = principal_components(made, pca_dims)
     if sif_coefficient is not None:
-        made *= zipf_weights(len(made), sif_coefficient)[:, None]
+        made *= zipf_weights(len(made), sif_coefficient)[:, None].astype(np.float32)
     vectors = np.zeros((known.tokenizer.n_ids, made.shape[1]), dtype=np.float32)
     vectors[known.ids] = made
     about = {
@@ -182,7 +182,7 @@ def principal_components(x: ArrayLike, n_components: int | None) -> Floats:
     return np.asarray(made * np.where(signs == 0, 1, signs), dtype=np.float32)
 
 
-def zipf_weights(n: int, sif_coefficient: float) -> Floats:
+def zipf_weights(n: int, sif_coefficient: float) -> NDArray[np.float64]:
     """Return weights (n) of tokens in the order of their ranks: a / (a + p), p by Zipf's law.
 
     >>> zipf_weights(3, 0.5).round(3).tolist()
@@ -190,5 +190,4 @@ def zipf_weights(n: int, sif_coefficient: float) -> Floats:
     """
     # Ranks from 2, as model2vec counts them.
     shares = 1 / np.arange(2, n + 2)
-    made: Floats = (sif_coefficient / (sif_coefficient + shares / shares.sum())).astype(np.float32)
-    return made
+    return sif_coefficient / (sif_coefficient + shares / shares.sum())
