@@ -53,10 +53,12 @@ def test_nothing_is_overwritten_unless_asked_and_an_encoder_never(run: Run, enco
     assert again.exit_code == 1
     assert "exists; --force overwrites it" in again.stderr
     assert run("wordvec", "distill", encoder, "-o", "static", "--force").exit_code == 0
-    over = run("wordvec", "distill", encoder, "-o", encoder, "--force")
+    assert run("wordvec", "distill", encoder, "-o", encoder, "--force").exit_code == 2
+    other = model_folders.write(Path("other"))
+    over = run("wordvec", "distill", encoder, "-o", other, "--force")
     assert over.exit_code == 1
     assert "holds another kind of model; name a new folder" in over.stderr
-    assert pipeline.load(encoder).n_layers == 2
+    assert pipeline.load(other).n_layers == 2
 
 
 def test_commands_that_need_an_encoder_say_so(run: Run, encoder: Path) -> None:

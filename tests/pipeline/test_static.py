@@ -146,6 +146,8 @@ def test_a_saved_model_never_replaces_an_encoder(static: StaticEncoder, encoder:
     static.save(tmp_path / "static")
     with pytest.raises(FileExistsError, match=r"tokenizer\.json"):
         static.save(tmp_path / "static", overwrite=False)
+    with pytest.raises(FileExistsError, match="is a file; a model is a folder"):
+        static.save(tmp_path / "static" / "config.json")
     with pytest.raises(OptionError, match="dtype is 'int8'"):
         static.save(tmp_path / "static", dtype="int8")
 

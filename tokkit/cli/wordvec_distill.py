@@ -48,18 +48,20 @@ def distill(
     from pathlib import Path
 
     from tokkit.cli.errors import note
-    from tokkit.cli.inputs import Reading
+    from tokkit.cli.inputs import Reading, given
     from tokkit.cli.models import load_encoder
     from tokkit.escaping import show
+    from tokkit.formats.files import refuse_inputs
     from tokkit.pipeline import distill as run
-    from tokkit.pipeline.static_format import check_place
+    from tokkit.pipeline.static_format import FILES, check_place
     from tokkit.progress import Progress
 
     folder = Path(output)
+    refuse_inputs([folder, *(folder / name for name in FILES)], given())
     try:
         check_place(folder, overwrite=force)
     except FileExistsError as error:
-        raise FileExistsError(f"{error}{'; --force overwrites it' * (not force)}") from None
+        raise FileExistsError(f"{error}{'; --force overwrites it' * str(error).endswith('exists')}") from None
     vocabulary = None
     if words is not None:
         vocabulary = [line.strip() for line in Reading("line").texts(words) if line.strip()]

@@ -190,4 +190,4 @@ def zipf_weights(n: int, sif_coefficient: float) -> NDArray[np.float64]:
     """
     # Ranks from 2, as model2vec counts them.
     shares = 1 / np.arange(2, n + 2)
-    return sif_coefficient / (sif_coefficient + shares / shares.sum())
+    return np.asarray(sif_coefficient / (sif_coefficient + shares / shares.sum()))

@@ -40,11 +40,13 @@ def is_static(folder: Path) -> bool:
 
 def check_place(folder: Path, *, overwrite: bool) -> None:
     """Raise OSError if a model must not be written there: over another one, or over an encoder at all."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{files.show(folder)} is a file; a model is a folder")
     there = [folder / name for name in FILES if os.path.lexists(folder / name)]
-    if there and not overwrite:
-        raise FileExistsError(f"{files.show(there[0])} exists")
     if there and not is_static(folder):
         raise FileExistsError(f"{files.show(folder)} holds another kind of model; name a new folder")
+    if there and not overwrite:
+        raise FileExistsError(f"{files.show(there[0])} exists")
 
 
 def write(model: StaticEncoder, folder: Path, *, dtype: str, overwrite: bool) -> list[Path]:
