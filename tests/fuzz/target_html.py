@@ -1,4 +1,4 @@
-"""Tokens and a title: the page that shows attention has them as text, and no element that is not always there."""
+"""Tokens and a title: pages of attention and of vectors have them as text, and no element that is not always there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from mutate_json import CHANGE
 from tokkit.errors import TokkitError
 from tokkit.escaping import visible
-from tokkit.view import attention_html
+from tokkit.view import attention_html, vectors_html
 
 __all__ = ["CHANGE", "check"]
 
@@ -42,9 +42,15 @@ class Page(HTMLParser):
         self.texts[self._inside] = self.texts.get(self._inside, "") + data
 
 
+def pages(tokens: list[str], title: str) -> tuple[Page, Page]:
+    n = len(tokens)
+    made = attention_html(np.ones((n, n)), tokens, title=title), vectors_html(tokens, np.ones((n, 1)), title=title)
+    return Page(made[0]), Page(made[1])
+
+
 @functools.cache
-def harmless() -> list[tuple[str, object]]:
-    return Page(attention_html(np.ones((1, 1)), ["a"], title="a")).elements
+def harmless() -> list[list[tuple[str, object]]]:
+    return [page.elements for page in pages(["a"], "a")]
 
 
 def check(data: bytes) -> None:
@@ -58,15 +64,15 @@ def check(data: bytes) -> None:
     if not all(isinstance(token, str) for token in tokens):
         return
     try:
-        source = attention_html(np.ones((len(tokens), len(tokens))), tokens, title=title)
+        attention, vectors = pages(tokens, title)
     except TokkitError:
         return
-    page = Page(source)
-    assert page.elements == harmless()
-    shown = json.loads(page.texts["data"])
-    assert shown["rows"] == shown["columns"] == tokens
-    if title.isprintable():
-        assert page.texts.get("title", "") == title
-    assert page.texts.get("h1") == page.texts.get("title")
+    assert [attention.elements, vectors.elements] == harmless()
+    shown = json.loads(attention.texts["data"])
+    assert shown["rows"] == shown["columns"] == json.loads(vectors.texts["data"])["words"] == tokens
+    for page in (attention, vectors):
+        if title.isprintable():
+            assert page.texts.get("title", "") == title
+        assert page.texts.get("h1") == page.texts.get("title")
     for token in tokens:
         assert not any(category(character) == "Cc" or "\u202a" <= character <= "\u202e" for character in visible(token))

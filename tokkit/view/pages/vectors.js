@@ -148,6 +148,7 @@ element("about").textContent = data.about;
 element("inside").hidden = data.words.length === n;
 drawn.addEventListener("change", () => choose(map.chosen));
 canvas.addEventListener("pointerdown", event => {
+  if (event.button) return;
   if (!pressed.size) moved = 0;
   pressed.set(event.pointerId, place(event));
   canvas.setPointerCapture(event.pointerId);
