@@ -70,11 +70,11 @@ class KeyedVectors(Neighbours):
             form = detect(file.read(START))
         if form != "saved":
             found = reading.read(fname, binary=form == "binary", header=None, options=options)
-            return cls.of(found.keys, found.vectors, np.arange(len(found.keys), 0, -1))
-        held = saved.read(fname)
-        vectors = held.vectors[:limit]
-        made = cls.of(held.keys[:limit], vectors if mmap else vectors.copy())
-        made.expandos = {name: values[:limit] for name, values in held.attributes.items()}
+            return cls._found(found, np.arange(len(found.keys), 0, -1))
+        held = saved.read(fname, limit)
+        made = cls(1)
+        made._fill(held.keys, held.vectors if mmap else held.vectors.copy(), None, held.rows)
+        made.expandos = held.attributes
         return made
 
     @classmethod
@@ -109,7 +109,13 @@ class KeyedVectors(Neighbours):
             if missing:
                 raise FormatError(f"{files.show(fvocab)}: no count of {missing[0]!r}, which {files.show(fname)} has")
             counts = [known[key] for key in found.keys]
-        return cls.of(found.keys, found.vectors.astype(datatype, copy=False), counts)
+        return cls._found(found._replace(vectors=found.vectors.astype(datatype, copy=False)), counts)
+
+    @classmethod
+    def _found(cls, found: reading.Found, counts: ArrayLike) -> Self:
+        made = cls(1)
+        made._fill(found.keys, found.vectors, counts, found.rows)
+        return made
 
     def save_word2vec_format(
         self,

@@ -34,14 +34,19 @@ class VectorStore:
         self.expandos: dict[str, NDArray[Any]] = {}
         self.next_index = 0
 
-    def _fill(self, keys: Sequence[Key], vectors: NDArray[Any], counts: ArrayLike | None) -> None:
-        """Take keys and the matrix of their vectors, which is not copied; errors for what does not fit."""
+    def _fill(
+        self, keys: Sequence[Key], vectors: NDArray[Any], counts: ArrayLike | None, rows: dict[Any, int] | None = None
+    ) -> None:
+        """Take keys and the matrix of their vectors, which is not copied; errors for what does not fit.
+
+        `rows` is key → row, if that is known.
+        """
         if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.shape[1] < 1:
             raise ShapeError(f"vectors have shape {np.shape(vectors)}; they must be an array (n, d)")
         if vectors.dtype.kind != "f":
             raise TypeError(f"vectors are {vectors.dtype}; they must be float32 (or float16, float64)")
-        self.index_to_key = list(keys)
-        self.key_to_index = dict(zip(self.index_to_key, range(len(self.index_to_key)), strict=True))
+        self.index_to_key = keys if isinstance(keys, list) and rows is not None else list(keys)
+        self.key_to_index = rows if rows is not None else dict(zip(keys, range(len(keys)), strict=True))
         if len(self.index_to_key) != len(vectors):
             raise ShapeError(f"{len(self.index_to_key)} keys and {len(vectors)} vectors; each key has one vector")
         if len(self.key_to_index) != len(vectors):

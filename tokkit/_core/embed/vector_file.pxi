@@ -1,6 +1,6 @@
 # Reads files of vectors chunk by chunk, and writes their lines of text.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_Decode
+from cpython.unicode cimport PyUnicode_Decode, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -84,19 +84,23 @@ cdef class VectorReader:
 
     def keys(self, str encoding, str errors):
         """Return the keys as text; UnicodeDecodeError, with the key's number as its `key`, for what is not."""
-        cdef size_t i
-        cdef int64_t start = 0
+        cdef size_t i = 0
+        cdef int64_t start = 0, end
+        cdef const char *text = <const char *> self.reader.keys
         cdef bytes codec = encoding.encode(), handler = errors.encode()
-        cdef list found = []
-        for i in range(self.reader.n):
-            try:
-                found.append(PyUnicode_Decode(
-                    <char *> self.reader.keys + start, self.reader.ends[i] - start, codec, handler
-                ))
-            except UnicodeDecodeError as error:
-                error.key = i
-                raise
-            start = self.reader.ends[i]
+        cdef bint utf8 = codec in (b"utf8", b"utf-8")
+        cdef list found = [None] * self.reader.n
+        try:
+            for i in range(self.reader.n):
+                end = self.reader.ends[i]
+                if utf8:
+                    found[i] = PyUnicode_DecodeUTF8(text + start, end - start, handler)
+                else:
+                    found[i] = PyUnicode_Decode(text + start, end - start, codec, handler)
+                start = end
+        except UnicodeDecodeError as error:
+            error.key = i
+            raise
         return found
 
 

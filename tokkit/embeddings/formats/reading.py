@@ -32,9 +32,10 @@ class Options(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The keys of a file and their vectors (n, d)."""
+    """The keys of a file, key → row, and their vectors (n, d)."""
 
     keys: list[str]
+    rows: dict[str, int]
     vectors: NDArray[np.float32]
 
 
@@ -168,17 +169,18 @@ class _Reading:
             ) from None
         except LookupError:
             raise OptionError(f"encoding is {options.encoding!r}, which Python does not know") from None
-        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-        if len(first) == len(keys):
-            return Found(keys, vectors)
-        if options.duplicates == "error":
-            again = next(i for i, key in enumerate(keys) if first[key] != i)
-            raise FormatError(
-                f"vector {again + 1}: the key {brief(keys[again])} is that of vector {first[keys[again]] + 1} too; "
-                'duplicates="first" keeps the first'
-            )
-        kept = sorted(first.values())
-        return Found([keys[i] for i in kept], vectors[kept])
+        rows = dict(zip(keys, range(len(keys)), strict=True))
+        if len(rows) == len(keys):
+            return Found(keys, rows, vectors)
+        first: dict[str, int] = {}
+        for i, key in enumerate(keys):
+            if first.setdefault(key, i) != i and options.duplicates == "error":
+                raise FormatError(
+                    f"vector {i + 1}: the key {brief(key)} is that of vector {first[key] + 1} too; "
+                    'duplicates="first" keeps the first'
+                )
+        kept = list(first)
+        return Found(kept, dict(zip(kept, range(len(kept)), strict=True)), vectors[list(first.values())])
 
 
 def read_counts(path: Path, *, encoding: str = "utf8", errors: str = "strict") -> dict[str, int]:

@@ -21,9 +21,10 @@ DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64}
 
 
 class Saved(NamedTuple):
-    """What a file holds: keys, their vectors (n, d), read-only and mapped, and attributes (n,) by name."""
+    """What a file holds: keys, key → row, the vectors (n, d), read-only and mapped, and attributes (n,) by name."""
 
     keys: list[Any]
+    rows: dict[Any, int]
     vectors: NDArray[Any]
     attributes: dict[str, NDArray[Any]]
 
@@ -44,16 +45,16 @@ def write(path: Path, keys: list[Any], vectors: NDArray[Any], attributes: Mappin
     write_safetensors(path, tensors | {ATTRIBUTE + name: values for name, values in attributes.items()}, FORMAT)
 
 
-def read(path: Path) -> Saved:
-    """Return what a file holds; FormatError for another file, and keys that do not fit the vectors."""
+def read(path: Path, limit: int | None = None) -> Saved:
+    """Return what a file holds, the first `limit` of it; FormatError for another file, or keys that do not fit."""
     tensors = read_safetensors(path)
     try:
-        return _checked(tensors)
+        return _checked(tensors, limit)
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
 
 
-def _checked(tensors: Tensors) -> Saved:
+def _checked(tensors: Tensors, limit: int | None) -> Saved:
     if tensors.metadata.get("format") != FORMAT["format"]:
         raise FormatError(
             f"its metadata have format {brief(tensors.metadata.get('format'))}, not {FORMAT['format']!r}: this is "
@@ -70,17 +71,19 @@ def _checked(tensors: Tensors) -> Saved:
     if tensors[KEYS].dtype != "U8":
         raise FormatError(f"{KEYS} are {tensors[KEYS].dtype}; they must be the bytes of JSON, U8")
     keys = loads(tensors[KEYS].data.tobytes())
-    if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+    if not isinstance(keys, list) or not set(map(type, keys)) <= {str, int}:
         raise FormatError(f"{KEYS} must be a list of strings (or whole numbers)")
     n = vectors.shape[0]
-    if len(keys) != n or len(set(keys)) != n:
-        raise FormatError(f"{len(keys):,} keys, {len(set(keys)):,} of them different, and {n:,} vectors")
-    attributes = {
-        name.removeprefix(ATTRIBUTE): tensor.data.copy()
-        for name, tensor in tensors.items()
-        if name.startswith(ATTRIBUTE)
-    }
-    for name, values in attributes.items():
-        if values.shape != (n,):
-            raise FormatError(f"the attribute {name!r} has shape {values.shape}; there are {n:,} vectors")
-    return Saved(keys, vectors.data, attributes)
+    rows = dict(zip(keys, range(len(keys)), strict=True))
+    if len(keys) != n or len(rows) != n:
+        raise FormatError(f"{len(keys):,} keys, {len(rows):,} of them different, and {n:,} vectors")
+    attributes = {}
+    for name, tensor in tensors.items():
+        if name.startswith(ATTRIBUTE):
+            if tensor.shape != (n,):
+                raise FormatError(f"the tensor {name!r} has shape {tensor.shape}; there are {n:,} vectors")
+            attributes[name.removeprefix(ATTRIBUTE)] = tensor.data[:limit].copy()
+    if limit is not None and limit < n:
+        keys = keys[:limit]
+        rows = dict(zip(keys, range(limit), strict=True))
+    return Saved(keys, rows, vectors.data[:limit], attributes)
