@@ -21,6 +21,96 @@ class Negatives:
     def __init__(self, cumulated: NDArray[Any], guide: NDArray[Any]) -> None: ...
     def draw(self, out: NDArray[Any], seed: int) -> None: ...
 
+class LabelledWords:
+    def __init__(self, words: Iterable[bytes] = ...) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, word: bytes) -> int: ...
+    def read(self, text: bytes, *, last: bool) -> int: ...
+    def take(self) -> bytes: ...
+    def words(self) -> tuple[list[bytes], list[int]]: ...
+
+class NgramRows:
+    def __init__(self, *, min_n: int, max_n: int, bucket: int, first: int, left: NDArray[Any] | None = ...) -> None: ...
+    def of_words(self, words: Iterable[bytes | None], *, n_own: int) -> tuple[bytes, bytes]: ...
+
+class LineRows:
+    def __init__(
+        self,
+        words: LabelledWords,
+        n_words: int,
+        n_labels: int,
+        prefix: bytes,
+        *,
+        ends: NDArray[Any],
+        rows: NDArray[Any],
+        hashes: NDArray[Any],
+        word_ngrams: int,
+        ngrams: NgramRows,
+    ) -> None: ...
+    def of_texts(self, texts: Iterable[bytes]) -> tuple[bytes, bytes]: ...
+
+class FastTextObjective:
+    def __init__(
+        self,
+        input: NDArray[Any],
+        output: NDArray[Any],
+        loss: str,
+        *,
+        negative: int = ...,
+        negatives: Negatives | None = ...,
+        paths: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = ...,
+    ) -> None: ...
+
+class ClassifierTraining:
+    def __init__(
+        self,
+        objective: FastTextObjective,
+        rows: LineRows,
+        ids: NDArray[Any],
+        ends: NDArray[Any],
+        *,
+        total: int,
+        rate_each: int,
+        lr: float,
+    ) -> None: ...
+    def run(
+        self, first: int, n: int, *, begun: int, seed: int, threads: int = ..., isa: str | None = ...
+    ) -> tuple[float, int]: ...
+
+class FastTextTraining:
+    def __init__(
+        self,
+        objective: FastTextObjective,
+        row_ends: NDArray[Any],
+        rows: NDArray[Any],
+        gain: NDArray[Any],
+        ids: NDArray[Any],
+        ends: NDArray[Any],
+        keep: NDArray[Any] | None,
+        *,
+        total: int,
+        lr: float,
+        least_lr: float,
+        window: int,
+        cbow: bool,
+        shrink: bool,
+        mean: bool,
+    ) -> None: ...
+    def run(
+        self, first: int, n: int, *, begun: int, seed: int, threads: int = ..., isa: str | None = ...
+    ) -> tuple[float, int]: ...
+
+def word_hashes(words: Iterable[bytes]) -> bytes: ...
+def row_means(
+    matrix: NDArray[Any],
+    rows: NDArray[Any],
+    ends: NDArray[Any],
+    out: NDArray[Any],
+    *,
+    threads: int = ...,
+    isa: str | None = ...,
+) -> None: ...
+
 class VectorReader:
     def __init__(self, d: int, line: int = 0) -> None: ...
     def room(self, rows: NDArray[np.float32]) -> None: ...

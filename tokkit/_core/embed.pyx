@@ -2,6 +2,8 @@
 
 include "embed/sentences.pxi"
 include "embed/negatives.pxi"
+include "embed/labelled.pxi"
+include "embed/fasttext.pxi"
 include "embed/vector_file.pxi"
 include "embed/word2vec.pxi"
 include "embed/cooccurrence.pxi"

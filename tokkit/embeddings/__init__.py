@@ -25,6 +25,8 @@ _MODULES = {
     "Vocabulary": "tokkit.embeddings.vocabulary",
     "Word2Vec": "tokkit.embeddings.word2vec",
     "training_pairs": "tokkit.embeddings.training_pairs",
+    "TextClassifier": "tokkit.embeddings.fasttext_supervised",
+    "train_supervised": "tokkit.embeddings.fasttext_supervised",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES)

@@ -4,6 +4,7 @@
 #include "embed/word2vec.h"
 #include "embed/glove.h"
 #include "embed/sparse.h"
+#include "embed/fasttext.h"
 #include "isa.h"
 #include "nn/attend.h"
 #include "nn/bags.h"
@@ -22,6 +23,7 @@ typedef struct {
     tk_do_word2vec *word2vec;         /* word2vec.h */
     tk_do_glove *glove;               /* embed/glove.h */
     tk_do_sparse *sparse;             /* embed/sparse.h */
+    const tk_fasttext_kernels *fasttext;
 } tk_float_kernels;
 
 /* Those of an instruction set that tk_isa_of_floats gave. */

@@ -5,6 +5,7 @@
 #include "embed/word2vec_loops.h"
 #include "embed/glove_loops.h"
 #include "embed/sparse_loops.h"
+#include "embed/fasttext_loops.h"
 #include "nn/attend_decode.h"
 #include "nn/attend_flash.h"
 #include "nn/bags_loops.h"
@@ -28,4 +29,5 @@ const tk_float_kernels TK_TABLE = {
     .word2vec = word2vec,
     .glove = glove,
     .sparse = sparse,
+    .fasttext = &fasttext,
 };

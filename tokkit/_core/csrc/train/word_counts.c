@@ -118,6 +118,18 @@ int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int6
     return add_whole(t, word, n, count, number);
 }
 
+uint32_t tk_word_counts_find(const tk_word_counts *t, const uint8_t *word, size_t n) {
+    if (!n || !t->n_slots) return UINT32_MAX;
+    uint32_t tag = (uint32_t)(hash_word(word, n) >> 32);
+    size_t i = tag & (t->n_slots - 1);
+    for (uint64_t slot; (slot = t->slots[i]); i = (i + 1) & (t->n_slots - 1)) {
+        const tk_counted_word *known = &t->words[(uint32_t)slot - 1];
+        if (slot >> 32 == tag && known->length == n && same_bytes(t->bytes + known->offset, word, n))
+            return (uint32_t)slot - 1;
+    }
+    return UINT32_MAX;
+}
+
 static int next_document(tk_documents *d) {
     d->start = d->stop;
     d->pos = 0;

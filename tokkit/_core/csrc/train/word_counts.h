@@ -43,6 +43,9 @@ int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t
 /* The same for a table without a bound; *number gets the word's place in the order of first sight. */
 int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number);
 
+/* The place of a word in the order of first sight, or UINT32_MAX where the table, which has slots, lacks it. */
+uint32_t tk_word_counts_find(const tk_word_counts *t, const uint8_t *word, size_t n);
+
 /* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
 int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 

@@ -1,0 +1,191 @@
+# Training of fastText's vectors and classifiers, and means of rows, without the GIL (csrc/embed/fasttext.h).
+
+from tokkit._core.text cimport chosen_isa, isa_number
+
+cdef extern from "isa.h" nogil:
+    int tk_isa_of_floats(int)
+
+cdef extern from "embed/fasttext.h" nogil:
+    ctypedef struct tk_fasttext:
+        float *input
+        float *output
+        size_t dim
+        size_t n_out
+        int loss
+        size_t negative
+        tk_negatives negatives
+        const int64_t *path_ends
+        const uint32_t *path_nodes
+        const uint8_t *path_turns
+        const uint32_t *all
+    ctypedef struct tk_classifier_work:
+        tk_fasttext model
+        tk_line_rows rows
+        const uint32_t *ids
+        const int64_t *ends
+        int64_t begun
+        int64_t total
+        int64_t rate_each
+        float lr
+        uint64_t seed
+    ctypedef struct tk_fasttext_work:
+        tk_fasttext model
+        const int64_t *row_ends
+        const uint32_t *rows
+        const float *gain
+        const uint32_t *ids
+        const int64_t *ends
+        const uint32_t *keep
+        int64_t begun
+        int64_t total
+        float lr
+        float least_lr
+        uint32_t window
+        int cbow
+        int shrink
+        int mean
+        uint64_t seed
+    int tk_classifier_train(const tk_classifier_work *, size_t, size_t, int isa, int threads, double *, int64_t *)
+    int tk_fasttext_train(const tk_fasttext_work *, size_t, size_t, int isa, int threads, double *, int64_t *)
+    void tk_fasttext_means(const float *, size_t, const uint32_t *, const int64_t *, size_t, float *, int, int threads)
+
+FASTTEXT_LOSSES = ("ns", "hs", "softmax", "ova")  # by their numbers in csrc/embed/fasttext.h
+
+
+cdef int floats_isa(str isa) except -1:
+    return tk_isa_of_floats(chosen_isa() if isa is None else isa_number(isa))
+
+
+cdef class FastTextObjective:
+    """What a mean of rows of `input` is to predict by rows of `output`, and how: see csrc/embed/fasttext.h.
+
+    `negatives` and `negative` are of the loss "ns". `paths` is of "hs": the ends of the path of each output, and the
+    inner nodes and turns on it.
+    """
+
+    cdef tk_fasttext state
+    cdef float[:, ::1] input, output
+    cdef Negatives negatives
+    cdef const int64_t[::1] path_ends
+    cdef const uint32_t[::1] path_nodes, all
+    cdef const uint8_t[::1] path_turns
+
+    def __init__(
+        self, float[:, ::1] input not None, float[:, ::1] output not None, str loss, *, size_t negative=0,
+        Negatives negatives=None, paths=None,
+    ):
+        cdef tk_fasttext *o = &self.state
+        cdef size_t n = output.shape[0]
+        if not n or not input.shape[0] or not input.shape[1] or input.shape[1] != output.shape[1]:
+            raise ValueError("the matrices are empty, or do not fit")
+        if n > UINT32_MAX or input.shape[0] > UINT32_MAX:
+            raise ValueError("a matrix has more than 2**32 - 1 rows")
+        self.input, self.output, self.negatives = input, output, negatives
+        o.input, o.output, o.dim, o.n_out = &input[0, 0], &output[0, 0], input.shape[1], n
+        o.loss, o.negative = FASTTEXT_LOSSES.index(loss), negative
+        if loss == "ns":
+            if negatives is None or negatives.cumulated.shape[0] != output.shape[0]:
+                raise ValueError("the negatives do not fit the output")
+            o.negatives = negatives.table
+        elif loss == "hs":
+            self.path_ends, self.path_nodes, self.path_turns = paths
+            if len(self.path_ends) != n or len(self.path_nodes) != self.path_ends[n - 1]:
+                raise ValueError("the paths do not fit the output")
+            o.path_ends = &self.path_ends[0]
+            o.path_nodes = &self.path_nodes[0] if len(self.path_nodes) else NULL
+            o.path_turns = &self.path_turns[0] if len(self.path_turns) else NULL
+        else:
+            self.all = array("I", range(n))
+            o.all = &self.all[0]
+
+
+cdef class ClassifierTraining:
+    """Lines of `ids` (see LineRows; `ends` are the ends of lines) that an objective is trained on."""
+
+    cdef tk_classifier_work work
+    cdef tuple kept
+    cdef Py_ssize_t lines
+
+    def __init__(
+        self, FastTextObjective objective not None, LineRows rows not None, const uint32_t[::1] ids not None,
+        const int64_t[::1] ends not None, *, int64_t total, int64_t rate_each, float lr,
+    ):
+        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or total < 1 or rate_each < 1:
+            raise ValueError("the ends of lines do not fit")
+        self.kept, self.lines = (objective, rows, ids, ends), len(ends)
+        self.work.model, self.work.rows, self.work.ids, self.work.ends = objective.state, rows.state, &ids[0], &ends[0]
+        self.work.total, self.work.rate_each, self.work.lr = total, rate_each, lr
+
+    def run(self, size_t first, size_t n, *, int64_t begun, uint64_t seed, int threads=1, str isa=None):
+        """Train on n lines from the first on; return (sum of the losses, how many)."""
+        cdef double loss = 0
+        cdef int64_t count = 0
+        cdef int status, chosen = floats_isa(isa)
+        if first + n > <size_t> self.lines:
+            raise ValueError("there are not so many lines")
+        self.work.begun, self.work.seed = begun, seed
+        with nogil:
+            status = tk_classifier_train(&self.work, first, n, chosen, max(1, threads), &loss, &count)
+        check_sentences(status)
+        return loss, count
+
+
+cdef class FastTextTraining:
+    """Sentences of `ids` whose words' rows, from row_ends[id - 1] to row_ends[id], an objective is trained on."""
+
+    cdef tk_fasttext_work work
+    cdef tuple kept
+    cdef Py_ssize_t sentences
+
+    def __init__(
+        self, FastTextObjective objective not None, const int64_t[::1] row_ends not None,
+        const uint32_t[::1] rows not None, const float[::1] gain not None, const uint32_t[::1] ids not None,
+        const int64_t[::1] ends not None, const uint32_t[::1] keep, *, int64_t total, float lr, float least_lr,
+        uint32_t window, bint cbow, bint shrink, bint mean,
+    ):
+        cdef tk_fasttext_work *w = &self.work
+        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or total < 1 or not window:
+            raise ValueError("the ends of sentences do not fit")
+        if not len(row_ends) or not len(rows) or row_ends[len(row_ends) - 1] != len(rows) or len(gain) != len(row_ends):
+            raise ValueError("the rows of words do not fit")
+        if len(keep) and len(keep) != len(gain):
+            raise ValueError("what to keep does not fit")
+        self.kept, self.sentences = (objective, row_ends, rows, gain, ids, ends, keep), len(ends)
+        w.model, w.row_ends, w.rows, w.gain = objective.state, &row_ends[0], &rows[0], &gain[0]
+        w.ids, w.ends, w.keep = &ids[0], &ends[0], &keep[0] if len(keep) else NULL
+        w.total, w.lr, w.least_lr, w.window = total, lr, least_lr, window
+        w.cbow, w.shrink, w.mean = cbow, shrink, mean
+
+    def run(self, size_t first, size_t n, *, int64_t begun, uint64_t seed, int threads=1, str isa=None):
+        """Train on n sentences from the first on; return (sum of the losses, how many)."""
+        cdef double loss = 0
+        cdef int64_t count = 0
+        cdef int status, chosen = floats_isa(isa)
+        if first + n > <size_t> self.sentences:
+            raise ValueError("there are not so many sentences")
+        self.work.begun, self.work.seed = begun, seed
+        with nogil:
+            status = tk_fasttext_train(&self.work, first, n, chosen, max(1, threads), &loss, &count)
+        check_sentences(status)
+        return loss, count
+
+
+def row_means(
+    const float[:, ::1] matrix not None, const uint32_t[::1] rows not None, const int64_t[::1] ends not None,
+    float[:, ::1] out not None, *, int threads=1, str isa=None,
+):
+    """Put the mean of the rows from ends[i - 1] to ends[i] into out[i], 0 where there are none.
+
+    The rows must be below len(matrix).
+    """
+    cdef int chosen = floats_isa(isa)
+    cdef Py_ssize_t n = out.shape[0]
+    if len(ends) != n or matrix.shape[1] != out.shape[1] or (n and ends[n - 1] != len(rows)):
+        raise ValueError("the ends, the matrix and the means do not fit")
+    if not n or not out.shape[1]:
+        return
+    if not len(rows):
+        out[:, :] = 0
+        return
+    with nogil:
+        tk_fasttext_means(&matrix[0, 0], matrix.shape[1], &rows[0], &ends[0], n, &out[0, 0], chosen, max(1, threads))

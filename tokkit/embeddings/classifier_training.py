@@ -1,0 +1,123 @@
+"""Trains the matrices of a text classifier, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.embed import ClassifierTraining, FastTextObjective
+from tokkit.embeddings.fasttext_file import FastTextArgs, FastTextData, StrPath
+from tokkit.embeddings.fasttext_rows import FastTextRows
+from tokkit.embeddings.fasttext_tree import tree_paths
+from tokkit.embeddings.labelled_lines import LabelledLines
+from tokkit.embeddings.product_quantizer import QuantizedMatrix
+from tokkit.embeddings.vocabulary import Vocabulary
+from tokkit.errors import OptionError
+from tokkit.threads import thread_count
+
+OnProgress = Callable[[int, int, float], None]
+"""Called with the words that were trained, how many there will be, and the mean loss since the last call."""
+NEGATIVE_EXPONENT = 0.5
+"""Labels are drawn as negative samples by the square root of their counts, as fastText does."""
+_WORDS_AT_ONCE = 1 << 19
+"""Between two looks at Ctrl-C: some hundredths of a second."""
+_FLOATS_AT_ONCE = 1 << 20
+
+
+def uniform_rows(n: int, dim: int, random: np.random.Generator) -> NDArray[np.float32]:
+    """Return rows of numbers from -1/dim to 1/dim."""
+    made = np.empty((n, dim), dtype=np.float32)
+    flat = made.reshape(-1)
+    for start in range(0, len(flat), _FLOATS_AT_ONCE):
+        part = flat[start : start + _FLOATS_AT_ONCE]
+        random.random(dtype=np.float32, out=part)
+        part -= np.float32(0.5)
+        part *= np.float32(2 / dim)
+    return made
+
+
+def train(
+    input: StrPath,
+    args: FastTextArgs,
+    *,
+    label: str,
+    lr: float,
+    min_count_label: int = 0,
+    thread: int | None = None,
+    seed: int = 0,
+    start: FastTextData | None = None,
+    pretrained: tuple[list[str], NDArray[np.float32]] | None = None,
+    on_progress: OnProgress | None = None,
+) -> FastTextData:
+    """Train on the lines of a file, from random rows, or from those of `start`, whose words and labels then stay.
+
+    `pretrained` are words and vectors that replace random rows.
+    """
+    if not label or label.split() != [label]:
+        raise OptionError(f"label is {label!r}; it must be a prefix without white space")
+    threads = thread_count(thread)
+    lines = LabelledLines.of(
+        input,
+        label=label.encode(),
+        min_count=args.min_count,
+        min_count_label=min_count_label,
+        known=None if start is None else (start.words, start.n_words),
+    )
+    if start is None:
+        hashed = args.max_n > 0 or args.word_ngrams > 1
+        args = replace(args, bucket=args.bucket if hashed else 0)
+        matrix = uniform_rows(lines.n_words + args.bucket, args.dim, np.random.default_rng(seed))
+        data = FastTextData(
+            args,
+            lines.words,
+            lines.counts,
+            lines.n_words,
+            len(lines.ids),
+            matrix,
+            np.zeros((len(lines.words) - lines.n_words, args.dim), dtype=np.float32),
+        )
+    else:
+        data = start
+    if pretrained is not None:
+        _put(data, *pretrained)
+    rows = FastTextRows(
+        args, data.words, data.n_words, prefix=label.encode(), pruned=data.pruned, dropped=lines.dropped
+    )
+    objective = objective_of(data, data.counts[data.n_words :], NEGATIVE_EXPONENT)
+    total = args.epoch * len(lines.ids)
+    training = ClassifierTraining(
+        objective, rows.lines, lines.ids, lines.ends, total=total, rate_each=args.lr_update_rate, lr=lr
+    )
+    for epoch in range(args.epoch):
+        begun, first = epoch * len(lines.ids), 0
+        while first < len(lines.ends):
+            from_ = int(lines.ends[first - 1]) if first else 0
+            stop = max(int(np.searchsorted(lines.ends, from_ + _WORDS_AT_ONCE)), first + 1)
+            loss, n = training.run(first, stop - first, begun=begun, seed=seed * args.epoch + epoch, threads=threads)
+            first = stop
+            if on_progress is not None:
+                on_progress(begun + int(lines.ends[stop - 1]), total, loss / n if n else 0.0)
+    return data
+
+
+def objective_of(data: FastTextData, counts: NDArray[np.int64], exponent: float) -> FastTextObjective:
+    """Return what the rows of a model are to predict, by its loss."""
+    args = data.args
+    negatives = Vocabulary((), counts).negatives(exponent) if args.loss == "ns" else None
+    paths = tree_paths(counts) if args.loss == "hs" else None
+    if isinstance(data.input, QuantizedMatrix) or isinstance(data.output, QuantizedMatrix):
+        raise OptionError("a quantized model cannot be trained")
+    return FastTextObjective(data.input, data.output, args.loss, negative=args.neg, negatives=negatives, paths=paths)
+
+
+def _put(data: FastTextData, words: list[str], vectors: NDArray[np.float32]) -> None:
+    """Copy the vectors of words of the dictionary into their rows."""
+    if vectors.shape[1] != data.args.dim:
+        raise OptionError(f"pretrainedVectors have {vectors.shape[1]} columns, and dim is {data.args.dim}")
+    numbers = {word: i for i, word in enumerate(data.words[: data.n_words])}
+    for word, vector in zip(words, vectors, strict=True):
+        if (at := numbers.get(word.encode())) is not None:
+            data.input[at] = vector  # type: ignore[index]

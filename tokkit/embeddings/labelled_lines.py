@@ -1,0 +1,126 @@
+"""Reads lines with labels once: their words and labels become numbers in a temporary file, and are counted."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit import limits
+from tokkit._core.embed import LabelledWords
+from tokkit.corpus import paths
+from tokkit.embeddings.counted_sentences import BLOCK_BYTES, StrPath, disk_errors
+from tokkit.embeddings.fasttext_file import END_OF_LINE
+from tokkit.errors import CorpusError
+
+_NOTHING = (1 << 32) - 1
+_IDS_AT_ONCE = 1 << 22
+
+
+@dataclass(eq=False)
+class LabelledLines:
+    """Lines as numbers: words from 0, labels after them, then words that occur too rarely for a row of their own.
+
+    Numbers are those of `words`, and after them of `dropped`; 2**32 - 1 is a label that occurs too rarely.
+    """
+
+    words: list[bytes]
+    """Words in the order of falling counts, then labels likewise."""
+    counts: NDArray[np.int64]
+    n_words: int
+    dropped: list[bytes]
+    ids: NDArray[np.uint32]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        path: StrPath,
+        *,
+        label: bytes,
+        min_count: int,
+        min_count_label: int,
+        known: tuple[list[bytes], int] | None = None,
+    ) -> LabelledLines:
+        """Read a file: words are separated by ASCII white space, and those that begin with `label` are labels.
+
+        With `known` words, of which the first so many are no labels, these are the ones that have rows.
+        """
+        table = LabelledWords()
+        ids = _read(path, table)
+        words, counted = table.words()
+        counts = np.array(counted, dtype=np.int64)
+        named, n_words = known or _chosen(paths.shown(str(path)), words, counts, label, min_count, min_count_label)
+        numbers = {word: i for i, word in enumerate(named)}
+        dropped: list[bytes] = []
+        to = np.full(len(words), _NOTHING, dtype=np.uint32)
+        named_counts = np.zeros(len(named), dtype=np.int64)
+        for i, word in enumerate(words):
+            if (number := numbers.get(word)) is not None:
+                named_counts[number] = counts[i]
+                to[i] = number
+            elif not word.startswith(label):
+                to[i] = len(named) + len(dropped)
+                dropped.append(word)
+        ends = _ends(ids, table.find(END_OF_LINE))
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            ids[start : start + _IDS_AT_ONCE] = to[ids[start : start + _IDS_AT_ONCE]]
+        return cls(named, named_counts, n_words, dropped, ids, ends)
+
+
+def _chosen(
+    name: str, words: list[bytes], counts: NDArray[np.int64], label: bytes, min_count: int, min_count_label: int
+) -> tuple[list[bytes], int]:
+    """Return the words and labels that occur often enough, in the order of falling counts, and how many words."""
+    is_label = np.array([word.startswith(label) for word in words], dtype=bool)
+    enough = counts >= np.where(is_label, min_count_label, min_count)
+    kept, labels = (
+        found[np.argsort(-counts[found], kind="stable")]
+        for found in (np.flatnonzero(enough & ~is_label), np.flatnonzero(enough & is_label))
+    )
+    if not len(labels):
+        seen = f"{int(is_label.sum()):,} labels" if is_label.any() else "no words that begin with it"
+        raise CorpusError(
+            f"{name}: no label is left of {seen}; labels begin with {label.decode()!r}, and occur {min_count_label} "
+            "times or more"
+        )
+    if not len(kept):
+        raise CorpusError(f"{name}: no word occurs {min_count} times or more; lower minCount")
+    return [words[i] for i in np.concatenate([kept, labels]).tolist()], len(kept)
+
+
+def _read(path: StrPath, table: LabelledWords) -> NDArray[np.uint32]:
+    """Return the numbers of all words, in a memory-mapped temporary file."""
+    name = paths.shown(str(path))
+    with tempfile.TemporaryFile(prefix="tokkit-") as file:
+        rest = b""
+        with paths.opened(str(path), name) as (stream, _):
+            while True:
+                block = stream.read(BLOCK_BYTES)
+                data = rest + block
+                used = table.read(data, last=not block)
+                with disk_errors("a temporary file"):
+                    file.write(table.take())
+                rest = data[used:]
+                if not block:
+                    break
+                if len(rest) > limits.current().held_bytes:
+                    raise limits.exceeded("held_bytes", f"{name}: a word of {len(rest):,} bytes", CorpusError)
+        with disk_errors("a temporary file"):
+            file.flush()
+        n = file.tell() // 4
+        if not n:
+            raise CorpusError(f"{name} has no words")
+        return np.memmap(file, np.uint32, "r+", shape=(n,))
+
+
+def _ends(ids: NDArray[np.uint32], end_of_line: int) -> NDArray[np.int64]:
+    """Return where lines end: after each end of a line, and at the end of the file."""
+    found = [
+        np.flatnonzero(ids[start : start + _IDS_AT_ONCE] == end_of_line) + start + 1
+        for start in range(0, len(ids), _IDS_AT_ONCE)
+    ]
+    ends = np.concatenate(found).astype(np.int64)
+    return ends if len(ends) and ends[-1] == len(ids) else np.append(ends, np.int64(len(ids)))
