@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
@@ -83,6 +83,8 @@ class Options(TypedDict, total=False):
     split_by_whitespace: bool
     treat_whitespace_as_suffix: bool
     allow_whitespace_only_pieces: bool
+    pretokenizer: Callable[[str], Iterable[str]] | None
+    allow_inconsistent_pretokenization: bool
     max_sentencepiece_length: int
     max_sentence_length: int | None
     input_sentence_size: int

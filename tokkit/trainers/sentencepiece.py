@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -22,7 +22,7 @@ from tokkit.trainers.counts import Counter, Reporter
 from tokkit.trainers.options import Round, checked_list, choice, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of
 from tokkit.trainers.sentencepiece_sample import SampledCorpus
-from tokkit.trainers.sentencepiece_text import SPACE_MARK, LeftOut, alphabet_of, by_lines, normalized_words
+from tokkit.trainers.sentencepiece_text import SPACE_MARK, Cut, LeftOut, alphabet_of, by_lines, normalized_words
 from tokkit.trainers.unigram import Rounds, train_unigram
 from tokkit.vocab import MAX_ID
 
@@ -37,6 +37,7 @@ _FLAGS = (
     *("add_dummy_prefix", "remove_extra_whitespaces", "split_by_unicode_script", "split_by_number", "split_digits"),
     *("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces", "byte_fallback"),
     *("hard_vocab_limit", "use_all_vocab", "shuffle_input_sentence", "train_extremely_large_corpus"),
+    "allow_inconsistent_pretokenization",
 )
 _TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", "unk_surface")
 
@@ -57,6 +58,9 @@ class SentencePieceTraining:
     With `input_sentence_size` (0: all) only that many lines are used, the first ones, or with `shuffle_input_sentence`
     a random sample by `random_seed`. The sample depends only on the lines, their order and the seed, but differs from
     sentencepiece's. `train_extremely_large_corpus` has no effect.
+
+    `pretokenizer`, of "unigram" and "sp-bpe", returns the parts of a normalized line, with U+2581 for spaces, that no
+    piece crosses; joined they are the line, unless `allow_inconsistent_pretokenization`. Only training calls it.
 
     Ids: <unk>, <s>, </s> and <pad> have those of their options, -1 for none; then come `special_tokens` and
     `control_symbols`, which text never has, `user_defined_symbols`, which it always keeps whole, and 256 bytes; then
@@ -81,6 +85,8 @@ class SentencePieceTraining:
     shuffle_input_sentence: bool = True
     random_seed: int = 0
     train_extremely_large_corpus: bool = False
+    pretokenizer: Callable[[str], Iterable[str]] | None = None
+    allow_inconsistent_pretokenization: bool = False
     special_tokens: Sequence[str] = ()
     control_symbols: Sequence[str] = ()
     user_defined_symbols: Sequence[str] = ()
@@ -128,6 +134,11 @@ class SentencePieceTraining:
         for name in ("unk_piece", "bos_piece", "eos_piece", "pad_piece"):
             if not getattr(self, name):
                 raise OptionError(f"{name} is empty; give it at least one character")
+        if self.pretokenizer is not None and (not callable(self.pretokenizer) or self.kind in ("word", "char")):
+            raise OptionError(
+                f"pretokenizer is {self.pretokenizer!r:.80}, of a model of the type {self.kind}; it must be a "
+                'function, and is for "unigram" and "bpe"'
+            )
         rules = self.normalization_rules
         try:
             compiled = charsmap(self.normalization_rule_name) if rules is None else compile_rules(rules)
@@ -171,7 +182,7 @@ class SentencePieceTraining:
         by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
         if self.kind == "word":
             by_words = by_words and not self.treat_whitespace_as_suffix
-        whole = not by_words or in_rules or in_symbols
+        whole = not by_words or in_rules or in_symbols or self.pretokenizer is not None
         return by_lines(whole=whole, longest=self.max_sentence_length, left_out=self.left_out)
 
     def sampled(self, corpus: Corpus) -> Corpus | SampledCorpus:
@@ -219,7 +230,8 @@ class SentencePieceTraining:
         rules = PieceRules(self.max_sentencepiece_length) if self.kind == "word" else self.rules()
         normalizer.most = limits.current().grown_bytes
         try:
-            words = normalized_words(counts, rules, normalizer, self.symbols())
+            cut = self.pretokenizer and Cut(self.pretokenizer, not self.allow_inconsistent_pretokenization)
+            words = normalized_words(counts, rules, normalizer, self.symbols(), cut)
         except Grown as error:
             raise limits.grown(error) from None
         coverage = math.inf if self.use_all_vocab else self.character_coverage

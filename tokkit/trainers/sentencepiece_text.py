@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from tokkit._core.text import Normalizer
 from tokkit._core.train import PieceRules, WordCounts
 from tokkit.corpus.readers import Block
-from tokkit.errors import CorpusError
+from tokkit.errors import CorpusError, OptionError
 from tokkit.pretokenizers.choice import choose
 from tokkit.trainers.counts import Counter
 
@@ -22,7 +22,8 @@ SPACE_MARK = "\u2581"
 UNKNOWN_MARK = "\u2585"
 """Lines that hold it are left out, as sentencepiece, which writes it for unknown characters, does."""
 BOUNDARY = "\t"
-"""The replacement for user-defined symbols."""
+"""The replacement for user-defined symbols, and what stands between the parts of a line that is cut."""
+GIVEN_BOUNDARY = "\x1f"
 NO_CHARACTERS = "\0 " + UNKNOWN_MARK + BOUNDARY
 """Characters that are never in the alphabet."""
 
@@ -105,19 +106,42 @@ def _without_bad_lines(data: bytes, longest: int | None, left_out: LeftOut) -> b
     return b"".join([*kept, data[start:]])
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A user's function that cuts lines, and whether what it returns must be all of the line."""
+
+    function: Callable[[str], Iterable[str]]
+    consistent: bool
+
+    def __call__(self, line: bytes) -> bytes:
+        """Return a line with tabs where it is cut; the function sees U+001F for symbols, as in sentencepiece."""
+        given = line.decode().replace(BOUNDARY, GIVEN_BOUNDARY)
+        parts = list(self.function(given))
+        if self.consistent and (joined := "".join(parts)) != given:
+            raise OptionError(
+                f"pretokenizer made {joined!r:.80} of {given!r:.80}; the parts together must be the line, or give "
+                "allow_inconsistent_pretokenization=True"
+            )
+        return BOUNDARY.join(parts).replace(GIVEN_BOUNDARY, BOUNDARY).replace(" ", SPACE_MARK).encode()
+
+
 def normalized_words(
-    texts: WordCounts, rules: PieceRules, normalizer: Normalizer, symbols: Sequence[str]
+    texts: WordCounts, rules: PieceRules, normalizer: Normalizer, symbols: Sequence[str], cut: Cut | None = None
 ) -> WordCounts:
-    """Return the words of counted texts; where one of the symbols stands, which the normalizer kept, there is a tab."""
+    """Return the words of counted texts.
+
+    There is a tab where one of the symbols stands, which the normalizer kept, and where `cut` cuts a line.
+    """
     blob = texts.packed()[0] if symbols else b""
     found = [symbol for symbol in symbols if SPACE_MARK in symbol or symbol.encode() in blob]
-    if not found:
+    if not found and cut is None:
         return rules.words(texts, normalizer)
     by_length = sorted((symbol.encode() for symbol in symbols), key=len, reverse=True)
-    pattern = re.compile(b"|".join(map(re.escape, by_length)))
+    pattern = re.compile(b"|".join(map(re.escape, by_length)) or b"(?!)")
     apart = WordCounts()
     for text, count in texts.items():
-        apart.add_word(pattern.sub(BOUNDARY.encode(), normalizer.normalize(text)) or BOUNDARY.encode(), count)
+        line = pattern.sub(BOUNDARY.encode(), normalizer.normalize(text))
+        apart.add_word((cut(line) if cut is not None and line else line) or BOUNDARY.encode(), count)
     as_it_is = Normalizer(b"", [], add_prefix=False, remove_extra=False, escape=True)
     return rules.words(apart, as_it_is)
 

@@ -84,6 +84,8 @@ def _value(name: str, value: Any) -> Any:
     """Return a flag's value as its type; RuntimeError for an unknown flag, ValueError for what is no such value."""
     if name in ("sentence_reader", "pretokenizer"):
         return value
+    if name == "allow_inconsistent_pretokenization":
+        return bool(value)
     kind = model_file.TRAINER_FIELDS.get(name)
     if name == "model_type" and value not in MODEL_TYPES:
         raise ValueError(f'INVALID_ARGUMENT: unknown model_type "{value}"; one of {", ".join(MODEL_TYPES)}')
