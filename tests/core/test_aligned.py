@@ -38,7 +38,7 @@ def test_cuts_drop_what_is_in_no_piece_and_later_changes_stay_inside_each() -> N
 def test_spans_that_are_out_of_order_or_reach_too_far_are_refused() -> None:
     text = AlignedText("abc")
     for spans in ([(0, 4)], [(1, 2), (1, 3)], [(2, 1)]):
-        with pytest.raises(ValueError, match="is no span"):
+        with pytest.raises(ValueError, match="is not a span"):
             text.cut(lambda piece, spans=spans: spans)
     assert text.pieces == ["abc"]
 

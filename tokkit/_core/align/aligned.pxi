@@ -139,7 +139,7 @@ cdef class AlignedText:
             raise ValueError("the text is cut already")
         for i in range(n):
             if not <int64_t> start <= at[i] <= <int64_t> self.state.n:
-                raise ValueError(f"a piece cannot end at {at[i]}, behind {start} in {self.state.n} bytes")
+                raise ValueError(f"a piece cannot end at {at[i]}, after {start} in {self.state.n} bytes")
             if <size_t> at[i] < self.state.n and self.state.text[at[i]] & 0xC0 == 0x80:
                 raise ValueError(f"byte {at[i]} is inside a character")
             start = at[i]
@@ -156,7 +156,7 @@ cdef class AlignedText:
         """Put in the place of each piece what `function(piece)` returns: (character, change) for each character.
 
         A change of 1 puts the character in; 0 puts it in the place of the next one of the piece, and -n also drops
-        the n behind that. What is left of the piece is dropped.
+        the n after that. What is left of the piece is dropped.
         """
         cdef tk_rewrite w
         cdef size_t number
@@ -205,7 +205,7 @@ def _places(str piece, spans, size_t at):
     places, done, place = [], 0, at
     for start, end in spans:
         if not done <= start <= end <= len(piece):
-            raise ValueError(f"({start}, {end}) is no span behind {done} in a piece of {len(piece)} characters")
+            raise ValueError(f"({start}, {end}) is not a span after {done} in a piece of {len(piece)} characters")
         first = place + len(piece[done:start].encode())
         place = first + len(piece[start:end].encode())
         places.append((first, place))

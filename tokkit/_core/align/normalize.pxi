@@ -29,7 +29,7 @@ def replace_matches(AlignedText text not None, find, bytes content not None):
         done = 0
         for first, last in find(piece):
             if not done <= first <= last <= <size_t> len(piece):
-                raise ValueError(f"({first}, {last}) is no span behind {done} in a piece of {len(piece)} characters")
+                raise ValueError(f"({first}, {last}) is not a span after {done} in a piece of {len(piece)} characters")
             at += first - done if ascii else len(piece[done:first].encode())
             found.append(at)
             at += last - first if ascii else len(piece[first:last].encode())

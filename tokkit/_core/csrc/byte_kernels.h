@@ -36,8 +36,8 @@ typedef struct {
        cut */
     void (*sp_fill)(const struct tk_sp *m, struct tk_sp_scratch *w, const uint8_t *text, size_t n);
     void (*sp_cut)(const struct tk_sp *m, struct tk_sp_scratch *w);
-    /* encode/bpe_keys.h and sentencepiece/sp_keys.h, or NULL: the keys of as many pieces as go by eights (and, of the
-       first, do not reach the end of the text); returns how many */
+    /* encode/bpe_keys.h and sentencepiece/sp_keys.h, or NULL: the keys of as many pretokens as go by eights (and, of
+       the first, do not reach the end of the text); returns how many */
     size_t (*bpe_keys)(const struct tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                        size_t count, struct tk_keys *keys);
     size_t (*sp_keys)(const struct tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,

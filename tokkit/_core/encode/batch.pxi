@@ -39,7 +39,7 @@ tk_isa_use(chosen_isa())
 cdef enum:
     PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond
     WIDE_UNITS = 1 << 15    # the same of text that takes more than a byte a character, and more time
-    REACH = 1 << 12         # how far behind the place wanted a split point is looked for
+    REACH = 1 << 12         # how far after the place wanted a split point is looked for
     BATCH_SLICE_BYTES = 1 << 22   # how much a thread encodes between two looks at signals: under 0.2 s
     UNCHECKED = -1          # a width: bytes that should be UTF-8
     NOT_UTF8 = 1            # a status besides those of base.h

@@ -99,9 +99,9 @@ cdef class BPEEncoder(Encoder):
         free(self.lengths)
 
     def encode_pieces(self, bytes text, const int64_t[::1] ends, bint merge_only=False):
-        """Return the ids of text that is cut already, as a uint32 array; piece k ends at byte ends[k].
+        """Return the ids of text that is cut already, as a uint32 array; pretoken k ends at byte ends[k].
 
-        With `merge_only` no piece is looked up as a whole, and the bytes need not be UTF-8.
+        With `merge_only` no pretoken is looked up as a whole, and the bytes need not be UTF-8.
         """
         cdef Worker worker = self.take_worker()
         cdef size_t count = ends.shape[0], k
@@ -128,7 +128,7 @@ cdef class BPEEncoder(Encoder):
     def units(self, text, isa=None):
         """Return the ends of what is looked up and merged on its own, int64 byte offsets into `to_utf8(text)`.
 
-        Those are pieces, parts of pieces between safe cuts where the scanner of `isa` makes them, and dropped text.
+        Those are pretokens, their parts between safe cuts where the scanner of `isa` makes them, and dropped text.
         """
         cdef int by = isa_number(isa)
         cdef bytes utf8 = to_utf8(text)
@@ -154,7 +154,7 @@ cdef class BPEEncoder(Encoder):
     def open_cut(self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None) -> int:
         """Return where text[:n], of which more follows, may be cut though its pattern does not end there; 0 for none.
 
-        The text begins where a piece does; `pattern` is the split's, and `finder` as in `encode`. What is encoded up
+        The text begins where a pretoken does; `pattern` is the split's, and `finder` as in `encode`. What is encoded up
         to there and what is encoded from there on give the ids of the whole (csrc/encode/open_piece.h).
         """
         cdef Worker worker
@@ -186,7 +186,7 @@ cdef class BPEEncoder(Encoder):
         """Return the merges that can happen, uint32 (n, 3): ids of left, right and result, in order of priority.
 
         One for each token that merging can make. Two models with equal merges and bytes give equal ids, be they
-        rank BPE or merge lists, but for tokens that only a whole piece can be (`unreachable`).
+        rank BPE or merge lists, but for tokens that only a whole pretoken can be (`unreachable`).
         """
         cdef uint32_t t, n = 0
         cdef tk_bpe *m = &self.model

@@ -129,8 +129,8 @@ cdef class PieceEncoder:
     def encode(self, AlignedText text not None, seed=None):
         """Return (ids, spans, words): uint32 (n,), int64 (n, 2) in bytes of the original, int32 (n,).
 
-        With a seed, 0 up to 2^64, the model's dropout is on. LookupError(number): that piece has an unknown character,
-        and the model no token for such.
+        With a seed, 0 up to 2^64, the model's dropout is on. LookupError(number): that pretoken has an unknown
+        character, and the model no token for such.
         """
         cdef ModelWorker worker
         cdef tk_model_worker *w
@@ -160,7 +160,7 @@ cdef class PieceEncoder:
 
     @property
     def cuts_at_blanks(self) -> bool:
-        """Whether U+2581 behind another character begins what merges by itself, in BPE."""
+        """Whether U+2581 after another character begins what merges by itself, in BPE."""
         return self.model.cuts_at_blanks
 
     @property
@@ -170,7 +170,7 @@ cdef class PieceEncoder:
 
     @property
     def may_drop(self) -> bool:
-        """Whether characters may get no token at all: those behind them in a piece then have other spans."""
+        """Whether characters may get no token at all: those after them in a pretoken then have other spans."""
         return self.model.unknown == TK_NO_ID and not self.model.falls_back
 
     def has(self, bytes token not None) -> bool:

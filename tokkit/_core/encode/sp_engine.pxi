@@ -17,7 +17,7 @@ cdef class SentencePieceEncoder:
     """Normalizer and model of sentencepiece as a plan. Caches inside are one thread's at a time.
 
     `offsets` (n + 1,), `scores` (n,) and `kinds` (n,) say what the pieces in `blob` are, `model` is one of `MODELS`;
-    `word_marks` (uint8, n) says which begin a word (1), or have one begin behind them (2). Texts may be cut by `rule`,
+    `word_marks` (uint8, n) says which begin a word (1), or have one begin after them (2). Texts may be cut by `rule`,
     the tables of a cut rule (csrc/split/cut_rule.h), or nowhere.
     """
 
@@ -63,7 +63,11 @@ cdef class SentencePieceEncoder:
         tk_sp_free(&self.state)
 
     def encode_whole(self, text):
-        """Return the ids of a text as `encode_array` does, but by no cuts and no cache: what those are measured by."""
+        """Return the ids of a text as `encode_array` does, but by no cuts and no cache.
+
+        benchmarks.bench_sentencepiece measures those by it: on text without a word that comes again they may not
+        take more than twice as long.
+        """
         cdef Worker worker = self.take_worker()
         try:
             worker.state.sp.unprobed = <size_t> UNPROBED

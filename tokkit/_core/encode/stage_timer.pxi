@@ -34,9 +34,10 @@ def clock_hertz() -> float:
 
 
 def scan_seconds(split, texts, *, isa=None) -> tuple:
-    """Return (seconds, pieces) of cutting texts, no array made of the ends; `split` numbers a scanner or is compiled.
+    """Return (seconds, pretokens) of cutting texts; `split` numbers a scanner or is compiled.
 
-    Dropped stretches count as pieces. `isa` is as in `StageTimer.run`.
+    Dropped spans count as pretokens, and `isa` is as in `StageTimer.run`. No array is made of the ends, which takes
+    longer than finding them: so benchmarks.bench_pretokenize compares scanners.
     """
     cdef tk_plan plan
     cdef tk_worker scratch
@@ -65,7 +66,7 @@ def scan_seconds(split, texts, *, isa=None) -> tuple:
 cdef class StageTimer:
     """The stages of encoding, timed one upon another: what one costs is the difference to the stage before it.
 
-    scan: the ends of the pieces. keys: their keys, and the prefetch of their lines in the cache. probe: look those
+    scan: the ends of the pretokens. keys: their keys, and the prefetch of their lines in the cache. probe: look those
     up. emit: write the ids found there. all: encode, which also gives ids to what the first line does not have.
     Texts become UTF-8 before the clock starts; nothing is copied to a result.
     """
@@ -83,10 +84,10 @@ cdef class StageTimer:
         self.run("all")
 
     def run(self, stage, *, isa=None, fresh=False) -> tuple:
-        """Return (seconds, pieces, ids): all texts up to `stage`, by a cache that has seen them, or a `fresh` one.
+        """Return (seconds, pretokens, ids): all texts up to `stage`, by a cache that has seen them, or a `fresh` one.
 
-        `isa` names one of `text.isas()`; while this runs, the whole process encodes with it. Pieces are counted up
-        to "emit", dropped stretches among them; ids from "probe" on.
+        `isa` names one of `text.isas()`; while this runs, the whole process encodes with it. Pretokens are counted up
+        to "emit", dropped spans among them; ids from "probe" on.
         ValueError: no such stage, or an instruction set that the machine does not have.
         """
         if stage not in STAGES:

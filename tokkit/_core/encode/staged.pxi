@@ -99,7 +99,7 @@ cdef class Stages:
             stage.count = third or 0
             stage.numbers[0] = fourth or 0
             if not 0 <= stage.numbers[0] < len(first) or (stage.count and stage.numbers[0]):
-                raise ValueError("what stands behind is a part of the pattern, and of no run")
+                raise ValueError("what follows is a part of the pattern, and of no run")
         elif kind == "replace_pattern":
             self.keep_split(stage, first)
             self.keep_content(stage, second)
@@ -133,7 +133,7 @@ cdef class Stages:
         stage.split = split_of(split)
 
     def run(self, AlignedText text not None):
-        """Change the pieces of a text that are no added tokens, and cut them further."""
+        """Change the pretokens of a text that are no added tokens, and cut them further."""
         cdef int status
         with nogil:
             status = tk_stages_run(self.list, self.n, &text.state)
@@ -152,7 +152,7 @@ cdef class StagedEncoder(Encoder):
     `rule` has the two tables of a cut rule (uint8, 133 atoms, see csrc/split/cut_rule.h), or is None for a text that is
     one unit; `word_rule` is that of cuts that also end words, or, with `one_word`, all between two added tokens is one
     word. `before` runs on the text between two added tokens before that is cut. `edges` has the bits 1, 2 and 4
-    where a unit at the start of a text, behind an added token, or at the end of either is encoded otherwise.
+    where a unit at the start of a text, after an added token, or at the end of either is encoded otherwise.
     """
 
     def __cinit__(self, PieceEncoder model not None, Stages stages not None, *, Stages before=None, rule=None,

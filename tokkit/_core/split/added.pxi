@@ -54,7 +54,7 @@ cdef class AddedMatcher:
         return <const uint8_t *> <const char *> allowed
 
     def cut(self, AlignedText text not None, bytes allowed=None):
-        """Make the tokens in the pieces of a text pieces of their own.
+        """Make the tokens in the pretokens of a text pretokens of their own.
 
         `allowed` has a byte for each token, 0 where it stays text; None allows all.
         """

@@ -16,7 +16,7 @@ cdef class SplitPattern:
 
     `next` (uint32) and `action` (uint8) are of shape (rows, classes), `index` (uint16, 17,408) and `blocks` (uint8,
     (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text is
-    kept as pieces of its own, or dropped. ValueError: tables that do not fit each other.
+    kept as pretokens of its own, or dropped. ValueError: tables that do not fit each other.
     """
 
     def __cinit__(self, next, action, index, blocks, *, uint32_t start, uint32_t gap, uint32_t unsure,
@@ -50,7 +50,7 @@ cdef class SplitPattern:
         return len(self.owners[1]) // self.dfa.n_classes, self.dfa.n_classes
 
     def scan(self, text, size_t limit=256):
-        """Return (ends, dropped) of the stretches of a text: int64 byte offsets into `to_utf8(text)`, and bools.
+        """Return (ends, dropped) of the spans of a text: int64 byte offsets into `to_utf8(text)`, and bools.
 
         `limit` (1 to 256) is how many are asked for at a time, which changes nothing.
         """

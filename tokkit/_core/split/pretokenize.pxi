@@ -13,7 +13,7 @@ cdef extern from "split/pretokenize.h" nogil:
 
 
 def split_by_matches(AlignedText text not None, find, int behavior, bint invert):
-    """Split by the matches that `find(piece)` returns: (start, end) in characters, in order; an empty one cuts too."""
+    """Split by the matches that `find(text)` returns: (start, end) in characters, in order; an empty one cuts too."""
     cdef size_t start, end, n
     cdef int how = checked_behavior(behavior)
     cdef const char *utf8 = <const char *> text.state.text

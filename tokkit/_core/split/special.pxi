@@ -19,7 +19,7 @@ cdef class SpecialMatcher:
         tk_special_free(&self.special)
 
     def find(self, bytes text, size_t start_at=0):
-        """Return (start, end, id) of the first special token at or behind a byte offset, or None."""
+        """Return (start, end, id) of the first special token at or after a byte offset, or None."""
         cdef size_t start = 0, end = 0
         cdef uint32_t id_ = 0
         cdef const uint8_t *p = <const uint8_t *> <const char *> text

@@ -6,7 +6,7 @@ cdef extern from "text/graphemes.h" nogil:
     size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end)
 
 cdef class Charsmap:
-    """What a sentencepiece model puts in the place of stretches of text. Immutable; ValueError for what is no map."""
+    """What a sentencepiece model puts in the place of spans of text. Immutable; ValueError for what is no map."""
 
     def __cinit__(self, bytes data not None):
         cdef const char *reason = NULL

@@ -98,7 +98,7 @@ def to_utf8(text, isa=None) -> bytes:
 
 
 def scan(text, int family, isa=None):
-    """Return the ends of the pieces, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it.
+    """Return the ends of the pretokens, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it.
 
     `isa` names one of `isas()`; None is the one that this process uses.
     """

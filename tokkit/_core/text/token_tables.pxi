@@ -106,7 +106,7 @@ def translate(bytes blob not None, const int64_t[::1] offsets, const uint16_t[::
             while i < offsets[k + 1]:
                 c = p[i]
                 i += 1
-                if c >= 0x80:  # the byte behind a lead byte is there: at the end of the blob it is the zero byte
+                if c >= 0x80:  # the byte after a lead byte is there: at the end of the blob it is the zero byte
                     c = (c & 0x1F) << 6 | (p[i] & 0x3F) if c < 0xE0 else most
                     i += 1
                 if c >= most or byte_of[c] > 255:

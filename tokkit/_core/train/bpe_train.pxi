@@ -99,10 +99,10 @@ cdef class WordCounts:
         return n
 
     def add_text(self, bytes text not None, split, bytes ends=None):
-        """Count the pieces of UTF-8 as `split` cuts them: a scanner's number or a SplitPattern.
+        """Count the pretokens of UTF-8 as `split` cuts them: a scanner's number or a SplitPattern.
 
         Setting `cancelled` ends it early.
-        `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no piece
+        `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no pretoken
         crosses; None makes each line with its end a document. Returns -1, or the offset of the first byte
         that is not valid UTF-8, and then nothing was counted.
         """
@@ -151,10 +151,10 @@ cdef class WordCounts:
         check(status)
 
     def add_pieces(self, AlignedText text not None, bytes ends=None, bytes counts=None):
-        """Count the pieces of a text that are no added tokens, each once.
+        """Count the pretokens of a text that are no added tokens, each once.
 
         With `ends` and `counts` (packed int64, as of `packed`) the original is words that occur so often each, and a
-        piece as often as the word that it comes from.
+        pretoken as often as the word that it comes from.
         """
         cdef tk_aligned *a = &text.state
         cdef const int64_t *end = NULL

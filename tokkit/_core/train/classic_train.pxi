@@ -257,7 +257,7 @@ cdef class ClassicTrainer:
         return status
 
     cdef void first_place(self, Pair *pair) noexcept nogil:
-        # Move on to its first occurrence, which exists, at or behind the one that was known.
+        # Move on to its first occurrence, which exists, at or after the one that was known.
         cdef uint32_t place
         self.order(pair)
         while True:

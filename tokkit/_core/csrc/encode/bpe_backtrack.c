@@ -125,8 +125,8 @@ static tk_trie *build(tk_bpe *model, unsigned bucket) {
     return tk_trie_free(t), NULL;
 }
 
-/* The model's trie for tokens at the start of n bytes, the rest of a piece of `whole`: made once pieces of so many
-   bytes have gone without that its making pays. Threads may race: one trie is kept. */
+/* The model's trie for tokens at the start of n bytes, the rest of a pretoken of `whole`: made once pretokens of so
+   many bytes have gone without that its making pays. Threads may race: one trie is kept. */
 static const tk_trie *trie_of(tk_bpe *model, tk_merger *s, const uint8_t *bytes, size_t n, size_t whole) {
     unsigned bucket = tk_bucket(bytes, n);
     tk_trie *trie = atomic_load_explicit(&model->tries[bucket], memory_order_acquire), *none = NULL;

@@ -1,4 +1,4 @@
-/* Byte-pair encoding of long pieces in linear time: longest match, proved pair by pair.
+/* Byte-pair encoding of long pretokens in linear time: longest match, proved pair by pair.
 
    A sequence of tokens is what merging gives if and only if each adjacent pair is what merging gives for the
    bytes of that pair (the first merge across a boundary would be one inside the pair alone as well). So any

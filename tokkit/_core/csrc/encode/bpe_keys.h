@@ -1,4 +1,4 @@
-/* Making the keys of words from the ends of pieces, and prefetching their cache lines.
+/* Making the keys of words from the ends of pretokens, and prefetching their cache lines.
 
    The keys of a chunk stand apart by their parts, so that vectors can write eight at a time. */
 #ifndef TK_BPE_KEYS_H
@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { TK_CHUNK = 2 * TK_SCAN_LIMIT }; /* pieces a chunk at most: their keys stay in the first-level cache */
+enum { TK_CHUNK = 2 * TK_SCAN_LIMIT }; /* pretokens a chunk at most: their keys stay in the first-level cache */
 
 typedef struct tk_keys {
     uint64_t words[2 * TK_CHUNK]; /* low and high of each in turn, as entries have them */
@@ -27,7 +27,7 @@ TK_INLINE void tk_put_key(tk_keys *keys, size_t k, const tk_key *key) {
     keys->hash[k] = key->hash;
 }
 
-/* What stands for the key of a piece that is too long for an entry: no entry has it, and its low half is the hash
+/* What stands for the key of a pretoken that is too long for an entry: no entry has it, and its low half is the hash
    that the table of long words goes by. */
 TK_INLINE tk_key tk_long_key(const tk_cache *cache, const uint8_t *p, size_t n) {
     tk_key key = {0, UINT64_C(0x7F) << 56, 0};
@@ -37,7 +37,7 @@ TK_INLINE tk_key tk_long_key(const tk_cache *cache, const uint8_t *p, size_t n) 
     return key;
 }
 
-/* The keys of pieces `first` to `count`, the first of which begins at `at`. */
+/* The keys of pretokens `first` to `count`, the first of which begins at `at`. */
 TK_INLINE void tk_make_keys_from(size_t first, const tk_cache *cache, const uint8_t *text, size_t n, size_t at,
                                  const size_t *ends, size_t count, tk_keys *keys) {
     for (size_t k = first; k < count; at = ends[k++]) {
@@ -53,7 +53,7 @@ TK_INLINE void tk_make_keys_from(size_t first, const tk_cache *cache, const uint
     }
 }
 
-/* The keys of pieces that lie from `at` on and end at ends[]. */
+/* The keys of pretokens that lie from `at` on and end at ends[]. */
 TK_INLINE void tk_make_keys(const tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                             size_t count, tk_keys *keys) {
     size_t done = tk_kernels->bpe_keys ? tk_kernels->bpe_keys(cache, text, n, at, ends, count, keys) : 0;

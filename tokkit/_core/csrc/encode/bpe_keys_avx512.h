@@ -1,4 +1,4 @@
-/* The keys of eight pieces at a time, by AVX-512: see bpe_keys.h. Products of 64 bits, which make the hash, are what
+/* The keys of eight pretokens at a time, by AVX-512: see bpe_keys.h. Products of 64 bits, which make the hash, are what
    AVX2 and NEON do not have: there, and in the words of bytes.h, one key after another is as fast. */
 #ifndef TK_BPE_KEYS_AVX512_H
 #define TK_BPE_KEYS_AVX512_H

@@ -40,7 +40,7 @@ TK_INLINE uint32_t character(const tk_bpe *model, const uint8_t *bytes, size_t n
    and c in a, b, c, d if that merge has a lesser number than all of a token ending in a with b, and of c with a token
    beginning with d. For as long as b and c stand there, theirs comes before those; and where no token has a lesser
    number than its parts, to have it done at once lets nothing come earlier than it would have. Two such pairs do not
-   overlap: each would have to be less than the other. The same holds for such a pair and the byte behind it. */
+   overlap: each would have to be less than the other. The same holds for such a pair and the byte after it. */
 static size_t begin(const tk_bpe *model, const uint8_t *bytes, size_t n, uint32_t *symbols) {
     size_t count = 0;
     if (!model->least_before) {

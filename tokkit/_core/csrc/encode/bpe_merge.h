@@ -3,13 +3,13 @@
 #define TK_BPE_MERGE_H
 #include "encode/bpe_model.h"
 
-/* Pieces up to this many bytes are merged in two small arrays, n² but local; longer ones in a heap. */
+/* Pretokens up to this many bytes are merged in two small arrays, n² but local; longer ones in a heap. */
 enum { TK_SMALL_MERGE = 128 };
 
 /* Scratch of one thread. All zero to begin with. */
 typedef struct {
     uint32_t small_symbols[TK_SMALL_MERGE], small_results[TK_SMALL_MERGE];
-    uint32_t *symbols, *next, *previous; /* a list over the bytes, for long pieces */
+    uint32_t *symbols, *next, *previous; /* a list over the bytes, for long pretokens */
     uint64_t *heap;                      /* result << 32 | place */
     size_t capacity;
     uint64_t *memo;                      /* bpe_backtrack.c: validity of pairs */
@@ -22,7 +22,7 @@ typedef struct {
 void tk_merger_free(tk_merger *merger);
 
 /* Merge n bytes; *symbols (in the scratch, until the next call) gets *count token numbers.
-   TK_OK, TK_NO_MEMORY or TK_TOO_LARGE (4 GiB or more in one piece). O(n log n). */
+   TK_OK, TK_NO_MEMORY or TK_TOO_LARGE (4 GiB or more in one pretoken). O(n log n). */
 int tk_merge(const tk_bpe *model, tk_merger *merger, const uint8_t *bytes, size_t n, uint32_t **symbols,
              size_t *count);
 

@@ -56,7 +56,7 @@ static void set_token(tk_bpe *m, const tk_vocabulary *v, uint32_t number, uint32
 static const uint8_t EVERY_BYTE[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
 
 /* Numbers 0-255, and the numbers of single bytes among the ids. A byte that is dropped keeps its number while its
-   piece is merged, so that nothing merges across it. */
+   pretoken is merged, so that nothing merges across it. */
 static int number_bytes(tk_bpe *m, const tk_vocabulary *v, uint32_t *number_of, size_t *culprit) {
     for (size_t id = v->n_ids; id-- > 0;)
         if (!v->special[id] && token_length(v, id) == 1) {

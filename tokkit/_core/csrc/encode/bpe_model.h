@@ -8,7 +8,7 @@
    what happens to these bytes alone (every merge is the least by (priority, place), so it is the least of
    those inside as well), and that has a single last state of two symbols. This canonical pair is found by
    merging each token's bytes, shortest tokens first; all other splits are left out, for rank BPE and merge
-   lists alike. A token without one is unreachable: only a whole piece can be it. */
+   lists alike. A token without one is unreachable: only a whole pretoken can be it. */
 #ifndef TK_BPE_MODEL_H
 #define TK_BPE_MODEL_H
 #include <stdatomic.h>
@@ -51,13 +51,13 @@ typedef struct {
     uint8_t *pair_filter;     /* 2^TK_FILTER_BITS bits: a pair whose bit is clear is not in `pairs` */
     unsigned pair_shift;      /* 64 - log2(slots) */
     size_t pair_mask;
-    int whole_piece;          /* a piece that is a token gets its id without merging */
+    int whole_piece;          /* a pretoken that is a token gets its id without merging */
     _Atomic(int) monotone;    /* every token has a greater number than its two parts: bpe_backtrack.h works */
-    uint32_t unreachable;     /* tokens that only whole pieces can be */
+    uint32_t unreachable;     /* tokens that only whole pretokens can be */
     tk_cuts cuts;             /* boundaries that no token spans */
     uint32_t *by_bucket;      /* tokens that merging makes, by tk_bucket, the shortest first */
     uint32_t bucket[TK_BUCKETS + 1]; /* where in by_bucket those of a bucket start */
-    _Atomic(tk_trie *) tries[TK_BUCKETS]; /* bpe_backtrack.h; built when long pieces need them, published whole */
+    _Atomic(tk_trie *) tries[TK_BUCKETS]; /* bpe_backtrack.h; built when long pretokens need them, published whole */
 } tk_bpe;
 
 /* What the model is made from. Token i of the vocabulary is blob[offsets[i]] up to blob[offsets[i + 1]]. */
@@ -79,7 +79,7 @@ int tk_bpe_build(tk_bpe *model, const tk_vocabulary *vocabulary, size_t *culprit
 void tk_bpe_free(tk_bpe *model);
 int tk_cuts_build(tk_bpe *model); /* the last step of tk_bpe_build */
 
-/* The place in least_before_two of two bytes behind a token that ends in `last`, 0x80 to 0xBF. */
+/* The place in least_before_two of two bytes after a token that ends in `last`, 0x80 to 0xBF. */
 TK_INLINE size_t tk_before_two(const uint8_t *two, uint8_t last) {
     return (size_t)(two[0] & 15) << 12 | (size_t)(two[1] & 63) << 6 | (last & 63);
 }

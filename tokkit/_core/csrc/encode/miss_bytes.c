@@ -1,6 +1,6 @@
-/* Byte-level BPE of a piece that the cache's first line does not have.
+/* Byte-level BPE of a pretoken that the cache's first line does not have.
 
-   The piece is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only what is
+   The pretoken is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only what is
    still unknown is merged. */
 #include "encode/bpe_backtrack.h"
 #include "encode/bpe_merge.h"
@@ -8,7 +8,7 @@
 #include "text/utf8.h"
 
 enum {
-    FEW_UNITS = 4,    /* a long piece of more units is text without spaces: seldom seen twice, not cached */
+    FEW_UNITS = 4,    /* a long pretoken of more units is text without spaces: seldom seen twice, not cached */
     LONG_UNIT = 64,   /* units longer than this are not looked up */
 };
 
@@ -35,7 +35,7 @@ static int merge(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n) {
     return TK_OK;
 }
 
-/* A part of a piece between two safe cuts. Whole-piece look-up does not hold for it: where the vocabulary has
+/* A part of a pretoken between two safe cuts. Whole-pretoken look-up does not hold for it: where the vocabulary has
    tokens that merging never makes, only words that have been merged here may be taken from the cache. */
 static int encode_unit(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, size_t readable) {
     const uint32_t *ids;
@@ -56,7 +56,7 @@ static int encode_unit(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, 
     return TK_OK;
 }
 
-/* Cut a piece at its safe boundaries. *units gets how many parts there were. */
+/* Cut a pretoken at its safe boundaries. *units gets how many parts there were. */
 static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n, size_t readable,
                         size_t *units) {
     unsigned length;
@@ -81,12 +81,12 @@ static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n,
 /* Short words of ASCII seldom have a safe cut, and are merged in less time than it takes to look for one. */
 static int worth_cutting(const uint8_t *p, size_t n) { return n > TK_SHORT_WORD || of_wide_characters(p, n); }
 
-/* A piece that the first cache line does not have. */
+/* A pretoken that the first cache line does not have. */
 int tk_miss_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
                   unsigned edge) {
     tk_bpe *model = plan->bpe;
     const uint32_t *ids;
-    (void)edge; /* pieces are alike wherever they stand */
+    (void)edge; /* pretokens are alike wherever they stand */
     size_t count, units = 1, before = w->n_ids;
     if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
     else count = n <= w->cache.longest ? tk_cache_find_long(&w->cache, p, n, key->low, &ids) : 0;

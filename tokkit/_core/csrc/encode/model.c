@@ -1,4 +1,4 @@
-/* The loop over pieces, and what all models are built on: see model.h. */
+/* The loop over pretokens, and what all models are built on: see model.h. */
 #include "encode/model.h"
 
 void tk_model_worker_free(tk_model_worker *w) {
@@ -69,9 +69,9 @@ static int room(tk_model_worker *w, sink *out, size_t more) {
     return status;
 }
 
-/* A token of bytes [start, end) of a piece; there is room. Where characters that have no token were dropped, or
-   byte tokens of a prefix put in, ends do not fit the piece: what lies behind it is then left as it is, as
-   tokenizers leaves it, but for what lies behind the text. */
+/* A token of bytes [start, end) of a pretoken; there is room. Where characters that have no token were dropped, or
+   byte tokens of a prefix put in, ends do not fit the pretoken: what lies after it is then left as it is, as
+   tokenizers leaves it, but for what lies after the text. */
 TK_INLINE void emit(sink *out, const tk_aligned *a, const tk_piece *piece, size_t word, uint32_t id, size_t start,
                     size_t end) {
     tk_span span;

@@ -1,7 +1,7 @@
-/* What the models of tokenizer.json share, which make tokens of the pieces of an aligned text.
+/* What the models of tokenizer.json share, which make tokens of the pretokens of an aligned text.
 
-   A model gives the tokens of one piece; the loop around it and the output are here. A model is immutable; a worker is
-   one thread's. */
+   A model gives the tokens of one pretoken; the loop around it and the output are here. A model is immutable; a worker
+   is one thread's. */
 #ifndef TK_MODEL_H
 #define TK_MODEL_H
 #include "text/aligned.h"
@@ -17,7 +17,7 @@ typedef struct {
     uint32_t id, length;
 } tk_symbol;
 
-/* A token of a piece, in bytes of it. */
+/* A token of a pretoken, in bytes of it. */
 typedef struct {
     uint32_t id, start, end;
 } tk_sub;
@@ -28,13 +28,13 @@ typedef struct {
 } tk_lattice_node;
 
 struct tk_model_worker {
-    tk_sub *subs; /* tokens of the piece that was encoded last, */
+    tk_sub *subs; /* tokens of the pretoken that was encoded last, */
     size_t n_subs, subs_capacity;
     uint32_t *ids; /* and of the whole text */
     int64_t *spans;
     int32_t *words;
     size_t n, ids_capacity, spans_capacity, words_capacity;
-    size_t failed; /* the piece that has no tokens, after TK_UNKNOWN */
+    size_t failed; /* the pretoken that has no tokens, after TK_UNKNOWN */
     int drops;     /* the model's dropout is on, and this is the state of its generator */
     uint64_t random;
     tk_symbol *symbols; /* scratch of the models */
@@ -49,7 +49,7 @@ void tk_model_worker_free(tk_model_worker *w);
 /* Give back what is above `most` bytes in any of its arrays. */
 void tk_model_worker_shrink(tk_model_worker *w, size_t most);
 
-/* One more token of the piece; 0 or TK_NO_MEMORY. */
+/* One more token of the pretoken; 0 or TK_NO_MEMORY. */
 TK_INLINE int tk_sub_add(tk_model_worker *w, uint32_t id, size_t start, size_t end) {
     if (TK_UNLIKELY(w->n_subs == w->subs_capacity)) {
         int status = tk_reserve(&w->subs, &w->subs_capacity, w->n_subs + 1, sizeof(tk_sub));
@@ -81,14 +81,14 @@ typedef struct {
 } tk_wordpiece;
 
 struct tk_model {
-    /* Put the tokens of a piece of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNKNOWN. */
+    /* Put the tokens of a pretoken of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNKNOWN. */
     int (*encode)(const tk_model *model, tk_model_worker *w, const uint8_t *bytes, size_t n);
     void (*free)(tk_model *model); /* of what is its own; may be NULL */
     tk_token_trie trie;
     uint32_t unknown;       /* id, or TK_NO_ID */
-    int whole_piece;        /* a piece that is a token is that token */
+    int whole_piece;        /* a pretoken that is a token is that token */
     int byte_fallback;
-    int cuts_at_blanks;     /* BPE: U+2581 behind another character begins what merges by itself; */
+    int cuts_at_blanks;     /* BPE: U+2581 after another character begins what merges by itself; */
     int falls_back;         /* a character without a token becomes tokens of bytes, which nothing merges */
     uint32_t bytes[256];    /* the ids of <0x00> to <0xFF> */
     union {
@@ -125,7 +125,7 @@ void tk_model_free(tk_model *m);
 int tk_model_begin(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, size_t longest,
                    int64_t *culprit);
 
-/* Put the tokens of a text into the worker: ids, spans in the original, numbers of the pieces. */
+/* Put the tokens of a text into the worker: ids, spans in the original, numbers of the pretokens. */
 int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text);
 
 #endif

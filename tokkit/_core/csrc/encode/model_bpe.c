@@ -1,6 +1,6 @@
-/* BPE over the characters of a piece, as tokenizers has it.
+/* BPE over the characters of a pretoken, as tokenizers has it.
 
-   Pieces of few symbols merge in small arrays; long ones, those with a prefix (where a merge may make what was there
+   Pretokens of few symbols merge in small arrays; long ones, those with a prefix (where a merge may make what was there
    before) and those with dropout in a list with a heap (encode/char_merge.h). */
 #include "encode/model.h"
 #include "text/utf8.h"
@@ -18,7 +18,7 @@ static int fits(const tk_own_tokens *own, const uint32_t *merge, size_t n_prefix
            memcmp(result + left, tk_own_bytes(own, merge[1]) + n_prefix, right - n_prefix) == 0;
 }
 
-/* Whether U+2581 stands behind another character in a token. */
+/* Whether U+2581 stands after another character in a token. */
 static int holds_inner_blank(const uint8_t *p, size_t n) {
     for (size_t i = 1; i + 2 < n; i++)
         if (p[i] == 0xE2 && p[i + 1] == 0x96 && p[i + 2] == 0x81 &&
@@ -71,8 +71,8 @@ static int fall_back(const tk_model *m, tk_model_worker *w, size_t *n, const uin
     return status;
 }
 
-/* The first and the last character of a unit are those of a piece: with a prefix or suffix, no piece is cut. Bytes
-   of a character overtake the unknown ones before it, as they do in tokenizers. */
+/* The first and the last character of a unit are those of a pretoken: with a prefix or suffix, no pretoken is cut.
+   Bytes of a character overtake the unknown ones before it, as they do in tokenizers. */
 static int read_symbols(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, size_t n, size_t *count) {
     const tk_char_bpe *bpe = &m->bpe;
     size_t made = 0, unknown = 0; /* bytes of the unknown character, or of several that are one token */
@@ -145,7 +145,7 @@ static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, s
     return merge_few(m, w, count);
 }
 
-/* ---- where pieces may be cut */
+/* ---- where pretokens may be cut */
 
 static int ends_in_blank(const tk_own_tokens *own, uint32_t id) {
     size_t n = tk_own_length(own, id);
@@ -153,7 +153,7 @@ static int ends_in_blank(const tk_own_tokens *own, uint32_t id) {
     return n >= 3 && end[-3] == 0xE2 && end[-2] == 0x96 && end[-1] == 0x81;
 }
 
-/* Whether a piece may be cut before U+2581, as far as what is no merge decides: U+2581 is a token, so that unknown
+/* Whether a pretoken may be cut before U+2581, as far as what is no merge decides: U+2581 is a token, so that unknown
    characters before it are not one with it; none is dropped, which would make its neighbours meet (two of U+2581, say);
    and the unknown token does not itself look like U+2581. */
 static int may_cut(const tk_model *m, const tk_own_tokens *own, const tk_model_options *o) {
@@ -188,7 +188,7 @@ static int leaves_bytes_alone(const tk_own_tokens *own, const uint32_t *merges, 
 static void free_pairs(tk_model *m) { tk_char_pairs_free(&m->bpe.pairs); }
 
 int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
-    /* Only symbols of one character are looked up by their bytes, and whole pieces where that is asked for. */
+    /* Only symbols of one character are looked up by their bytes, and whole pretokens where that is asked for. */
     size_t longest = o->n_prefix + 4 + o->n_suffix;
     int status = tk_model_begin(m, own, o, o->whole_piece ? SIZE_MAX : longest < 6 ? 6 : longest, culprit);
     if (status != TK_OK) return status;

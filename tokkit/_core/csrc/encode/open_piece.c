@@ -1,25 +1,25 @@
-/* How far a pattern's last piece is known to reach, and where inside it two merged parts meet: see open_piece.h. */
+/* How far a pattern's last pretoken is known to reach, and where inside it two merged parts meet: see open_piece.h. */
 #include "encode/open_piece.h"
 
 #include "text/utf8.h"
 
 enum {
-    LONGEST_TOKEN = 512, /* of vocabularies with longer ones no piece is divided: it would take L² steps */
-    SPARE_TOKENS = 4,    /* so many of the longest lie between the place and what is known of the piece */
-    LEAST_PIECE = 8,     /* a piece of less than so many of the longest is not divided */
-    AHEAD = TK_DFA_CHECK + 4, /* an end that nothing can change was found by reading less than this behind it */
+    LONGEST_TOKEN = 512, /* of vocabularies with longer ones no pretoken is divided: it would take L² steps */
+    SPARE_TOKENS = 4,    /* so many of the longest lie between the place and what is known of the pretoken */
+    LEAST_PIECE = 8,     /* a pretoken of less than so many of the longest is not divided */
+    AHEAD = TK_DFA_CHECK + 4, /* an end that nothing can change was found by reading less than this after it */
     ENDS = 3 * AHEAD     /* among so many ends one is looked for that may be the end of the text as well */
 };
 
 /* ---- the pattern */
 
 typedef struct {
-    size_t begin, reach; /* the open piece begins here for certain, and ends here or behind */
+    size_t begin, reach; /* the open pretoken begins here for certain, and ends here or after */
     size_t far, near;    /* earlier ends, or 0: `far` is AHEAD or more before `near` */
     uint32_t row;
 } tk_open;
 
-/* The piece that was open ends at p. */
+/* The pretoken that was open ends at p. */
 static void end_piece(tk_open *open, size_t p) {
     open->begin = open->reach = p;
     if (p - open->near >= AHEAD) open->far = open->near, open->near = p;
@@ -53,8 +53,8 @@ static tk_open follow(const tk_dfa *dfa, const uint8_t *text, size_t n, size_t f
     return open;
 }
 
-/* Whether the pattern takes text[begin:at] for one piece where the text ends there, and goes on behind `at` as it does
-   in the whole. */
+/* Whether the pattern takes text[begin:at] for one pretoken where the text ends there, and goes on after `at` as it
+   does in the whole. */
 static int same_split(const tk_dfa *dfa, const uint8_t *text, size_t n, const tk_open *open, size_t at) {
     tk_open anew = follow(dfa, text, n, at);
     size_t end = 0, start = open->begin;
@@ -62,9 +62,9 @@ static int same_split(const tk_dfa *dfa, const uint8_t *text, size_t n, const tk
     return tk_dfa_scan(dfa, NULL, text, at, &start, &end, 1) == 1 && end == at;
 }
 
-/* The last certain end behind which nothing need stand: a pattern may want more text behind a piece, as [a-z]+(?=[0-9])
-   does, and what is cut off ends there. Text up to `far` is cut as in the whole in any case, for an end behind
-   `near`. */
+/* The last certain end after which nothing need stand: a pattern may want more text after a pretoken, as
+   [a-z]+(?=[0-9]) does, and what is cut off ends there. Text up to `far` is cut as in the whole in any case, for an end
+   after `near`. */
 static size_t plain_end(const tk_dfa *dfa, tk_worker *w, const uint8_t *text, size_t n, const tk_open *open) {
     size_t ends[ENDS], found[ENDS], at = open->far, count;
     tk_dfa_memo_free(&w->memo); /* of another text */
@@ -144,7 +144,7 @@ size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const u
     if (open.begin) return plain_end(dfa, w, text, n, &open);
     size_t longest = longest_token(plan->bpe), reach = open.reach;
     if (longest > LONGEST_TOKEN || reach < LEAST_PIECE * longest) return 0;
-    /* A token that only a whole piece can be could be the rest. */
+    /* A token that only a whole pretoken can be could be the rest. */
     if (plan->bpe->unreachable || drops_bytes(plan->bpe)) return 0;
     size_t most[2] = {reach - SPARE_TOKENS * longest, reach / 2};
     for (int k = 0; k < 2; k++) {

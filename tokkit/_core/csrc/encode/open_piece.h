@@ -1,9 +1,9 @@
-/* Where a text that may go on may be cut all the same, for byte-level BPE whose text is cut by a
-   compiled pattern: the end of a piece that nothing can change, or a place inside the piece that is still open.
+/* Where a text that may go on may be cut all the same, for byte-level BPE whose text is cut by a compiled pattern: the
+   end of a pretoken that nothing can change, or a place inside the pretoken that is still open.
 
-   A place b inside a piece divides it if, whatever follows, its tokens are those of the two parts. Let the piece be
-   known to reach `reach`, and no token be longer than L. The piece's tokens, whatever follows, have a boundary q within
-   the L bytes before `reach`; those up to q are what text[:q] merges to, as any tokens of a merged text up to a
+   A place b inside a pretoken divides it if, whatever follows, its tokens are those of the two parts. Let the pretoken
+   be known to reach `reach`, and no token be longer than L. The pretoken's tokens, whatever follows, have a boundary q
+   within the L bytes before `reach`; those up to q are what text[:q] merges to, as any tokens of a merged text up to a
    boundary are. Sequences that merging makes may be joined if the two tokens that meet may stand side by side. So b is
    such a place if for each of these q the last token of text[:b] and the first of text[b:q] may. And the pattern must
    not see the difference: begun anew at b it has to come to the same row. */
@@ -11,7 +11,7 @@
 #define TK_OPEN_PIECE_H
 #include "encode/plan.h"
 
-/* The place, or 0 for none that is known; `text` begins where a piece does. *status is TK_OK or TK_NO_MEMORY. */
+/* The place, or 0 for none that is known; `text` begins where a pretoken does. *status is TK_OK or TK_NO_MEMORY. */
 size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status);
 
 #endif

@@ -1,6 +1,6 @@
 /* Encoding with spans and words: the units of a plan with a cache that knows ids and both.
 
-   What the cache keeps for a unit is two numbers a token: its id; and its first byte, the byte behind it, and its word,
+   What the cache keeps for a unit is two numbers a token: its id; and its first byte, the byte after it, and its word,
    counted from the start of the unit. */
 #include "encode/bpe_keys.h"
 #include "encode/plan.h"
@@ -96,7 +96,7 @@ static int put_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_
     return TK_OK;
 }
 
-/* The same of a piece of bytes, whose tokens lie one behind another. */
+/* The same of a pretoken of bytes, whose tokens lie one after another. */
 static int put_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, size_t base,
                      size_t *kept) {
     const size_t before = w->n_ids;
@@ -212,7 +212,7 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
     int status = TK_OK;
     edges &= tk_edges_that_differ(plan, plan->word_rule);
     split.memo = &w->memo;
-    split.cuts = NULL; /* pieces are words: their parts are not */
+    split.cuts = NULL; /* pretokens are words: their parts are not */
     w->placed->begun = 0;
     while (status == TK_OK) {
         count = plan->word_rule ? tk_cut_units(plan->word_rule, text, n, &at, ends, TK_CHUNK)

@@ -154,7 +154,7 @@ TK_INLINE int chunk_up_to(const int stage, const tk_plan *plan, tk_worker *w, co
                                  : stage_chunk(stage, w, text, n, start, ends, count);
 }
 
-/* A chunk of stretches, some dropped: the pieces between two that are go together. */
+/* A chunk of spans, some dropped: the pretokens between two that are go together. */
 TK_INLINE int kept_up_to(const int stage, const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n,
                          size_t start, const size_t *ends, size_t count, unsigned edges) {
     for (size_t k = 0, first = 0; k <= count; k++) {

@@ -39,7 +39,7 @@ typedef struct {
 /* What differs at the ends of a section, the text between two added tokens. */
 enum {
     TK_EDGE_TEXT_START = 1,    /* the section begins where the text does, */
-    TK_EDGE_SECTION_START = 2, /* or behind an added token */
+    TK_EDGE_SECTION_START = 2, /* or after an added token */
     TK_EDGE_END = 4
 };
 
@@ -51,7 +51,7 @@ struct tk_plan {
     tk_split split;          /* how text is cut into units, where `rule` is NULL */
     const tk_cut_rule *rule;
     unsigned edges;          /* of those above, where units are encoded otherwise */
-    tk_bpe *bpe;             /* byte-level: its pieces are units */
+    tk_bpe *bpe;             /* byte-level: its pretokens are units */
     const tk_model *model;   /* components: what runs on a unit, and then the model */
     const tk_stage *stages;
     size_t n_stages;
@@ -69,7 +69,7 @@ struct tk_plan {
     const uint8_t *word_marks; /* of sentencepiece: of each id, TK_BEGINS_WORD and the like */
 };
 
-/* A token begins a word; one begins behind it; both. */
+/* A token begins a word; one begins after it; both. */
 enum { TK_BEGINS_WORD = 1, TK_ENDS_WORD = 2 };
 
 /* Which added tokens are looked for in the text as it is given, and in what `before` makes of it. Each may be NULL. */
@@ -98,7 +98,7 @@ const int32_t *tk_placed_words(const tk_worker *worker);
 void tk_placed_free(tk_placed *placed);
 void tk_placed_shrink(tk_placed *placed, size_t most);
 
-/* Byte-level: the same for text that is cut already: piece k ends at ends[k], the first starts at 0. */
+/* Byte-level: the same for text that is cut already: pretoken k ends at ends[k], the first starts at 0. */
 int tk_encode_pieces(const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count);
 
 /* The same without looking anything up, for any bytes: what is no UTF-8 must not come near the cuts and the cache. */
@@ -107,8 +107,8 @@ int tk_merge_pieces(const tk_plan *plan, tk_worker *worker, const uint8_t *bytes
 /* How far benchmarks encode: each stage has those before it in it. */
 enum { TK_STAGE_SCAN, TK_STAGE_KEYS, TK_STAGE_PROBE, TK_STAGE_EMIT, TK_STAGE_ALL };
 
-/* A whole text up to a stage. Up to TK_STAGE_EMIT, *pieces grows by the pieces there are (those dropped counted), and
-   what the first line of the cache does not have is left out; n_ids grows from TK_STAGE_PROBE on, but only
+/* A whole text up to a stage. Up to TK_STAGE_EMIT, *pieces grows by the pretokens there are (those dropped counted),
+   and what the first line of the cache does not have is left out; n_ids grows from TK_STAGE_PROBE on, but only
    TK_STAGE_EMIT and TK_STAGE_ALL, which is tk_encode, write ids. */
 int tk_encode_stage(const tk_plan *plan, tk_worker *worker, const uint8_t *text, size_t n, int stage, size_t *pieces);
 
@@ -158,7 +158,7 @@ struct tk_staged {
     tk_model_worker model;
     tk_added_cursor given, normalized;
     tk_added_match match; /* the next token of the text, */
-    int found;            /* if it is known: 1, or -1 where there is none behind */
+    int found;            /* if it is known: 1, or -1 where there is none after */
     size_t section_start;
 };
 tk_staged *tk_staged_of(tk_worker *w); /* NULL where memory is short */

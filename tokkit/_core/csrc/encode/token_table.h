@@ -5,7 +5,7 @@
 
 /* All zero is an empty table. Ids are given from 0 on. */
 typedef struct {
-    uint8_t *bytes; /* of all tokens, one behind the other */
+    uint8_t *bytes; /* of all tokens, one after the other */
     size_t n_bytes, bytes_capacity;
     uint64_t *ends; /* of each token in `bytes` */
     uint32_t *lengths;
@@ -53,7 +53,7 @@ static inline int tk_token_room(tk_token_table *t, size_t n) {
     return TK_OK;
 }
 
-/* Give the next id to the n bytes that stand behind the last token; there is room. With `slot` NULL they cannot
+/* Give the next id to the n bytes that stand after the last token; there is room. With `slot` NULL they cannot
    be found by their bytes. */
 static inline void tk_token_commit(tk_token_table *t, size_t n, const size_t *slot) {
     t->n_bytes += n;

@@ -131,7 +131,7 @@ static int grow_long(tk_cache *c) {
     return 1;
 }
 
-/* Is token t a word of the vocabulary's own? One that no merge makes is where whole pieces are looked up. */
+/* Is token t a word of the vocabulary's own? One that no merge makes is where whole pretokens are looked up. */
 static int is_preloaded(const tk_bpe *m, uint32_t t) {
     return m->length[t] && m->id[t] != TK_NONE && (t < 256 || m->left[t] != TK_NONE || m->whole_piece);
 }

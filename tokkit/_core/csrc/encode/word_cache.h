@@ -1,9 +1,9 @@
-/* An exact cache of the ids of words, keyed by all bytes of one piece and owned by one thread.
+/* An exact cache of the ids of words, keyed by all bytes of one pretoken and owned by one thread.
 
    Words of up to 15 bytes stand in 32-byte entries, two in a cache line: the 16-byte key is the bytes and,
    in its last byte, their number, so a free entry (all zero) equals no word. Up to four ids stand inline,
    their number in the top bits of the first; more stand in the arena, and TK_MANY_IDS in these bits says so.
-   A full line overflows into the next. Longer pieces have a table of their own.
+   A full line overflows into the next. Longer pretokens have a table of their own.
    After construction both hold the vocabulary's own words and nothing else. Bounded: at its greatest size a
    table is emptied and preloaded again. */
 #ifndef TK_WORD_CACHE_H
@@ -58,7 +58,7 @@ int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words, size_t
 void tk_cache_free(tk_cache *cache);
 size_t tk_cache_memory(const tk_cache *cache);
 
-/* Find a word; *ids gets its ids, the count is returned, 0 where it is not there. One that lies behind its first
+/* Find a word; *ids gets its ids, the count is returned, 0 where it is not there. One that lies after its first
    line moves there, in place of another: words that come again and again end up where they are found at once. */
 size_t tk_cache_find(tk_cache *cache, const tk_key *key, const uint32_t **ids);
 size_t tk_cache_find_long(const tk_cache *cache, const uint8_t *bytes, size_t n, uint64_t hash, const uint32_t **ids);

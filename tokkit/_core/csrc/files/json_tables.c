@@ -1,6 +1,6 @@
 /* Reading the great tables of a tokenizer.json: see json_tables.h.
 
-   A zero byte stands behind the text, and no loop goes on at one, so that none looks for the end. */
+   A zero byte stands after the text, and no loop goes on at one, so that none looks for the end. */
 #include "files/json_tables.h"
 
 #include "text/utf8.h"
@@ -15,7 +15,7 @@ static int is_blank(uint8_t c) { return c == ' ' || c == '\n' || c == '\t' || c 
 
 static int is_digit(uint8_t c) { return (uint8_t)(c - '0') < 10; }
 
-/* The byte behind white space. */
+/* The byte after white space. */
 TK_INLINE uint8_t next(reader *r) {
     while (is_blank(*r->p)) {
         r->p++;
@@ -30,7 +30,7 @@ TK_INLINE int take(reader *r, uint8_t c) { return next(r) == c && (r->p++, 1); }
 
    Roughly: what is no JSON is found by who reads the text around the tables. */
 
-/* Behind the string whose first quote is behind us; 0 where it does not end. */
+/* After the string whose first quote was read; 0 where it does not end. */
 static int skip_string(reader *r) {
     for (; *r->p != '"'; r->p++)
         if (*r->p < 0x20 || (*r->p == '\\' && *++r->p < 0x20)) return 0;
@@ -70,7 +70,7 @@ static uint32_t take_hex(reader *r) {
     return value;
 }
 
-/* The character of an escape behind its backslash; NULL for one that is none, or half of a surrogate pair. */
+/* The character of an escape after its backslash; NULL for one that is none, or half of a surrogate pair. */
 static uint8_t *take_escape(reader *r, uint8_t *out) {
     switch (*r->p++) {
     case '"': return *out = '"', out + 1;
@@ -176,7 +176,7 @@ static int add_end(tk_json_table *t) {
     return status;
 }
 
-/* The entries of {"token": id, …} behind the brace. */
+/* The entries of {"token": id, …} after the brace. */
 static int read_ids(reader *r, tk_json_table *t, uint8_t *taken) {
     t->kind = TK_IDS;
     if (take(r, '}')) return TK_OK;
@@ -192,7 +192,7 @@ static int read_ids(reader *r, tk_json_table *t, uint8_t *taken) {
     return take(r, '}') ? TK_OK : TK_BAD_INPUT;
 }
 
-/* The entries of [["token", score], …] behind the bracket. */
+/* The entries of [["token", score], …] after the bracket. */
 static int read_scores(reader *r, tk_json_table *t) {
     t->kind = TK_SCORES;
     if (take(r, ']')) return TK_OK;
@@ -208,7 +208,7 @@ static int read_scores(reader *r, tk_json_table *t) {
     return take(r, ']') ? TK_OK : TK_BAD_INPUT;
 }
 
-/* A string of a merge, and the zero byte behind it: a quote of the string's has room for that. */
+/* A string of a merge, and the zero byte after it: a quote of the string's has room for that. */
 static int take_part(reader *r, tk_json_table *t) {
     size_t before = t->n_bytes;
     if (!take_string(r, t) || memchr(t->bytes + before, 0, t->n_bytes - before)) return 0;
@@ -216,7 +216,7 @@ static int take_part(reader *r, tk_json_table *t) {
     return 1;
 }
 
-/* The entries of ["left right", …] or [["left", "right"], …] behind the bracket. */
+/* The entries of ["left right", …] or [["left", "right"], …] after the bracket. */
 static int read_merges(reader *r, tk_json_table *t) {
     int pairs = next(r) == '[';
     t->kind = pairs ? TK_PAIRS : TK_SPACED;

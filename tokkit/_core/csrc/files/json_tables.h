@@ -21,7 +21,7 @@ typedef struct {
     int kind;
     size_t start, end; /* where the table stands in the text */
     size_t n;          /* entries */
-    uint8_t *bytes;    /* tokens joined; or merges, a zero byte behind each string but the last */
+    uint8_t *bytes;    /* tokens joined; or merges, a zero byte after each string but the last */
     size_t n_bytes;
     int64_t *ends;     /* [n] where each token ends in `bytes` */
     uint32_t *ids;     /* [n] */
@@ -33,7 +33,7 @@ typedef struct {
     tk_json_table vocab, merges;
 } tk_json_tables;
 
-/* Look for the tables in n bytes of text with a zero byte behind them. TK_OK, TK_NO_MEMORY or TK_BAD_INPUT; in any
+/* Look for the tables in n bytes of text with a zero byte after them. TK_OK, TK_NO_MEMORY or TK_BAD_INPUT; in any
    case tk_json_tables_free gives back what *found has. The bytes of tokens are not checked to be UTF-8. */
 int tk_json_tables_read(tk_json_tables *found, const uint8_t *text, size_t n);
 void tk_json_tables_free(tk_json_tables *found);

@@ -42,7 +42,7 @@ typedef struct {
     const float *q, *k, *v, *add, *by_distance;
     float *out;
     const uint8_t *allow, *ignored, *blocks;
-    size_t n_queries, n_keys; /* keys behind the last that is not ignored are left out */
+    size_t n_queries, n_keys; /* keys after the last that is not ignored are left out */
 } tk_head;
 
 void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view);

@@ -9,7 +9,7 @@
 
 /* x = norm(x + o(attention(qkv(x)))), then x = norm(x + down(activation(up(x)))). */
 typedef struct {
-    const tk_linear *qkv, *o, *up, *down; /* rows of qkv: those of q, k and v, one behind another */
+    const tk_linear *qkv, *o, *up, *down; /* rows of qkv: those of q, k and v, one after another */
     const float *attention_weight, *attention_bias, *forward_weight, *forward_bias; /* of the norms: (dim) each */
 } tk_encoder_layer;
 
@@ -22,7 +22,7 @@ typedef struct {
     ptrdiff_t distance_by, zero;
 } tk_encoder;
 
-/* x (starts[n], dim) is changed in place; `states`, where not NULL, gets x behind each layer: (n_layers, rows, dim).
+/* x (starts[n], dim) is changed in place; `states`, where not NULL, gets x after each layer: (n_layers, rows, dim).
    starts: n + 1 rising row numbers from 0 on. */
 int tk_encoder_run(const tk_encoder *e, float *x, const int64_t *starts, size_t n, float *states, int isa, int threads);
 #endif

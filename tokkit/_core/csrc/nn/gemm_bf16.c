@@ -20,7 +20,7 @@ TK_INLINE vf v_dot2(vf sum, int32_t two, vi w) {
 
 static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero) {
     (void)scale, (void)zero, (void)room;
-    /* Zeros come behind the last: one may be the other half of its pair. */
+    /* Zeros come after the last: one may be the other half of its pair. */
     for (size_t i = 0; i < k; i += VL) {
         __m512 v = k - i < VL ? v_load_n(x + i, k - i) : v_load(x + i);
         _mm256_storeu_si256((__m256i *)(out + 2 * i), (__m256i)_mm512_cvtneps_pbh(v));

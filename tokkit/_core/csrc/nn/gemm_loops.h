@@ -8,7 +8,7 @@
 /* A product's result before bias and activation: at most PANEL_ROWS rows of 64 columns, or 1 row of 8 vectors. */
 enum { MOST_COLUMNS = 8 * VL };
 
-/* Weights of the columns behind a tile's, fetched while it is worked on: whoever reads them first would wait for
+/* Weights of the columns after a tile's, fetched while it is worked on: whoever reads them first would wait for
    memory. Which cache they go to, and from how many tiles a panel on that pays, was tried with the matrices of encoders
    of 384 and 768, in the third cache and beyond it. */
 typedef struct {

@@ -101,7 +101,7 @@ TK_INLINE float v_top(vf v) {
     for (int i = 1; i < VL; i++) top = LANE(v)[i] > top ? LANE(v)[i] : top;
     return top;
 }
-/* By a number so large that nothing behind the point is left; |x| below 2^22. */
+/* By a number so large that nothing after the point is left; |x| below 2^22. */
 TK_INLINE vf v_round(vf x) { return v_sub(v_add(x, v_set1(12582912.0f)), v_set1(12582912.0f)); }
 TK_INLINE vf v_ldexp(vf x, vf n) { /* whole n from LEAST_POWER, which gives 0, to 127; at NaN, what x is */
     vf r;

@@ -1,7 +1,7 @@
 /* Building the tables that merge the pieces of a BPE model: see sp_engine.h. */
 #include "sentencepiece/sp_build.h"
 
-/* Characters of pieces that are no pieces themselves get numbers behind the ids: they merge as well. */
+/* Characters of pieces that are no pieces themselves get numbers after the ids: they merge as well. */
 static int add_characters(tk_sp_forms *f, tk_token_trie *trie) {
     size_t n_pieces = f->n;
     int status = tk_sp_build_trie(trie, f, f->foreign);

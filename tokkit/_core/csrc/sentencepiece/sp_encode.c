@@ -9,7 +9,7 @@ enum { RUN = 1 << 12, WINDOW = 1024, MANY = WINDOW * 2 / 5, PAUSE = 16 * WINDOW 
 
 /* ---- the score */
 
-/* Bring the score up to date: it is what sentencepiece's lattice has behind these tokens. */
+/* Bring the score up to date: it is what sentencepiece's lattice has after these tokens. */
 static void settle(const tk_sp *m, tk_sp_scratch *w) {
     float score = w->score;
     for (; w->settled < w->n_ids; w->settled++) score += m->scores[w->ids[w->settled]];
@@ -107,7 +107,7 @@ static int encode_parts(const tk_sp *m, tk_sp_scratch *w, size_t at, size_t end,
     return status;
 }
 
-/* Remember the ids behind the first so many as a unit's: next time its parts are not looked for. Of Unigram the scores
+/* Remember the ids after the first so many as a unit's: next time its parts are not looked for. Of Unigram the scores
    that they depend on would have to be put together as well. */
 static int insert_ids(tk_sp_scratch *w, const tk_sp_long_key *key, size_t before) {
     tk_sp_unit unit = {.count = (uint32_t)(w->n_ids - before)};

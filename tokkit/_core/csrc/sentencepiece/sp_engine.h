@@ -1,9 +1,9 @@
 /* Encoding by a sentencepiece model: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
    and models of words and of characters, over a whole text.
 
-   A stretch of text is normalized into a buffer, in which U+2581 is the one byte 0x20 (escaped text has no space), and
+   A span of text is normalized into a buffer, in which U+2581 is the one byte 0x20 (escaped text has no space), and
    cut where no piece can stand across. Such a unit is encoded alone and looked up in a cache, with the ids, the score
-   and how great the score before it may be: sentencepiece adds scores up in float32, so behind enough text the
+   and how great the score before it may be: sentencepiece adds scores up in float32, so after enough text the
    rounding can decide between two ways through a unit. Where it could, the unit is encoded from the true score on.
 
    The rules are those of sentencepiece 0.2.3: candidates compared as float32 in order of their starts, a later one must
@@ -130,14 +130,14 @@ typedef struct tk_sp_scratch {
     size_t at;             /* of its text */
     size_t made, most;     /* bytes that the normalizer has put, and may put, as TK_GROWN tells; 0: any */
     int started, any, previous; /* more than spaces is there; the last that was put is one, and more are dropped */
-    int continues;              /* its text is the rest of one, and begins behind what is no space */
+    int continues;              /* its text is the rest of one, and begins after what is no space */
     /* the buffer: `scanned` bytes of n are cut; starts[n_starts - 1] begins the unit that is open */
     uint8_t *text;
     uint32_t *from; /* where each byte comes from, if aligned; from[n] is where the next would */
     size_t room, from_room, n, scanned;
     uint32_t *starts;
     size_t n_starts, starts_capacity;
-    /* Unigram: the score behind ids[:settled], and a bound of its amount behind all, of 1/8 each */
+    /* Unigram: the score after ids[:settled], and a bound of its amount after all, of 1/8 each */
     float score;
     uint32_t amount;
     size_t settled;
@@ -172,7 +172,7 @@ enum { TK_SP_ROOM = 1 << 14 };
 /* Begin with no ids; `aligned` says whether spans are wanted too. */
 void tk_sp_begin(tk_sp_scratch *w, int aligned);
 
-/* Begin a document behind the ids that are there, from its first character. */
+/* Begin a document after the ids that are there, from its first character. */
 void tk_sp_begin_document(tk_sp_scratch *w);
 
 /* Append the ids of a document from w->at on till it is n, or has passed `stop`. */
@@ -187,7 +187,7 @@ int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, 
 /* What the normalizer puts for the beginning of text[at:n], and of how many bytes that is. */
 size_t tk_sp_replaced(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put);
 
-/* Put that into the buffer: spaces behind a space dropped where the model says so. There is room. */
+/* Put that into the buffer: spaces after a space dropped where the model says so. There is room. */
 void tk_sp_put(const tk_sp *m, tk_sp_scratch *w, const uint8_t *put, size_t n_put);
 
 /* The bytes of buffers are characters; what is none counts as one byte. */
@@ -196,7 +196,7 @@ TK_INLINE unsigned tk_sp_length(uint8_t lead, size_t left) {
     return length < left ? length : (unsigned)left;
 }
 
-/* The tokens of p[0:n] from a score on, which moves behind them; sp_viterbi.c. */
+/* The tokens of p[0:n] from a score on, which moves after them; sp_viterbi.c. */
 int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, float *score);
 
 /* A unit by itself: its tokens, and what its entry in a cache says. */
@@ -292,7 +292,7 @@ TK_INLINE size_t tk_charsmap_child(const tk_charsmap *map, size_t at, uint8_t by
 }
 
 /* One step puts less than this into the buffer, unless the charsmap says otherwise; and what may be read and written
-   behind the end of it. */
+   after the end of it. */
 enum { TK_SP_SPARE = 512, TK_SP_BEHIND = 128 };
 
 #endif

@@ -52,7 +52,7 @@ TK_INLINE size_t fill_block(const tk_sp *m, tk_sp_scratch *w, const uint8_t *tex
     if (TK_UNLIKELY(drop)) {
         if (aligned) { /* bytes up to it, so that each can be traced */
             size_t first = lowest(drop);
-            if (!first) return lowest(~drop) < count ? lowest(~drop) : count; /* spaces behind a space */
+            if (!first) return lowest(~drop) < count ? lowest(~drop) : count; /* spaces after a space */
             count = first;
             trace(w, p, count, w->at);
             w->n += count;
@@ -122,7 +122,7 @@ static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3,
 static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
 
 /* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
-   right is the next one's left, and half of the hash is known. Behind the end of the buffer there are zeros. */
+   right is the next one's left, and half of the hash is known. After the end of the buffer there are zeros. */
 TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
     uint64_t cuts = 0;
     const uint8_t *text = w->text + w->scanned, *bigrams = m->bigrams;

@@ -7,7 +7,7 @@ enum { SPACE_BYTES = sizeof SPACE, BLOCK = 16 };
 
 /* ---- what is known beforehand */
 
-/* Whether c may be copied unseen where ASCII follows: it begins no symbol and nothing with ASCII behind it that the
+/* Whether c may be copied unseen where ASCII follows: it begins no symbol and nothing with ASCII after it that the
    charsmap has. */
 static int is_plain(const tk_sp_normalizer *z, uint8_t c) {
     size_t length;
@@ -86,7 +86,7 @@ TK_INLINE void put_space(const run *r) {
     else put(r->out, (const uint8_t *)" ", 1, r->at);
 }
 
-/* Bytes that stand for what is read at the place, of which spaces are escaped, and dropped behind a space. */
+/* Bytes that stand for what is read at the place, of which spaces are escaped, and dropped after a space. */
 static int put_string(run *r, const uint8_t *string, size_t n) {
     const tk_sp_options *o = &r->z->options;
     size_t i = 0;

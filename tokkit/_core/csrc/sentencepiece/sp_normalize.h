@@ -1,13 +1,13 @@
 /* Normalizing a text by the rules of a SentencePiece model, each byte with the place it comes from.
 
    At each place stands, in this order: the longest user-defined symbol that begins there, as it is; what the charsmap
-   has for the longest stretch; or the character itself. Behind a space, spaces go where extra ones are removed. */
+   has for the longest span; or the character itself. After a space, spaces go where extra ones are removed. */
 #ifndef TK_SP_NORMALIZE_H
 #define TK_SP_NORMALIZE_H
 #include "text/charsmap.h"
 #include "encode/token_trie.h"
 
-enum { TK_SP_SLACK = 64 }; /* readable bytes behind a normalized text */
+enum { TK_SP_SLACK = 64 }; /* readable bytes after a normalized text */
 
 typedef struct {
     int add_prefix, remove_extra, escape, suffix;

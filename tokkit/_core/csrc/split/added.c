@@ -82,7 +82,7 @@ static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_
     return found;
 }
 
-/* The longest token at each of the next places, read from behind. */
+/* The longest token at each of the next places, read backwards. */
 static void fill_window(const tk_added *s, const uint8_t *text, size_t n, tk_added_cursor *c, size_t i) {
     const size_t end = n - i < TK_ADDED_WINDOW ? n : i + TK_ADDED_WINDOW;
     size_t at = n - end < s->longest ? n : end + s->longest;
@@ -161,7 +161,7 @@ int tk_added_cut(const tk_added *s, const int64_t *ids, const uint8_t *allowed, 
     tk_cut cut;
     tk_added_cursor c;
     tk_added_match match;
-    size_t total = 0; /* pieces that overlap may become long, taken together */
+    size_t total = 0; /* pretokens that overlap may become long, taken together */
     tk_cut_begin(&cut, a);
     for (size_t number = tk_cut_next(&cut, 0); number < a->n_pieces; number = tk_cut_next(&cut, number + 1)) {
         const size_t at = a->pieces[number].start, n = a->pieces[number].end - at;

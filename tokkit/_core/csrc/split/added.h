@@ -12,7 +12,7 @@
 enum {
     TK_ADDED_SINGLE_WORD = 1, /* no word character stands beside it */
     TK_ADDED_LSTRIP = 2,      /* it takes the white space before it, */
-    TK_ADDED_RSTRIP = 4       /* and behind it */
+    TK_ADDED_RSTRIP = 4       /* and after it */
 };
 
 enum { TK_ADDED_LOOK = 3, TK_ADDED_BUCKETS = 8, TK_ADDED_WINDOW = 2048 };
@@ -79,7 +79,7 @@ TK_INLINE void tk_added_start(tk_added_cursor *cursor) { memset(cursor, 0, offse
 int tk_added_next(const tk_added *set, const uint8_t *text, size_t n, const uint8_t *allowed, tk_added_cursor *cursor,
                   tk_added_match *match);
 
-/* Make the tokens in the pieces of a text pieces of their own, with their ids; 0 or a status. */
+/* Make the tokens in the pretokens of a text pretokens of their own, with their ids; 0 or a status. */
 int tk_added_cut(const tk_added *set, const int64_t *ids, const uint8_t *allowed, tk_aligned *a);
 
 #endif

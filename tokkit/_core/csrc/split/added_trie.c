@@ -79,7 +79,7 @@ static int by_bytes(const void *a, const void *b) {
 static void filter_add(tk_added_filter *f, const beginning *b, unsigned bucket) {
     const uint8_t bit = (uint8_t)(1u << bucket);
     for (unsigned k = 0; k < TK_ADDED_LOOK; k++) {
-        for (unsigned nibble = 0; k >= b->n && nibble < 16; nibble++) /* whatever stands behind a short one */
+        for (unsigned nibble = 0; k >= b->n && nibble < 16; nibble++) /* whatever stands after a short one */
             f->low[k][nibble] |= bit, f->high[k][nibble] |= bit;
         if (k < b->n) f->low[k][b->bytes[k] & 15] |= bit, f->high[k][b->bytes[k] >> 4] |= bit;
     }

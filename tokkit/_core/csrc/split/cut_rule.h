@@ -52,7 +52,7 @@ TK_INLINE unsigned tk_atom_before(const uint8_t *p) {
     return tk_atom_at(start, &length);
 }
 
-/* Write the ends of the units from *pos on, at most `limit` (at least 64), and move *pos behind the last; the end of
+/* Write the ends of the units from *pos on, at most `limit` (at least 64), and move *pos after the last; the end of
    the text ends a unit. Returns how many, 0 only at the end of the text. The second reads by the vectors of `isa`. */
 size_t tk_cut_units(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 size_t tk_cut_units_by(int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends,

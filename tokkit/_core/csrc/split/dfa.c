@@ -1,7 +1,7 @@
 /* The run loop of compiled patterns, and the memo that keeps it linear: see dfa.h.
 
-   The loop takes one character after another and never looks back: a row that ends a piece has already begun the
-   next one, so each byte costs one dependent load. What is left for `attempt` is rare: matches that fail behind a
+   The loop takes one character after another and never looks back: a row that ends a pretoken has already begun the
+   next one, so each byte costs one dependent load. What is left for `attempt` is rare: matches that fail after a
    long way, and matches that begin in unmatched text and may fail.
 
    A pattern such as a*b|a reads all of aaaa… at each place, to find no b. Rows that fail from a place on do so

@@ -7,8 +7,8 @@
 
 /* What a row does on the class of the character at p, which it has not taken yet, besides going on. */
 enum {
-    TK_DFA_END = 1,  /* a stretch ends at p; the next row has taken p as the first character of another */
-    TK_DFA_DROP = 2, /* with END: the stretch was matched by nothing */
+    TK_DFA_END = 1,  /* a span ends at p; the next row has taken p as the first character of another */
+    TK_DFA_DROP = 2, /* with END: the span was matched by nothing */
     TK_DFA_MARK = 4, /* a match may end at p, unless a longer one is found that the pattern prefers */
     TK_DFA_BACK = 8, /* the match ended at the last mark; where there is none, none begins where this one did */
     TK_DFA_TRY = 16  /* in unmatched text: a match may begin at p, and may fail */
@@ -24,7 +24,7 @@ struct tk_dfa {
     const uint16_t *index; /* [TK_DFA_CODE_BLOCKS]: which block has the classes of 64 code points */
     const uint8_t *blocks; /* [][64] */
     uint32_t n_classes, start, gap, unsure;
-    size_t dropped;         /* TK_DROPPED, or 0 where unmatched text is kept as pieces */
+    size_t dropped;         /* TK_DROPPED, or 0 where unmatched text is kept as pretokens */
     uint8_t ascii[128];     /* the classes of the first two blocks */
 };
 typedef struct tk_dfa tk_dfa;
@@ -42,7 +42,7 @@ typedef struct tk_dfa_memo {
     size_t n_pending, pending_capacity;
 } tk_dfa_memo;
 
-/* A match that fails so many bytes behind its last mark is worth a memo. */
+/* A match that fails so many bytes after its last mark is worth a memo. */
 enum { TK_DFA_CHECK = 64 };
 
 /* The class of the character at p, whose bytes go to *length. */

@@ -1,15 +1,15 @@
-/* Cutting pieces into smaller ones: see pretokenize.h. */
+/* Cutting pretokens into smaller ones: see pretokenize.h. */
 #include "split/pretokenize.h"
 
 #include "text/char_kinds.h"
 #include "split/dfa.h"
 #include "text/script_tables.h"
 
-/* Stretches of one old piece, as they are found, become new ones. */
+/* Spans of one old pretoken, as they are found, become new ones. */
 typedef struct {
     tk_cut cut;
     int behavior, invert;
-    size_t start, end; /* the new piece at hand */
+    size_t start, end; /* the new pretoken at hand */
     int begun, was_match;
 } tk_joiner;
 
@@ -23,7 +23,7 @@ TK_INLINE void joiner_begin(tk_joiner *j, size_t start) {
     j->begun = j->was_match = 0;
 }
 
-/* The next stretch, which ends at `end`, and begins where the one before it did. */
+/* The next span, which ends at `end`, and begins where the one before it did. */
 TK_INLINE void joiner_add(tk_joiner *j, size_t end, int match) {
     int joins = 0;
     match ^= j->invert;
@@ -151,7 +151,7 @@ int tk_split_by_character(tk_aligned *a, uint32_t c, int behavior) {
     return joiner_end(&j, a);
 }
 
-/* What a character is to a text that is cut into runs: not taken, a piece, or of a run of its number. */
+/* What a character is to a text that is cut into runs: not taken, a pretoken, or of a run of its number. */
 enum { DROPPED = 0, SINGLE = 1, FIRST_RUN = 2, SECOND_RUN = 3 };
 
 static int split_runs(tk_aligned *a, const uint8_t role_of[TK_KINDS]) {

@@ -63,7 +63,7 @@ static size_t count_spaces(const uint8_t *text, size_t n) {
     return spaces;
 }
 
-enum { RUN = 8 }; /* bytes of ASCII at a time, and as many bytes and spans may be written behind what is meant */
+enum { RUN = 8 }; /* bytes of ASCII at a time, and as many bytes and spans may be written after what is meant */
 
 /* How many of the next RUN bytes are ASCII but no space, from the first on. */
 TK_INLINE size_t plain_run(const uint8_t *p) {
@@ -81,7 +81,7 @@ TK_INLINE size_t plain_run(const uint8_t *p) {
 #endif
 }
 
-/* What is left of the piece, with the n bytes of a replacement for each space; there is room for it and RUN more. */
+/* What is left of the pretoken, with the n bytes of a replacement for each space; there is room for it and RUN more. */
 static void replace_spaces(tk_rewrite *w, const uint8_t bytes[4], size_t n) {
     const uint8_t *text = w->from->text;
     const tk_span *from = w->from->spans;
@@ -126,7 +126,7 @@ int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
         int starts = *start == ' ' || (w.end - w.at >= n && !memcmp(start, bytes, n));
         int first = span.start == 0 && a->place == TK_AT_TEXT_START;
         if (!starts && (scheme == TK_PREPEND_ALWAYS || (scheme == TK_PREPEND_FIRST && first)))
-            tk_rewrite_bytes(&w, bytes, n, span); /* it belongs to the character behind it, as in tokenizers */
+            tk_rewrite_bytes(&w, bytes, n, span); /* it belongs to the character after it, as in tokenizers */
         size_t longer = count_spaces(a->text + w.at, w.end - w.at) * (n - 1);
         if (!tk_rewrite_room(&w, w.end - w.at + longer + RUN)) break;
         replace_spaces(&w, bytes, n);

@@ -15,7 +15,7 @@ enum { TK_BIGRAM_BITS = 19 };
 typedef struct tk_cuts {
     uint8_t *bigrams;      /* 2^19 bits */
     uint8_t *byte_bigrams; /* 2^16 bits */
-    int unconditional;     /* every token is in the sets, so that a piece that is a token is never cut */
+    int unconditional;     /* every token is in the sets, so that a pretoken that is a token is never cut */
 } tk_cuts;
 
 /* The hash of a pair is in halves, so that a loop over characters computes each half of a character once. */

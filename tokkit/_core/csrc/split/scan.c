@@ -1,6 +1,6 @@
 /* One scanner, read with the constants of a family: see scan.h. Each family is compiled on its own, the
    constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
-   the branch of the pattern that a piece of code answers. */
+   the branch of the pattern that a pretoken of code answers. */
 #define TK_UNICODE_TABLES_HERE
 #include "split/scan_family.h"
 
@@ -18,7 +18,7 @@ TK_INLINE size_t skip(const uint8_t *text, size_t i, size_t n, uint32_t wanted) 
 
 /* Letters of o200k from i: upper* lower+, else upper+ lower*, where caseless letters and marks are both.
    Greedy upper* takes all it can; if no lower case letter follows, lower+ needs a character that is both, so
-   the match ends behind the last one there was. *has_lower says that the first form matched. */
+   the match ends after the last one there was. *has_lower says that the first form matched. */
 TK_INLINE size_t cased_letters_end(const tk_family *f, const uint8_t *text, size_t i, size_t n, int *has_lower) {
     size_t end = i, behind_both = i;
     unsigned length;
@@ -35,7 +35,7 @@ TK_INLINE size_t cased_letters_end(const tk_family *f, const uint8_t *text, size
     return end;
 }
 
-/* End of a piece that starts with white space at i, which has no letters or punctuation to lead. */
+/* End of a pretoken that starts with white space at i, which has no letters or punctuation to lead. */
 TK_INLINE size_t white_end(const tk_family *f, const uint8_t *text, size_t i, size_t n) {
     size_t end = i, last = i, behind_line_end = i;
     unsigned length;
@@ -45,7 +45,7 @@ TK_INLINE size_t white_end(const tk_family *f, const uint8_t *text, size_t i, si
         if (c & ENDS_LINE) behind_line_end = end + length;
     }
     int at_end = end == n;
-    if (f->in_turn && !at_end) at_end = !(stretch_class_at(0, text + end, &length) & ~NUMBER); /* of a stretch */
+    if (f->in_turn && !at_end) at_end = !(stretch_class_at(0, text + end, &length) & ~NUMBER); /* of a span */
     if (f->end_first && at_end) return n;                            /* \s++$ */
     if (f->line_end_rule && behind_line_end > i) return behind_line_end; /* \s*[\r\n]+ */
     if (at_end || last == i) return end;                             /* \s+(?!\S) at the end; \s */
@@ -60,8 +60,8 @@ TK_INLINE size_t skip_in_stretch(int cjk, const uint8_t *text, size_t i, size_t 
 
 TK_INLINE int is_ascii_letter(uint8_t byte) { return (uint8_t)((byte | 0x20) - 'a') < 26; }
 
-/* piece_end() of deepseek-v3. The third split sees each stretch alone: digits, of which it matches none, CJK, or the
-   rest. So one pass will do, in which characters of another stretch are of no class. */
+/* piece_end() of deepseek-v3. The third split sees each span alone: digits, of which it matches none, CJK, or the
+   rest. So one pass will do, in which characters of another span are of no class. */
 TK_INLINE size_t end_in_turn(const tk_family *f, const uint8_t *text, size_t i, size_t n) {
     const uint32_t letters = LETTER | MARK, unmatched = ~(letters | NUMBER | PUNCTUATION_OR_SYMBOL | WHITE);
     unsigned length, next_length = 0;
@@ -153,7 +153,7 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
 #define SCAN(name, family)                                                                                   \
     static size_t name(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,        \
                        size_t limit) {                                                                       \
-        (void)cuts; /* whole pieces are always right: what a scanner may cut, it need not */                 \
+        (void)cuts; /* whole pretokens are always right: what a scanner may cut, it need not */                 \
         size_t i = *pos, count = 0;                                                                          \
         while (count < limit && i < n) ends[count++] = i = piece_end(&family, text, i, n);                   \
         *pos = i;                                                                                            \

@@ -22,7 +22,7 @@ struct tk_dfa;
 struct tk_dfa_memo;
 
 /* How text is cut: by the scanner of a family, or where dfa is not NULL by the automaton of a compiled pattern.
-   With `cuts` (else NULL), a scanner may also end a piece at a safe cut inside a run of letters, so that its parts
+   With `cuts` (else NULL), a scanner may also end a pretoken at a safe cut inside a run of letters, so that its parts
    are looked up and merged on their own; the ids are the same. */
 typedef struct {
     int family;
@@ -34,13 +34,13 @@ typedef struct {
 /* Ends that a caller should have room for: with fewer, the scalar scanners run. */
 enum { TK_SCAN_LIMIT = 64 };
 
-/* Set in an end: the stretch that ends there is no piece. No match covers it, and the tokenizer drops such text. */
+/* Set in an end: the span that ends there is no pretoken. No match covers it, and the tokenizer drops such text. */
 #define TK_DROPPED ((size_t)1 << (8 * sizeof(size_t) - 1))
 
-/* Write the ends of the pieces that follow *pos, at most `limit` of them, and move *pos behind the last.
+/* Write the ends of the pretokens that follow *pos, at most `limit` of them, and move *pos after the last.
    Returns how many; 0 only at the end of the text. The end of the text is the end of the slice that the
    pattern sees ($ and look-ahead end there). A text is scanned from 0 on.
-   No piece is empty; pieces and dropped stretches cover the text.
+   No pretoken is empty; pretokens and dropped spans cover the text.
    Scanners of families drop nothing. */
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit);
 

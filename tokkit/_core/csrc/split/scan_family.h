@@ -10,16 +10,16 @@ enum { NO_CONTRACTIONS, LOWER_CONTRACTIONS, ANY_CASE_CONTRACTIONS, SUFFIX_CONTRA
 enum { NO_TAIL, LINE_END_TAIL, LINE_END_OR_SLASH_TAIL };
 
 typedef struct {
-    int contractions;     /* where 's, 't … match: at a piece's start, or as a suffix of letters (o200k) */
+    int contractions;     /* where 's, 't … match: at a pretoken's start, or as a suffix of letters (o200k) */
     int any_prefix;       /* one character that is no letter, digit or line end may lead letters; else one space */
     int case_split;       /* letters as upper* lower+ | upper+ lower* (o200k) */
-    unsigned digits;      /* digits a piece; 0 for as many as there are, with a leading space (r50k) */
+    unsigned digits;      /* digits a pretoken; 0 for as many as there are, with a leading space (r50k) */
     int punctuation_tail; /* what a run of punctuation takes with it */
     int end_first;        /* \s++$ stands before the line-end rule (cl100k) */
     int line_end_rule;    /* \s*[\r\n] */
     int marks_are_letters; /* letters are [\p{L}\p{M}], and punctuation holds no marks (qwen3.5) */
     int han_apart;        /* \p{Han}+ comes first, and letters hold no Han (kimi-k2) */
-    int in_turn;          /* three splits in turn: digits, CJK, then each stretch on its own (deepseek-v3) */
+    int in_turn;          /* three splits in turn: digits, CJK, then each span on its own (deepseek-v3) */
 } tk_family;
 
 static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0, .in_turn = 0};
@@ -75,7 +75,7 @@ TK_INLINE uint32_t letter_class_at(const tk_family *f, const uint8_t *p, unsigne
     return f->han_apart && han_at(p, length) ? 0 : class_at(p, length);
 }
 
-/* class_at() in a stretch of CJK, or of other characters: 0 for what is none of its own. */
+/* class_at() in a span of CJK, or of other characters: 0 for what is none of its own. */
 TK_INLINE uint32_t stretch_class_at(int cjk, const uint8_t *p, unsigned *length) {
     if (TK_LIKELY(*p < 0x80)) return *length = 1, cjk ? 0 : UINT32_C(1) << tk_cat_block[*p];
     uint32_t c = tk_utf8_decode(p, length);

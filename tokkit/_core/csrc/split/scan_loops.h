@@ -1,11 +1,11 @@
-/* Boundaries of pieces by bit algebra, 64 bytes at a time: see scan.h, and bytes.h for the words.
+/* Boundaries of pretokens by bit algebra, 64 bytes at a time: see scan.h, and bytes.h for the words.
 
-   A block always begins at the start of a piece, so nothing is carried from one block to the next: the last start that
-   a block proves is where the next block begins. A block with no start but its first, a piece at the end of the text,
-   and a few characters are left to the scalar scanner, which says the same more slowly (scan.c).
+   A block always begins at the start of a pretoken, so nothing is carried from one block to the next: the last start
+   that a block proves is where the next block begins. A block with no start but its first, a pretoken at the end of the
+   text, and a few characters are left to the scalar scanner, which says the same more slowly (scan.c).
 
-   With safe cuts, runs of dense scripts (Han, Kana, Hangul) are cut inside too: see tk_split. A block may begin
-   at such a cut as well, since what is left of a run of letters is cut as if it stood alone. */
+   With safe cuts, runs of dense scripts (Han, Kana, Hangul) are cut inside too: see tk_split. A block may begin at such
+   a cut as well, since what is left of a run of letters is cut as if it stood alone. */
 #ifndef TK_SCAN_LOOPS_H
 #define TK_SCAN_LOOPS_H
 #include "split/scan_family.h"
@@ -29,7 +29,7 @@ static const uint8_t BY_LOW_NIBBLE[16] = {
     1 | 2 | 64 | 128,         1 | 2 | 32 | 128,              1 | 2 | 128,              1 | 2 | 128};
 static const uint8_t BY_HIGH_NIBBLE[16] = {32 | 64 | 128, 128, 0, 16, 1, 4, 2, 8, 0, 0, 0, 0, 0, 0, 0, 0};
 
-enum { SCALAR_PIECES = 16, WORTH_A_BLOCK = 16 }; /* pieces; bytes at the end of a text */
+enum { SCALAR_PIECES = 16, WORTH_A_BLOCK = 16 }; /* pretokens; bytes at the end of a text */
 
 /* The masks of ASCII, and `other`. */
 TK_INLINE void classify(vb v, tk_masks *m) {
@@ -76,7 +76,7 @@ TK_INLINE unsigned take_others(const tk_family *f, const uint8_t *p, vb v, const
         uint32_t category = UINT32_C(1) << (found & TK_CAT_MASK);
         uint64_t bits = below(length) << at;
         int han = f->in_turn ? is_cjk(c) : f->han_apart && found & TK_HAN;
-        /* Han numbers, marks and symbols are Han at the start of a piece and behind Han, and themselves elsewhere. */
+        /* Han numbers, marks and symbols are Han at the start of a pretoken and after Han, and themselves elsewhere. */
         if (f->in_turn && han && !(category & letters_of(f))) return at;
         if (f->han_apart && han && !(category & LETTER) && at && !(m->han >> (at - 1) & 1)) return at;
         if (TK_LIKELY(han || category & letters_of(f))) {
@@ -121,7 +121,7 @@ TK_INLINE uint64_t tails(const tk_family *f, const tk_masks *m, uint64_t punctua
 TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t white, uint64_t tail) {
     uint64_t all = m->blank | m->line_end, starts = white & ~behind(white);
     uint64_t last = all & ~(all >> 1); /* of a run, and then a character by itself: its last byte, then its first */
-    if (f->in_turn) last &= ~((m->digit | m->han) >> 1); /* there the stretch ends */
+    if (f->in_turn) last &= ~((m->digit | m->han) >> 1); /* there the span ends */
     if (m->inner) {
         last |= (last & m->inner) >> 1;
         last |= (last & m->inner) >> 1;
@@ -131,7 +131,7 @@ TK_INLINE uint64_t white_starts(const tk_family *f, const tk_masks *m, uint64_t 
     starts |= m->blank & last;
     uint64_t lines = m->blank & behind(m->line_end & ~tail); /* what follows the last line end of a run */
     uint64_t killed = (m->blank + lines) & ~m->blank & m->line_end;
-    for (; killed; killed &= killed - 1) { /* … a stretch of blanks that leads to one more line end does not */
+    for (; killed; killed &= killed - 1) { /* … a span of blanks that leads to one more line end does not */
         uint64_t before = lines & below(tk_lowest_bit(killed));
         lines ^= UINT64_C(1) << (63 - __builtin_clzll(before));
     }
@@ -155,7 +155,7 @@ TK_INLINE uint64_t last_bytes(const tk_masks *m, uint64_t first) {
 }
 
 /* Starts inside runs of letters, where upper* lower+ | upper+ lower* ends within one (o200k). The letters that
-   are both go with those before them. So an upper case letter starts a piece behind a lower case one, or behind
+   are both go with those before them. So an upper case letter starts a pretoken after a lower case one, or after
    letters that are both if these follow a lower case one or if the run ends with upper case only. Bits from
    *trusted on may be wrong. */
 TK_INLINE uint64_t case_starts(tk_masks *m, unsigned *trusted) {
@@ -175,7 +175,7 @@ TK_INLINE uint64_t case_starts(tk_masks *m, unsigned *trusted) {
     return starts;
 }
 
-/* Starts of runs of letters, where ASCII letters alone follow ASCII punctuation in its piece (deepseek-v3). */
+/* Starts of runs of letters, where ASCII letters alone follow ASCII punctuation in its pretoken (deepseek-v3). */
 TK_INLINE uint64_t starts_in_turn(const tk_masks *m, uint64_t letter, uint64_t marks) {
     uint64_t ascii = letter & ~m->other, led = ascii & behind(marks & ~m->other);
     uint64_t led_end = (ascii + led) & ~ascii; /* the carry runs through each run that is led */
@@ -221,7 +221,7 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned m
             if (*trusted > at) *trusted = at;
             break;
         }
-        if (f->contractions == SUFFIX_CONTRACTIONS && done >> at & 1) continue; /* behind a contraction it leads */
+        if (f->contractions == SUFFIX_CONTRACTIONS && done >> at & 1) continue; /* after a contraction it leads */
         size_t end = contraction_end(p, at + 1, at + 3, f->contractions != LOWER_CONTRACTIONS);
         if (end == at + 1) continue;
         if (end < BLOCK && m.both >> end & 1) { /* case_starts() took its letters for the start of these */

@@ -21,11 +21,11 @@ int tk_special_init(tk_special *special);
 void tk_special_free(tk_special *special);
 int tk_special_add(tk_special *special, const uint8_t *bytes, size_t n, uint32_t id);
 
-/* The first special token at or behind `from`: 1 with its place and id, else 0. */
+/* The first special token at or after `from`: 1 with its place and id, else 0. */
 int tk_special_find(const tk_special *special, const uint8_t *text, size_t n, size_t from, size_t *start,
                     size_t *end, uint32_t *id);
 
-/* Does the text of any special token stand across `at`, some of it before and some behind? With `beside`, a token that
+/* Does the text of any special token stand across `at`, some of it before and some after? With `beside`, a token that
    ends or begins there does as well. */
 int tk_special_spans(const tk_special *special, const uint8_t *text, size_t n, size_t at, int beside);
 

@@ -6,16 +6,16 @@
    take q in:
 
    1. q is white space and no line end, p is no white space. A pattern has such a q as the first character of a
-      piece (what may lead letters, digits or punctuation) or in a piece of white space alone, and p is neither.
+      pretoken (what may lead letters, digits or punctuation) or in a pretoken of white space alone, and p is neither.
    2. p is a letter or a digit; q is no letter, digit or mark, no apostrophe, and not Han. What may follow p within
-      a piece is more letters, marks (o200k, qwen3.5), digits or Han (kimi-k2, where a run of Han may hold symbols
+      a pretoken is more letters, marks (o200k, qwen3.5), digits or Han (kimi-k2, where a run of Han may hold symbols
       too), or an apostrophe with s, t, re … (o200k). Line ends and slashes follow punctuation or white space within
-      a piece; p is neither.
+      a pretoken; p is neither.
 
    So every attempt from before c ends at c or before, with or without q, and looks ahead, if at all, from a run of
    white space that ends before p or earlier, where the text is the same; or, deepseek-v3, from a run of characters
    that its splits do not match, for a letter or a mark: p is no such character in case 2, and q in case 1 is as little
-   a letter as the end of the text is. Thus the text up to c, matched alone, has the pieces that it has in the whole,
+   a letter as the end of the text is. Thus the text up to c, matched alone, has the pretokens that it has in the whole,
    the last one ending at c; and from c on a match knows nothing of what came before. Both sides may be encoded apart:
    tests/core/test_split_points.py compares the rule with its naive twin and with the patterns. */
 #include "split/split_points.h"

@@ -21,8 +21,8 @@ typedef struct {
     int beside; /* whether a cut beside a special token is none: what it begins or ends is encoded otherwise */
 } tk_document;
 
-/* The first split point at or behind `from` and before `limit`, else `limit`; `limit` is n at most. If the text
-   goes on behind n, the units from limit to n must be as many as the longest special token has bytes. */
+/* The first split point at or after `from` and before `limit`, else `limit`; `limit` is n at most. If the text
+   goes on after n, the units from limit to n must be as many as the longest special token has bytes. */
 size_t tk_split_point(const tk_document *document, size_t from, size_t limit);
 
 #endif

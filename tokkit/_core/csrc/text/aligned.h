@@ -21,12 +21,12 @@ typedef struct {
 } tk_span;
 
 /* Where the first piece begins, for stages that put something before a text: at the start of the text that the user
-   gave, behind an added token, or inside, where only a part of a text is encoded by itself. */
+   gave, after an added token, or inside, where only a part of a text is encoded by itself. */
 enum { TK_AT_TEXT_START, TK_AT_SECTION_START, TK_INSIDE };
 
 typedef struct tk_aligned tk_aligned;
 struct tk_aligned {
-    uint8_t *text; /* UTF-8; TK_ALIGNED_SLACK readable bytes stand behind it */
+    uint8_t *text; /* UTF-8; TK_ALIGNED_SLACK readable bytes stand after it */
     size_t n;
     tk_span *spans; /* for each byte of the text, where it comes from; NULL where that is its own character */
     tk_piece *pieces;
@@ -80,7 +80,7 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a);
 int tk_rewrite_cancel(tk_rewrite *w);
 
 /* The next piece to change: its number, or from->n_pieces; added tokens before it are kept. What was not read of the
-   piece before is dropped. `number` is the one behind the piece taken last, 0 at first. */
+   piece before is dropped. `number` is the one after the piece taken last, 0 at first. */
 size_t tk_rewrite_next(tk_rewrite *w, size_t number);
 
 TK_INLINE int tk_rewrite_room(tk_rewrite *w, size_t n) {
@@ -132,7 +132,7 @@ TK_INLINE void tk_rewrite_put(tk_rewrite *w, uint32_t c, int change) {
     tk_rewrite_bytes(w, bytes, n, span);
 }
 
-/* The character at the cursor, which is not behind the piece; *length gets its bytes. */
+/* The character at the cursor, which is inside the piece; *length gets its bytes. */
 TK_INLINE uint32_t tk_rewrite_peek(const tk_rewrite *w, unsigned *length) {
     return tk_utf8_decode(w->from->text + w->at, length);
 }

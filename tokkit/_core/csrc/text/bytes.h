@@ -2,7 +2,7 @@
    instruction set.
 
    A kernel is a header of loops (*_loops.h), which byte_kernels_scalar.c, byte_kernels_avx2.c, byte_kernels_avx512.c
-   and byte_kernels_neon.c include behind bytes_scalar.h, bytes_avx2.h, … . Each of these headers, which also turns
+   and byte_kernels_neon.c include after bytes_scalar.h, bytes_avx2.h, … . Each of these headers, which also turns
    the instruction set on for what follows, has
 
        vb                               64 bytes
@@ -20,19 +20,19 @@
        b_choose(tb, byte, no)           `byte` where it is true, else what `no` has
        b_squeeze(p, mask)               moves those of the 64 bytes at p that `mask` has to p; returns how many
        b_places(mask, from, out)        writes from + k for each bit k of `mask`, and up to seven words of waste
-       b_places_32                      behind them; returns how many. 32 bits each: up to fifteen words of waste
+       b_places_32                      after them; returns how many. 32 bits each: up to fifteen words of waste
 
    and for conversions (utf8_loops.h) vectors `vu` of U_BYTES bytes, whose lanes are units of 16 or of 32 bits:
 
        u_load_16, u_load_32             from memory, as they are
-       u_8_to_16, u_16_to_32            or widened: the first n lanes, and zeros behind them, where fewer than all
+       u_8_to_16, u_16_to_32            or widened: the first n lanes, and zeros after them, where fewer than all
                                         may be asked for (U_PARTIAL)
        u_16_to_8, u_32_to_8             lanes below 0x100 to memory
        u_and, u_or, u16_set, u16_left, u16_right …
        u16_above(v, most, yes, no)      the lanes of `yes` where those of v are above `most`, else of `no`
        u_any(v, bits)                   whether any lane has any of the bits;
        u16_any_equal(v, x) …            whether any is x
-       u16_squeeze(out, v) …            writes the first byte of each lane and those behind it that are not 0, and up
+       u16_squeeze(out, v) …            writes the first byte of each lane and those after it that are not 0, and up
                                         to U_BYTES of waste; returns where the next go */
 #ifndef TK_BYTES_H
 #define TK_BYTES_H

@@ -73,7 +73,7 @@ TK_INLINE vb b_choose(tb truth, uint8_t byte, vb no) {
 TK_INLINE size_t b_squeeze(uint8_t *p, uint64_t mask) {
     unsigned k = (unsigned)_tzcnt_u64(~mask) & ~7u; /* what stands before stays */
     uint8_t *out = p + k;
-    for (; k < 64; k += 8) { /* never behind what is read next */
+    for (; k < 64; k += 8) { /* never beyond what is read next */
         uint64_t lanes = _pdep_u64(mask >> k, UINT64_C(0x0101010101010101)) * 0xFF;
         uint64_t kept = _pext_u64(tk_load64(p + k), lanes);
         memcpy(out, &kept, 8);

@@ -1,4 +1,4 @@
-/* A sentencepiece model's precompiled_charsmap: what it puts for a stretch of text.
+/* A sentencepiece model's precompiled_charsmap: what it puts for a span of text.
 
    The map is a number of bytes (32 bits), a double array of that size (Darts: units of 32 bits, little-endian), and
    the strings to put, each ended by NUL; a leaf holds the place of one. Nothing in it is trusted but that the
@@ -9,7 +9,7 @@
 
 typedef struct {
     uint32_t *units;
-    uint8_t *strings; /* a NUL stands behind the last */
+    uint8_t *strings; /* a NUL stands after the last */
     size_t n_units, n_strings;
     uint8_t plain[128]; /* ASCII that nothing is put for by itself */
     int all_plain;      /* U+0020 to U+007E are */

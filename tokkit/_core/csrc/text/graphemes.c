@@ -14,7 +14,7 @@ TK_INLINE unsigned cluster_class(uint32_t c) {
 typedef struct {
     unsigned kind;       /* of the last character, as a bit */
     unsigned regionals;  /* that it ends with */
-    unsigned picture;    /* 1: a pictograph and extenders, 2: and a joiner behind them (GB11) */
+    unsigned picture;    /* 1: a pictograph and extenders, 2: and a joiner after them (GB11) */
     unsigned consonant;  /* 1: a consonant and extenders, 2: a linker among them (GB9c) */
 } cluster;
 

@@ -18,7 +18,7 @@ TK_INLINE const tk_record *tk_record_of(uint32_t c) {
     return tk_records + tk_record_block[tk_normalization_place(tk_record_index, c)];
 }
 
-/* Behind the ASCII characters from `at` on. The slack of a text makes the look behind `end` safe. */
+/* After the ASCII characters from `at` on. The slack of a text makes the look after `end` safe. */
 TK_INLINE size_t tk_ascii_end(const uint8_t *text, size_t at, size_t end) {
     const uint64_t high = UINT64_C(0x8080808080808080);
     while (at + 16 <= end && !((tk_load64(text + at) | tk_load64(text + at + 8)) & high)) at += 16;
@@ -48,7 +48,7 @@ int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lowe
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n);
 int tk_normalize_strip(tk_aligned *a, int left, int right);
 
-/* What is looked for: pattern[0:n], not empty, of which the last `ahead` bytes only stand behind it; or, with `least`,
+/* What is looked for: pattern[0:n], not empty, of which the last `ahead` bytes only stand after it; or, with `least`,
    runs of that many or more of it, each as a whole. */
 typedef struct {
     const uint8_t *pattern;

@@ -23,7 +23,7 @@ TK_INLINE int is_plain(const character_rule *rule, uint8_t byte) {
 
 TK_INLINE uint8_t lowered(uint8_t byte) { return byte | (uint8_t)(((uint8_t)(byte - 'A') < 26) << 5); }
 
-/* Behind the plain ASCII from `at` on. */
+/* After the plain ASCII from `at` on. */
 TK_INLINE size_t plain_end(const character_rule *rule, const uint8_t *text, size_t at, size_t end) {
     enum { BLOCK = 16 }; /* compilers make vectors of it */
     const uint8_t first = rule->first, width = rule->last - rule->first;

@@ -1,6 +1,6 @@
 /* Normalization forms C, D, KC and KD of pieces (Unicode Standard Annex 15).
 
-   Text that a quick look settles is kept as it lies. What may change is a stretch between two characters that are
+   Text that a quick look settles is kept as it lies. What may change is a span between two characters that are
    starters, stay what they are and join nothing before them: it is decomposed, put in canonical order and, for C and
    KC, composed again. Each character carries the change that tk_rewrite_put takes: 0 for one that stands for a
    character of the text, 1 for one more of a decomposition; two that compose stand for all that they stood for. */
@@ -21,7 +21,7 @@ typedef struct {
 
 enum { COMPOSED = TK_QUICK_NFC | TK_QUICK_NFKC, COMPATIBLE = TK_QUICK_NFKC | TK_QUICK_NFKD };
 
-/* The next stretch, text[*start:*stop], that the form may change; 0 where there is none before `end`. */
+/* The next span, text[*start:*stop], that the form may change; 0 where there is none before `end`. */
 static int next_stretch(int form, const uint8_t *text, size_t end, size_t *start, size_t *stop) {
     size_t starter = *start, at = *start;
     unsigned length, last = 0;
@@ -143,7 +143,7 @@ static void compose(stretch *s) {
     s->n = kept;
 }
 
-/* Make the units of a stretch; 0 where they are the text itself. */
+/* Make the units of a span; 0 where they are the text itself. */
 static int resolve(stretch *s, int form, const uint8_t *text, size_t start, size_t stop) {
     decompose(s, form, text, start, stop);
     tk_work += s->n;
@@ -155,7 +155,7 @@ static int resolve(stretch *s, int form, const uint8_t *text, size_t start, size
     return start < stop;
 }
 
-/* The next stretch that does change, its units made. */
+/* The next span that does change, its units made. */
 static int next_change(stretch *s, int form, const uint8_t *text, size_t end, size_t *start, size_t *stop) {
     for (; next_stretch(form, text, end, start, stop); *start = *stop)
         if (resolve(s, form, text, *start, *stop)) return 1;

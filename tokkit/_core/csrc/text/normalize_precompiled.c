@@ -1,10 +1,10 @@
-/* Replacing each stretch of pieces that a charsmap has a string for.
+/* Replacing each span of pieces that a charsmap has a string for.
 
    A grapheme cluster of less than six bytes is looked up as a whole; otherwise, or where nothing is found, each of its
    characters is. What is found for the shortest prefix stands for all that was looked up. Or, as sentencepiece has it,
    the longest prefix that has a string is looked for at each place. Changes are counted as
    tokenizers counts them, also where its count goes wrong: characters that become nothing at the start of a piece
-   are not counted, and all behind them is aligned with what stands that much before it. */
+   are not counted, and all after them is aligned with what stands that much before it. */
 #include "text/charsmap.h"
 #include "text/graphemes.h"
 
@@ -18,7 +18,7 @@ typedef struct {
     int longest;                 /* of prefixes, and clusters do not matter */
 } lookup;
 
-/* Behind the ASCII that stays as it is, from `at` on; the last one may be one with what follows. */
+/* After the ASCII that stays as it is, from `at` on; the last one may be one with what follows. */
 TK_INLINE size_t plain_end(const lookup *l) {
     enum { BLOCK = 16 };
     const uint8_t *text = l->text;
@@ -78,7 +78,7 @@ static int find_next(lookup *l) {
 /* What is written: the last character waits, for its change may still be counted down. */
 typedef struct {
     tk_rewrite w;
-    size_t read; /* of the piece; the cursor may have stayed behind it */
+    size_t read; /* of the piece; the cursor may be before that */
     uint32_t c;
     int change, waits;
 } writer;

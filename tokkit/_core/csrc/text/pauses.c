@@ -53,7 +53,7 @@ static int closes(uint32_t c) {
     }
 }
 
-/* 2: ends a sentence also without white space behind it. */
+/* 2: ends a sentence also without white space after it. */
 static int ends_sentence(uint32_t c) {
     switch (c) {
     case '.': case '!': case '?': case ';': case ':': case 0x2026: case 0x61B: case 0x61F: case 0x6D4: case 0x964:
@@ -156,7 +156,7 @@ static size_t line_after(const uint8_t *text, size_t at, size_t n) {
     return end ? (size_t)(end - text) + 1 : n;
 }
 
-/* Find the next block of code from the line at *at on: [*open, *close); *at becomes the line behind it. */
+/* Find the next block of code from the line at *at on: [*open, *close); *at becomes the line after it. */
 static void next_fence(const uint8_t *text, size_t n, tk_fence *fence, size_t *at, size_t *open, size_t *close) {
     size_t from = 0, found;
     int inside = fence->length != 0;

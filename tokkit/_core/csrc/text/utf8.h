@@ -38,7 +38,7 @@ TK_INLINE uint8_t *tk_utf8_put(uint8_t *out, uint32_t c) {
 /* Offset of the first byte that is not valid UTF-8 (Unicode 16, table 3-7), or n. */
 size_t tk_utf8_invalid(const uint8_t *text, size_t n);
 
-/* One character from UCS-2 units at *i, a surrogate pair as one: *i moves behind it. */
+/* One character from UCS-2 units at *i, a surrogate pair as one: *i moves after it. */
 TK_INLINE uint8_t *tk_utf8_put_units(uint8_t *out, const uint16_t *units, size_t *i, size_t n, int *surrogates) {
     uint32_t c = units[(*i)++];
     if (TK_UNLIKELY((c & 0xF800) == 0xD800)) {
@@ -78,7 +78,7 @@ int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, con
 
 size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates);
 
-/* The longest that n units may become, and what vector stores write behind that. */
+/* The longest that n units may become, and what vector stores write after that. */
 static inline size_t tk_utf8_bound(size_t n, int width) { return n * (width == 1 ? 2 : width == 2 ? 3 : 4) + 64; }
 
 /* The same for each width, one unit after another. */

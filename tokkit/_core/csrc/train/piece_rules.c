@@ -60,7 +60,7 @@ int tk_piece_is_valid(const tk_piece_kinds *k, const uint32_t *characters, size_
     return 1;
 }
 
-/* Whether no piece holds a character of kind `a` and behind it one of kind `b`. `script` is that of the piece at hand
+/* Whether no piece holds a character of kind `a` and after it one of kind `b`. `script` is that of the piece at hand
    as far as a; it is ANY where a piece that begins later may know of none. */
 TK_INLINE int separate(const tk_piece_rules *r, uint8_t a, uint8_t b, uint8_t script) {
     if (b == DIGIT_ALONE || a == DIGIT_ALONE) return 1;
@@ -109,7 +109,7 @@ int tk_piece_units(const tk_piece_kinds *k, const tk_word_counts *words, tk_word
             }
             if (last == OUTSIDE) unit = p;
             last = kind;
-            /* Behind these a piece may begin that has no script yet. */
+            /* After these a piece may begin that has no script yet. */
             script = kind == SPACE || kind == INHERITED ? ANY : kind;
         }
     }

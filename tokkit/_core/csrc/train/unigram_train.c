@@ -95,13 +95,13 @@ static void run_backward(const tk_unigram_trainer *t, uint32_t start, size_t n, 
     }
 }
 
-int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *expected,
+int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *expected,
                               tk_unigram_sums *sums) {
     tables b = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, sizeof(double)),
                 tk_alloc(t->longest + 1, sizeof(int32_t))};
     int status = b.forward && b.backward && b.steps ? TK_OK : TK_NO_MEMORY;
     double scale = ldexp(1.0, t->scale), log_scale = ldexp(1.0, t->log_scale);
-    for (size_t u = from; u < behind && !status; u++) {
+    for (size_t u = from; u < after && !status; u++) {
         uint32_t start = t->starts[u];
         size_t n = t->starts[u + 1] - start - 1;
         int32_t steps;
@@ -146,11 +146,11 @@ static double best_other(const tk_unigram_trainer *t, size_t piece, path p) {
     return p.best[n];
 }
 
-int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t behind, const double *expected,
+int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, const double *expected,
                               double total, double token_cost, double *losses) {
     path p = {tk_alloc((size_t)t->text.depth + 1, sizeof(double)), tk_alloc((size_t)t->text.depth + 1, 4)};
     int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
-    for (size_t i = from; i < behind && !status; i++) {
+    for (size_t i = from; i < after && !status; i++) {
         losses[i] = INFINITY;
         if (best_other(t, i, p) == -INFINITY) continue;
         /* All counts of the piece go to those that stand for it then. */

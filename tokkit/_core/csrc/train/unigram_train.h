@@ -53,14 +53,14 @@ void tk_unigram_trainer_set(tk_unigram_trainer *t, const double *probabilities);
 /* Leave out the pieces that `kept` has a 0 of, with their edges; the others are numbered anew, in their order. */
 int tk_unigram_trainer_keep(tk_unigram_trainer *t, const uint8_t *kept);
 
-/* Add what the units from `from` to `behind` expect of each piece; many threads may do so at once. */
-int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t behind, int64_t *expected,
+/* Add what the units from `from` to `after` expect of each piece; many threads may do so at once. */
+int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *expected,
                               tk_unigram_sums *sums);
 
-/* How much log-likelihood is lost, about, where a piece is left out, for the pieces from `from` to `behind`: each time
+/* How much log-likelihood is lost, about, where a piece is left out, for the pieces from `from` to `after`: each time
    it is expected, the best other segmentation of it stands there instead, and each token more costs `token_cost`.
    Infinity where there is none. `total` is the sum of `expected`. */
-int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t behind, const double *expected,
+int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, const double *expected,
                               double total, double token_cost, double *losses);
 
 #endif

@@ -22,7 +22,7 @@ static inline uint32_t load32(const void *p) {
     return v;
 }
 
-/* A hash made for pieces: most are shorter than 8 bytes, where a copy of unknown length would cost a call. */
+/* A hash made for pretokens: most are shorter than 8 bytes, where a copy of unknown length would cost a call. */
 TK_INLINE uint64_t hash_word(const uint8_t *p, size_t n) {
     uint64_t h = n * UINT64_C(0x9FB21C651E98DF25), tail;
     if (n >= 8) {

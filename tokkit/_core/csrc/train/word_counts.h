@@ -1,4 +1,4 @@
-/* Counting the distinct pieces of documents: what vocabularies are trained from. */
+/* Counting the distinct pretokens of documents: what vocabularies are trained from. */
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
 #include "split/scan.h"
@@ -28,7 +28,7 @@ typedef struct {
     const int64_t *ends; /* NULL: every "\n" ends a document; else rising, the last is n */
     size_t n_ends, next; /* the end that comes next */
     size_t start, stop;  /* the document at hand */
-    size_t pos;          /* in it; pieces before are counted */
+    size_t pos;          /* in it; pretokens before are counted */
     int done;
 } tk_documents;
 
@@ -46,7 +46,7 @@ int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int6
 /* The place of a word in the order of first sight, or UINT32_MAX where the table, which has slots, lacks it. */
 uint32_t tk_word_counts_find(const tk_word_counts *t, const uint8_t *word, size_t n);
 
-/* Count the pieces of about `budget` bytes of documents, as `split` cuts them; d->done is set behind the last. */
+/* Count the pretokens of about `budget` bytes of documents, as `split` cuts them; d->done is set after the last. */
 int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget);
 
 /* Add all words of `from`. */
