@@ -202,7 +202,7 @@ class TextClassifier:
                 for counts, those in ((correct, right), (predicted, best), (wanted, list(found[i]))):
                     np.add.at(counts, np.array(those, dtype=np.int64), 1)
         if not n:
-            raise CorpusError(f"{paths.shown(str(path))}: no line has both words and a label of the classifier")
+            raise CorpusError(f"{paths.input_name(str(path))}: no line has both words and a label of the classifier")
         return n, correct, predicted, wanted
 
     def quantize(

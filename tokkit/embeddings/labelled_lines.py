@@ -52,7 +52,7 @@ class LabelledLines:
         ids = _read(path, table)
         words, counted = table.words()
         counts = np.array(counted, dtype=np.int64)
-        named, n_words = known or _chosen(paths.shown(str(path)), words, counts, label, min_count, min_count_label)
+        named, n_words = known or _chosen(paths.input_name(str(path)), words, counts, label, min_count, min_count_label)
         numbers = {word: i for i, word in enumerate(named)}
         dropped: list[bytes] = []
         to = np.full(len(words), _NOTHING, dtype=np.uint32)
@@ -93,7 +93,7 @@ def _chosen(
 
 def _read(path: StrPath, table: LabelledWords) -> NDArray[np.uint32]:
     """Return the numbers of all words, in a memory-mapped temporary file."""
-    name = paths.shown(str(path))
+    name = paths.input_name(str(path))
     with tempfile.TemporaryFile(prefix="tokkit-") as file:
         rest = b""
         with paths.opened(str(path), name) as (stream, _):
