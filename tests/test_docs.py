@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 import doc_pages
+import generators
 import model_folders
 import tokkit
 from conftest import SHARED
@@ -36,6 +37,10 @@ def model(folder: Path, shared: Path) -> None:
     model_folders.write(folder / "minilm")
 
 
+def generator(folder: Path, shared: Path) -> None:
+    generators.folder(folder / "generator")
+
+
 def vocabulary(name: str) -> Callable[[Path, Path], None]:
     def copy(folder: Path, shared: Path) -> None:
         found = shared / "vocabs" / name
@@ -52,6 +57,7 @@ def vocabulary(name: str) -> Callable[[Path, Path], None]:
 FILES: dict[str, Callable[[Path, Path], None]] = {
     "corpus.txt": corpus,
     "minilm": model,
+    "generator": generator,
     "cl100k_base.tiktoken": vocabulary("cl100k_base.tiktoken"),
     "o200k_base.tiktoken": vocabulary("o200k_base.tiktoken"),
     "bert-base-uncased": vocabulary("bert-base-uncased"),

@@ -7,6 +7,8 @@ nothing here opens a file. Results are float32; threads live for one call (`thre
 from tokkit.nn.arrays import current_threads, initial, threads
 from tokkit.nn.attention import DistanceBias, attention, scaled_dot_product_attention
 from tokkit.nn.config import TransformerConfig
+from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.embedding import Embedding
 from tokkit.nn.feed_forward import FeedForward
 from tokkit.nn.functional import (
@@ -21,6 +23,7 @@ from tokkit.nn.functional import (
     silu,
     softmax,
 )
+from tokkit.nn.generation import Sampling
 from tokkit.nn.kv_cache import KVCache
 from tokkit.nn.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LMHead
 from tokkit.nn.linear import Linear
@@ -37,11 +40,14 @@ from tokkit.nn.positions import (
     with_positions,
 )
 from tokkit.nn.rope import Rope, RopeConfig, converted_base, inverse_frequencies, log_n_scale
+from tokkit.nn.text_decoder import TextDecoder
 
 __all__ = [
     "BatchNorm",
     "BatchNormState",
     "Decoder",
+    "DecoderCache",
+    "DecoderConfig",
     "DecoderLayer",
     "DistanceBias",
     "Embedding",
@@ -60,7 +66,9 @@ __all__ = [
     "RelativeBias",
     "Rope",
     "RopeConfig",
+    "Sampling",
     "SelfAttention",
+    "TextDecoder",
     "TransformerConfig",
     "activate",
     "alibi",
