@@ -83,25 +83,32 @@ cdef class VectorReader:
         raise MemoryError("not enough memory for the keys")
 
     def keys(self, str encoding, str errors):
-        """Return the keys as text; UnicodeDecodeError, with the key's number as its `key`, for what is not."""
+        """Return the keys as text, and key → its last row; UnicodeDecodeError, with the row as `row`, for what is not.
+
+        One loop for both: a text is hashed while it is in the cache.
+        """
         cdef size_t i = 0
         cdef int64_t start = 0, end
         cdef const char *text = <const char *> self.reader.keys
         cdef bytes codec = encoding.encode(), handler = errors.encode()
         cdef bint utf8 = codec in (b"utf8", b"utf-8")
         cdef list found = [None] * self.reader.n
+        cdef dict rows = {}
+        cdef str key
         try:
             for i in range(self.reader.n):
                 end = self.reader.ends[i]
                 if utf8:
-                    found[i] = PyUnicode_DecodeUTF8(text + start, end - start, handler)
+                    key = PyUnicode_DecodeUTF8(text + start, end - start, handler)
                 else:
-                    found[i] = PyUnicode_Decode(text + start, end - start, codec, handler)
+                    key = PyUnicode_Decode(text + start, end - start, codec, handler)
+                found[i] = key
+                rows[key] = i
                 start = end
         except UnicodeDecodeError as error:
-            error.key = i
+            error.row = i
             raise
-        return found
+        return found, rows
 
 
 def vector_lines(list keys not None, const float[:, ::1] rows not None):

@@ -160,16 +160,15 @@ class _Reading:
 
     def _keyed(self, vectors: NDArray[np.float32], options: Options) -> Found:
         try:
-            keys = self.reader.keys(options.encoding, options.errors)
+            keys, rows = self.reader.keys(options.encoding, options.errors)
         except UnicodeDecodeError as error:
-            number: Any = getattr(error, "key", 0)
+            number: Any = getattr(error, "row", 0)
             raise FormatError(
                 f"vector {number + 1}: its key is not {options.encoding} ({brief(bytes(error.object))}); "
                 'errors="replace" reads it'
             ) from None
         except LookupError:
             raise OptionError(f"encoding is {options.encoding!r}, which Python does not know") from None
-        rows = dict(zip(keys, range(len(keys)), strict=True))
         if len(rows) == len(keys):
             return Found(keys, rows, vectors)
         first: dict[str, int] = {}
