@@ -51,8 +51,7 @@ def learn(x: np.ndarray, matrix: np.ndarray, rows: list[int], signs: list[int], 
 
 def train(sentences: list[list[int]], vectors: np.ndarray, *, out: Any = None, cumulated: Any = None, nodes: Any = None,
           paths: Any = None, negative: int = 0, keep: Any = None, window: int = 5, shrink: bool = True,
-          sg: bool = False, mean: bool = True, alpha: float, fall: float, seed: int = 1,
-          epoch: int = 0) -> float:  # fmt: skip
+          sg: bool = False, mean: bool = True, alpha: float, fall: float, seed: int, epoch: int) -> float:  # fmt: skip
     """Train one epoch in place; return the sum of losses."""
     total, before = 0.0, 0
     for s, sentence in enumerate(sentences):

@@ -12,7 +12,7 @@ enum { LOGISTIC_ROWS = 8, LOGISTIC_LANES = 16 };
 
 typedef struct {
     float *rows[LOGISTIC_ROWS];
-    float signs[LOGISTIC_LANES];  /* 1 where the answer is yes, -1 where it is no, 0 beyond the rows */
+    const float *signs;           /* LOGISTIC_LANES of them: 1 where the answer is yes, -1 where it is no */
     float slopes[LOGISTIC_LANES]; /* what each row changes by, times the input */
 } logistic_group;
 
@@ -89,7 +89,7 @@ TK_INLINE void logistic_step_of(const int n, const float *x, logistic_group *g, 
     logistic_changes(n, x, g, d, step);
 }
 
-/* One group of 1 to LOGISTIC_ROWS rows; signs beyond n must be 0. */
+/* One group of 1 to LOGISTIC_ROWS rows. `step` may be x, if no other group follows. */
 static void logistic_step(size_t n, const float *x, logistic_group *g, size_t d, float alpha, float *step,
                           double *loss) {
     switch (n) {
@@ -101,6 +101,21 @@ static void logistic_step(size_t n, const float *x, logistic_group *g, size_t d,
     case 6: logistic_step_of(6, x, g, d, alpha, step, loss); break;
     case 7: logistic_step_of(7, x, g, d, alpha, step, loss); break;
     case 8: logistic_step_of(8, x, g, d, alpha, step, loss); break;
+    }
+}
+
+/* The sum of rows. */
+TK_INLINE void sum_rows(float *to, float *const *rows, size_t n, float by, size_t d) {
+    for (size_t i = 0; i < d; i += VL) {
+        size_t rest = d - i;
+        vf sum = v_set1(0);
+        if (TK_LIKELY(rest >= VL)) {
+            for (size_t j = 0; j < n; j++) sum = v_add(sum, v_load(rows[j] + i));
+            v_store(to + i, v_mul(sum, v_set1(by)));
+        } else {
+            for (size_t j = 0; j < n; j++) sum = v_add(sum, v_load_n(rows[j] + i, rest));
+            v_store_n(to + i, v_mul(sum, v_set1(by)), rest);
+        }
     }
 }
 

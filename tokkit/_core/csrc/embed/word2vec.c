@@ -25,9 +25,10 @@ static void work(void *job, int worker) {
 static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t longest) {
     s->words = tk_alloc(longest + 1, sizeof *s->words);
     s->targets = tk_alloc((TK_WORD2VEC_AHEAD + 1) * (w->negative + 1), sizeof *s->targets);
+    s->rows = tk_alloc(longest + 1, sizeof *s->rows);
     s->hidden = tk_calloc(w->d + PAD, sizeof *s->hidden);
     s->step = tk_calloc(w->d + PAD, sizeof *s->step);
-    return s->words && s->targets && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
+    return s->words && s->targets && s->rows && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
 }
 
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads) {
@@ -53,6 +54,7 @@ int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int t
         part->loss += s->loss;
         free(s->words);
         free(s->targets);
+        free(s->rows);
         free(s->hidden);
         free(s->step);
     }

@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     uint32_t *words;   /* of a sentence, after sampling */
     uint32_t *targets; /* TK_WORD2VEC_AHEAD + 1 times 1 + negative */
+    float **rows;         /* of a context */
     float *hidden, *step; /* d: the mean of a context, and how the input changes */
     uint64_t n_words;
     double loss;

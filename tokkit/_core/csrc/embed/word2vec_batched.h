@@ -77,13 +77,12 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
     for (size_t from = 0; from < step->n_targets;) {
         float times[LOGISTIC_LANES] = {0};
         size_t n = 0;
-        for (size_t t = 0; t < LOGISTIC_LANES; t++) g.signs[t] = 0;
+        g.signs = from ? later_signs : first_signs;
         for (; from < step->n_targets && n < LOGISTIC_ROWS; from++) {
             float *row = w->out + targets[from] * w->d;
             size_t t = 0;
             while (t < n && g.rows[t] != row) t++;
             g.rows[t] = row;
-            g.signs[t] = from ? -1.0f : 1.0f;
             times[t] += 1;
             n += t == n;
         }

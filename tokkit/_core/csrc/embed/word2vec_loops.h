@@ -24,6 +24,10 @@ TK_INLINE void prefetch_row(const float *row, size_t d) {
     for (size_t i = 0; i < d; i += TK_LINE_FLOATS) TK_PREFETCH_WRITE(row + i);
 }
 
+static const float first_signs[LOGISTIC_LANES] = {1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const float later_signs[LOGISTIC_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/* The row of the word itself has been asked for before. */
 TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
     const tk_word2vec *w = run->w;
     uint32_t word = run->s->words[step->centre], *targets = step->targets;
@@ -35,83 +39,87 @@ TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
         if (TK_UNLIKELY(other == word)) continue;
         for (size_t i = 1; i < n; i++) step->distinct &= targets[i] != other;
         targets[n++] = other;
+        prefetch_row(w->out + other * w->d, w->d);
     }
     step->n_targets = n;
-    for (size_t i = 0; i < n; i++) prefetch_row(w->out + targets[i] * w->d, w->d);
 }
 
-/* Learn a word's targets from x; the input's change is put into s->step. */
-TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *step, const float *x) {
+/* Learn a word's targets from x, and add to x what it changes by; `step` is another array of d, which is added to
+   instead, or NULL. */
+TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *now, float *x, float *step) {
     const tk_word2vec *w = run->w;
-    size_t each = TK_LIKELY(step->distinct) ? LOGISTIC_ROWS : 1; /* a row that comes again has changed before */
+    size_t each = TK_LIKELY(now->distinct) ? LOGISTIC_ROWS : 1; /* a row that comes again has changed before */
+    int apart = !step && now->n_targets > each;
+    float *to = step ? step : apart ? run->s->step : x;
     logistic_group g;
-    memset(run->s->step, 0, w->d * sizeof *run->s->step);
-    for (size_t from = 0; from < step->n_targets; from += each) {
-        size_t n = step->n_targets - from < each ? step->n_targets - from : each;
-        for (size_t t = 0; t < LOGISTIC_LANES; t++) g.signs[t] = t < n ? -1.0f : 0.0f;
-        if (!from) g.signs[0] = 1;
-        for (size_t t = 0; t < n; t++) g.rows[t] = w->out + step->targets[from + t] * w->d;
-        logistic_step(n, x, &g, w->d, step->alpha, run->s->step, run->loss);
+    if (apart) memset(to, 0, w->d * sizeof *to);
+    for (size_t from = 0; from < now->n_targets; from += each) {
+        size_t n = now->n_targets - from < each ? now->n_targets - from : each;
+        g.signs = from ? later_signs : first_signs;
+        for (size_t t = 0; t < n; t++) g.rows[t] = w->out + now->targets[from + t] * w->d;
+        logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
+    if (apart) add_to(x, to, w->d);
 }
 
 /* The same for the turns of a word's path. */
-TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *step, const float *x) {
+TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x, float *step) {
     const tk_word2vec *w = run->w;
-    uint32_t word = run->s->words[step->centre];
+    uint32_t word = run->s->words[now->centre];
     size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
-    logistic_group g;
-    memset(run->s->step, 0, w->d * sizeof *run->s->step);
+    int apart = !step && end - begin > LOGISTIC_ROWS;
+    float *to = step ? step : apart ? run->s->step : x, signs[LOGISTIC_LANES] = {0};
+    logistic_group g = {.signs = signs};
+    if (apart) memset(to, 0, w->d * sizeof *to);
     for (size_t from = begin; from < end; from += LOGISTIC_ROWS) {
         size_t n = end - from < LOGISTIC_ROWS ? end - from : LOGISTIC_ROWS;
-        for (size_t t = 0; t < LOGISTIC_LANES; t++) g.signs[t] = 0;
         for (size_t t = 0; t < n; t++) {
             g.rows[t] = w->nodes + w->path_nodes[from + t] * w->d;
-            g.signs[t] = w->path_turns[from + t] ? -1.0f : 1.0f;
+            signs[t] = 1.0f - 2.0f * (float)w->path_turns[from + t];
         }
-        logistic_step(n, x, &g, w->d, step->alpha, run->s->step, run->loss);
+        logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
+    if (apart) add_to(x, to, w->d);
 }
 
 static void learn_pair(word2vec_run *run, const word2vec_step *step) {
     const tk_word2vec *w = run->w;
     float *x = w->in + run->s->words[step->from] * w->d;
-    if (w->nodes) {
-        learn_path(run, step, x);
-        add_to(x, run->s->step, w->d);
-    }
-    if (w->out) {
-        learn_targets(run, step, x);
-        add_to(x, run->s->step, w->d);
-    }
-}
-
-static void add_to_context(word2vec_run *run, const word2vec_step *step, float by) {
-    const tk_word2vec *w = run->w;
-    if (!w->mean) scale_by(run->s->step, by, w->d);
-    for (size_t j = step->from; j < step->to; j++)
-        if (j != step->centre) add_to(w->in + run->s->words[j] * w->d, run->s->step, w->d);
+    if (w->nodes) learn_path(run, step, x, NULL);
+    if (w->out) learn_targets(run, step, x, NULL);
 }
 
 static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
     const tk_word2vec *w = run->w;
     tk_word2vec_scratch *s = run->s;
     const float by = 1.0f / (float)(step->to - step->from - 1);
+    float **rows = s->rows;
+    size_t n = 0;
+    for (size_t j = step->from; j < step->to; j++)
+        if (j != step->centre) rows[n++] = w->in + s->words[j] * w->d;
     for (int objective = 0; objective < 2; objective++) {
         if (!(objective ? w->out : w->nodes)) continue;
-        memset(s->hidden, 0, w->d * sizeof *s->hidden);
-        for (size_t j = step->from; j < step->to; j++)
-            if (j != step->centre) add_to(s->hidden, w->in + s->words[j] * w->d, w->d);
-        if (w->mean) scale_by(s->hidden, by, w->d);
+        sum_rows(s->hidden, rows, n, w->mean ? by : 1.0f, w->d);
+        memset(s->step, 0, w->d * sizeof *s->step);
         if (objective)
-            learn_targets(run, step, s->hidden);
+            learn_targets(run, step, s->hidden, s->step);
         else
-            learn_path(run, step, s->hidden);
-        add_to_context(run, step, by);
+            learn_path(run, step, s->hidden, s->step);
+        if (!w->mean) scale_by(s->step, by, w->d);
+        for (size_t j = 0; j < n; j++) add_to(rows[j], s->step, w->d);
     }
 }
 
 #include "embed/word2vec_batched.h"
+
+/* Rows of a word that comes into windows next, and is learnt itself soon. */
+TK_INLINE void prefetch_word(const tk_word2vec *w, uint32_t word) {
+    prefetch_row(w->in + word * w->d, w->d);
+    if (w->out) prefetch_row(w->out + word * w->d, w->d);
+    if (w->nodes)
+        for (int64_t k = word ? w->path_ends[word - 1] : 0; k < w->path_ends[word]; k++)
+            prefetch_row(w->nodes + w->path_nodes[k] * w->d, w->d);
+}
 
 /* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before it is learnt. */
 typedef void learn_step(word2vec_run *run, const word2vec_step *step);
@@ -124,7 +132,9 @@ TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_st
     size_t drawn = 0;
     for (size_t i = 0; i < STEPS; i++)
         steps[i] = (word2vec_step){.targets = run->s->targets + i * (w->negative + 1), .alpha = alpha};
+    for (size_t k = 0; k < n && k <= w->window; k++) prefetch_word(w, words[k]);
     for (size_t i = 0; i < n; i++) {
+        if (n - i > w->window + 1) prefetch_word(w, words[i + w->window + 1]);
         size_t reach = w->shrink ? 1 + tk_random_below(&run->random, w->window) : w->window;
         size_t from = i > reach ? i - reach : 0, to = n - i > reach ? i + reach + 1 : n;
         for (size_t j = from; j < to; j++) {
@@ -133,7 +143,6 @@ TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_st
             step->centre = i;
             step->from = pairs ? j : from;
             step->to = pairs ? j + 1 : to;
-            for (size_t k = step->from; k < step->to; k++) prefetch_row(w->in + words[k] * w->d, w->d);
             if (w->out) draw_targets(run, step);
             if (drawn > TK_WORD2VEC_AHEAD) learn(run, &steps[drawn % STEPS]);
             if (!pairs) break;

@@ -26,7 +26,22 @@ TK_INLINE __m256i v_numbers(void) { return _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1,
 TK_INLINE __m256i v_first(size_t n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), v_numbers()); }
 TK_INLINE __m256i v_from(size_t n) { return _mm256_cmpgt_epi32(v_numbers(), _mm256_set1_epi32((int)n - 1)); }
 TK_INLINE vf v_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, v_first(n)); }
-TK_INLINE void v_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, v_first(n), v); }
+/* By 4, 2 and 1: a masked store takes a dozen cycles on AMD's Zen 1 to 3. */
+TK_INLINE void v_store_n(float *p, vf v, size_t n) {
+    __m128 part = _mm256_castps256_ps128(v);
+    if (n & 8) _mm256_storeu_ps(p, v);
+    if (n & 4) {
+        _mm_storeu_ps(p, part);
+        part = _mm256_extractf128_ps(v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, part);
+        part = _mm_movehl_ps(part, part);
+        p += 2;
+    }
+    if (n & 1) _mm_store_ss(p, part);
+}
 /* The lanes from `skip` on; what is not loaded is 0. */
 TK_INLINE vf v_load_from(const float *p, size_t skip) { return _mm256_maskload_ps(p, v_from(skip)); }
 TK_INLINE void v_store_from(float *p, vf v, size_t skip) { _mm256_maskstore_ps(p, v_from(skip), v); }
