@@ -7,12 +7,12 @@
 #include <math.h>
 #include "nn/lanes_math.h"
 
-enum { LOGISTIC_ROWS = 8, LOGISTIC_LANES = 16 };
+enum { LOGISTIC_ROWS = 12, LOGISTIC_LANES = 16 }; /* twelve sums and an input fit into AVX2's registers */
 #define MAX_LOGIT 20.0f
 
 typedef struct {
     float *rows[LOGISTIC_ROWS];
-    const float *signs;           /* LOGISTIC_LANES of them: 1 where the answer is yes, -1 where it is no */
+    float signs[LOGISTIC_LANES];  /* 1 where the answer is yes, -1 where it is no */
     float slopes[LOGISTIC_LANES]; /* what each row changes by, times the input */
 } logistic_group;
 
@@ -101,6 +101,10 @@ static void logistic_step(size_t n, const float *x, logistic_group *g, size_t d,
     case 6: logistic_step_of(6, x, g, d, alpha, step, loss); break;
     case 7: logistic_step_of(7, x, g, d, alpha, step, loss); break;
     case 8: logistic_step_of(8, x, g, d, alpha, step, loss); break;
+    case 9: logistic_step_of(9, x, g, d, alpha, step, loss); break;
+    case 10: logistic_step_of(10, x, g, d, alpha, step, loss); break;
+    case 11: logistic_step_of(11, x, g, d, alpha, step, loss); break;
+    case 12: logistic_step_of(12, x, g, d, alpha, step, loss); break;
     }
 }
 

@@ -6,7 +6,7 @@
 #define TK_WORD2VEC_BATCHED_H
 
 /* Inputs whose products with a group are sums at once, as registers allow; and at most so many before rows change. */
-enum { INPUTS_AT_ONCE = VL == 16 ? 4 : 1, INPUTS = 32 };
+enum { INPUTS_AT_ONCE = VL == 16 ? 4 : 1, INPUTS = 32, TARGETS = 8 };
 
 TK_INLINE void dots_of_inputs(const int n, const int inputs, float *const *in, const logistic_group *g, size_t d,
                               float *dots) {
@@ -32,7 +32,7 @@ TK_INLINE void changes_of_inputs(const int n, size_t n_inputs, float *const *in,
                                  float (*slopes)[LOGISTIC_LANES]) {
     for (size_t i = 0; i < d; i += VL) {
         size_t rest = d - i;
-        vf row[LOGISTIC_ROWS], change[LOGISTIC_ROWS];
+        vf row[TARGETS], change[TARGETS];
         for (int t = 0; t < n; t++) {
             row[t] = rest < VL ? v_load_n(g->rows[t] + i, rest) : v_load(g->rows[t] + i);
             change[t] = row[t];
@@ -77,8 +77,8 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
     for (size_t from = 0; from < step->n_targets;) {
         float times[LOGISTIC_LANES] = {0};
         size_t n = 0;
-        g.signs = from ? later_signs : first_signs;
-        for (; from < step->n_targets && n < LOGISTIC_ROWS; from++) {
+        memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
+        for (; from < step->n_targets && n < TARGETS; from++) {
             float *row = w->out + targets[from] * w->d;
             size_t t = 0;
             while (t < n && g.rows[t] != row) t++;

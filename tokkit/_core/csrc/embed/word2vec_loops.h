@@ -55,7 +55,7 @@ TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *now, float 
     if (apart) memset(to, 0, w->d * sizeof *to);
     for (size_t from = 0; from < now->n_targets; from += each) {
         size_t n = now->n_targets - from < each ? now->n_targets - from : each;
-        g.signs = from ? later_signs : first_signs;
+        memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
         for (size_t t = 0; t < n; t++) g.rows[t] = w->out + now->targets[from + t] * w->d;
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
@@ -68,14 +68,14 @@ TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x,
     uint32_t word = run->s->words[now->centre];
     size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
     int apart = !step && end - begin > LOGISTIC_ROWS;
-    float *to = step ? step : apart ? run->s->step : x, signs[LOGISTIC_LANES] = {0};
-    logistic_group g = {.signs = signs};
+    float *to = step ? step : apart ? run->s->step : x;
+    logistic_group g = {.signs = {0}};
     if (apart) memset(to, 0, w->d * sizeof *to);
     for (size_t from = begin; from < end; from += LOGISTIC_ROWS) {
         size_t n = end - from < LOGISTIC_ROWS ? end - from : LOGISTIC_ROWS;
         for (size_t t = 0; t < n; t++) {
             g.rows[t] = w->nodes + w->path_nodes[from + t] * w->d;
-            signs[t] = 1.0f - 2.0f * (float)w->path_turns[from + t];
+            g.signs[t] = 1.0f - 2.0f * (float)w->path_turns[from + t];
         }
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
