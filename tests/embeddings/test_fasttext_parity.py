@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from extras import extra
+from tokkit.embeddings.fasttext import FastText
 from tokkit.embeddings.fasttext_supervised import TextClassifier, train_supervised
 
 original = extra("fasttext")
@@ -120,3 +121,31 @@ def test_ours_learns_as_well_as_the_original(corpus: Path, options: dict[str, in
     theirs = original.train_supervised(str(corpus), dim=10, thread=1, lr=0.3, verbose=0, **options).test(str(corpus))
     assert ours[0] == theirs[0]
     assert ours[1] > theirs[1] - 0.01
+
+
+def assert_same_vectors(theirs: Any, ours: FastText) -> None:
+    assert theirs.words == ours.wv.index_to_key
+    for word in [*theirs.words[:50], "unknown", "日本x", "é"]:
+        np.testing.assert_allclose(ours.wv[word], theirs.get_word_vector(word), atol=1e-5)
+        names = [name for name in theirs.get_subwords(word)[0] if name != word]
+        assert word == "</s>" or [name for name in ours.wv.subword_vectors(word)[0] if name != word] == names
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+@pytest.mark.parametrize("loss", ["ns", "hs"])
+def test_vectors_of_the_original_are_the_same_here(corpus: Path, tmp_path: Path, kind: str, loss: str) -> None:
+    theirs = original.train_unsupervised(
+        str(corpus), kind, dim=10, loss=loss, bucket=3000, minn=2, maxn=4, thread=1, verbose=0, minCount=2, epoch=1
+    )
+    theirs.save_model(str(tmp_path / "m.bin"))
+    ours = FastText.load(tmp_path / "m.bin")
+    assert_same_vectors(theirs, ours)
+    ours.save(tmp_path / "again.bin")
+    assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "m.bin").read_bytes()
+
+
+@pytest.mark.parametrize("options", [{"sg": 1}, {"hs": 1, "negative": 0}, {"min_n": 1, "max_n": 3}])
+def test_the_original_reads_vectors_of_ours(corpus: Path, tmp_path: Path, options: dict[str, int]) -> None:
+    ours = FastText(corpus_file=corpus, vector_size=10, bucket=3000, workers=1, epochs=1, **options)
+    ours.save(tmp_path / "m.bin")
+    assert_same_vectors(original.load_model(str(tmp_path / "m.bin")), ours)

@@ -17,6 +17,7 @@ _MODULES = {
     "pmi": "tokkit.embeddings.association",
     "ppmi": "tokkit.embeddings.association",
     "truncated_svd": "tokkit.embeddings.factorization",
+    "FastText": "tokkit.embeddings.fasttext",
     "KeyedVectors": "tokkit.embeddings.keyed_vectors",
     "EmbeddingMatrix": "tokkit.embeddings.matrices",
     "embedding_matrix": "tokkit.embeddings.matrices",

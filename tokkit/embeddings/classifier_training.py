@@ -106,7 +106,7 @@ def train(
 def objective_of(data: FastTextData, counts: NDArray[np.int64], exponent: float) -> FastTextObjective:
     """Return what the rows of a model are to predict, by its loss."""
     args = data.args
-    negatives = Vocabulary((), counts).negatives(exponent) if args.loss == "ns" else None
+    negatives = Vocabulary(("",) * len(counts), counts).negatives(exponent) if args.loss == "ns" else None
     paths = tree_paths(counts) if args.loss == "hs" else None
     if isinstance(data.input, QuantizedMatrix) or isinstance(data.output, QuantizedMatrix):
         raise OptionError("a quantized model cannot be trained")

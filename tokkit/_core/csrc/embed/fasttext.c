@@ -22,6 +22,7 @@ static void free_worker(tk_fasttext_worker *s) {
     free(s->targets);
     free(s->sentence);
     tk_line_free(&s->line);
+    tk_line_free(&s->next);
 }
 
 static int make_worker(const tk_fasttext *o, tk_fasttext_worker *s) {

@@ -24,7 +24,7 @@ typedef struct {
     float *hidden, *grad, *total; /* dim each */
     float *scores, *wanted;       /* of the targets of one prediction */
     uint32_t *targets;
-    tk_line line;
+    tk_line line, next;
     uint32_t *sentence;           /* what subsampling leaves of one */
     size_t sentence_capacity;
     tk_random random;

@@ -4,13 +4,13 @@
 #include "embed/fasttext.h"
 #include "nn/rows_loops.h"
 
-enum { ROWS_AT_ONCE = 4, REDRAWS = 8, FLOATS_A_LINE = 16 };
+enum { ROWS_AT_ONCE = 4, REDRAWS = 8, FLOATS_A_LINE = 16, FETCHED_ROWS = 64 };
 
 /* Probabilities below this count as this in losses, so that a product of VL of them is a double. */
 static const float LEAST_PROBABILITY = 1e-15f;
 static const double SMALL_PRODUCT = 1e-60;
 
-TK_INLINE void prefetch_row(const float *row, size_t dim) {
+TK_INLINE void fetch_row(const float *row, size_t dim) {
     for (size_t i = 0; i < dim; i += FLOATS_A_LINE) TK_PREFETCH(row + i);
 }
 
@@ -33,7 +33,7 @@ static void mean_of_rows(const float *matrix, size_t dim, const uint32_t *rows, 
     memset(mean, 0, dim * sizeof *mean);
     for (; r + ROWS_AT_ONCE <= n; r += ROWS_AT_ONCE) {
         for (size_t next = r + ROWS_AT_ONCE; next < n && next < r + 2 * ROWS_AT_ONCE; next++)
-            prefetch_row(matrix + rows[next] * dim, dim);
+            fetch_row(matrix + rows[next] * dim, dim);
         add_rows(matrix, dim, rows + r, ROWS_AT_ONCE, mean);
     }
     for (; r < n; r++) add_rows(matrix, dim, rows + r, 1, mean);
@@ -171,14 +171,28 @@ static void one_vs_all_steps(const tk_fasttext *o, tk_fasttext_worker *s, float 
     s->n++;
 }
 
+TK_INLINE void fetch_rows(const tk_fasttext *o, const uint32_t *rows, size_t n) {
+    for (size_t r = 0; r < n && r < FETCHED_ROWS; r++) fetch_row(o->input + rows[r] * o->dim, o->dim);
+}
+
+/* Make the rows of a line, which `s` will come to next, and begin to load them. */
+TK_INLINE void make_next_line(const tk_classifier_work *w, size_t line, tk_fasttext_worker *s) {
+    int64_t from = line ? w->ends[line - 1] : 0;
+    s->status = tk_line_of_ids(&w->rows, w->ids + from, (size_t)(w->ends[line] - from), &s->next);
+    if (!s->status) fetch_rows(&w->model, s->next.rows.rows, s->next.rows.n);
+}
+
 static void classify(const void *job, size_t first, size_t last, tk_fasttext_worker *s) {
     const tk_classifier_work *w = job;
     const tk_fasttext *o = &w->model;
     const tk_row_list *rows = &s->line.rows, *labels = &s->line.labels;
+    if (first < last) make_next_line(w, first, s);
     for (size_t line = first; line < last && !s->status; line++) {
+        tk_line next = s->line;
+        s->line = s->next, s->next = next;
+        if (line + 1 < last) make_next_line(w, line + 1, s);
         int64_t from = line ? w->ends[line - 1] : 0, seen = (w->begun + from) / w->rate_each * w->rate_each;
         float rate = w->lr * (float)(1 - (double)seen / (double)w->total);
-        s->status = tk_line_of_ids(&w->rows, w->ids + from, (size_t)(w->ends[line] - from), &s->line);
         if (s->status || !rows->n || !labels->n) continue;
         s->random = tk_random_of(w->seed, line);
         mean_of_rows(o->input, o->dim, rows->rows, rows->n, s->hidden);
@@ -206,7 +220,7 @@ static void skip_gram(const tk_fasttext_work *w, tk_fasttext_worker *s, size_t i
     mean_of_rows(o->input, o->dim, rows, n, s->hidden);
     if (i + 1 < to) {
         const uint32_t *next = rows_of_word(w, words[i + 1], &n_next);
-        for (size_t r = 0; r < n_next; r++) prefetch_row(o->input + next[r] * o->dim, o->dim);
+        fetch_rows(o, next, n_next);
     }
     memset(s->total, 0, o->dim * sizeof *s->total);
     for (size_t j = from; j < to; j++) {

@@ -1,0 +1,349 @@
+"""Trains vectors of words as means of the rows of their n-grams: fastText's skip-gram and CBOW."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.embed import FastTextTraining
+from tokkit.embeddings import fasttext_file
+from tokkit.embeddings.classifier_training import objective_of, uniform_rows
+from tokkit.embeddings.counted_sentences import StrPath
+from tokkit.embeddings.fasttext_file import MAX_NGRAM, FastTextArgs, FastTextData
+from tokkit.embeddings.fasttext_rows import Ends, Rows
+from tokkit.embeddings.fasttext_vectors import CharacterNgrams, FastTextKeyedVectors, TokenSubwords
+from tokkit.embeddings.training_ids import TrainingIds
+from tokkit.embeddings.vocabulary import Vocabulary
+from tokkit.embeddings.word2vec_options import Word2VecOptions
+from tokkit.embeddings.word2vec_training import TrainingProgress
+from tokkit.errors import CorpusError, FormatError, OptionError
+from tokkit.threads import thread_count
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+Sentences = Iterable[Any] | TrainingIds
+Files = StrPath | Sequence[StrPath]
+_WORDS_AT_ONCE = 1 << 16
+"""Between two looks at Ctrl-C: a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class FastTextOptions(Word2VecOptions):
+    """What determines a model, apart from its corpus; names and defaults are those of gensim 4."""
+
+    min_n: int = 3
+    max_n: int = 6
+    bucket: int = 2_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least, most in (("min_n", 1, MAX_NGRAM), ("max_n", 0, MAX_NGRAM), ("bucket", 1, (1 << 31) - 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise OptionError(f"{name} is {value!r}; it must be an int from {least} to {most:,}")
+        if self.hs and self.negative:
+            raise OptionError("hs=1 and negative are given; FastText trains one of them: negative=0 goes with hs=1")
+
+
+class FastText:
+    """A model of vectors of words and n-grams (`wv`), and what is needed to train it further.
+
+    Names and defaults are gensim's. A vector of a word is the mean of the row of the word and those of its n-grams of
+    characters, from `min_n` to `max_n` of them with "<" before the word and ">" after it; `bucket` rows are shared by
+    the hashes of n-grams. With a `tokenizer` the tokens of a word take the place of n-grams. Sentences are lists of
+    words, texts, or a file, as for Word2Vec, and so are `workers` and `seed`.
+
+    >>> texts = ["the king rules the land", "the queen rules the land", "a cat sleeps", "a dog sleeps"] * 20
+    >>> model = FastText(texts, vector_size=16, window=2, min_count=1, bucket=1000, workers=1)
+    >>> "kings" in model.wv.key_to_index, model.wv["kings"].shape
+    (False, (16,))
+    """
+
+    def __init__(
+        self,
+        sentences: Sentences | None = None,
+        *,
+        corpus_file: Files | None = None,
+        vector_size: int = 100,
+        window: int = 5,
+        sg: int = 0,
+        hs: int = 0,
+        negative: int = 5,
+        ns_exponent: float = 0.75,
+        cbow_mean: int = 1,
+        sample: float = 1e-3,
+        min_count: int = 5,
+        max_final_vocab: int | None = None,
+        alpha: float = 0.025,
+        min_alpha: float = 0.0001,
+        epochs: int = 5,
+        seed: int = 1,
+        shrink_windows: bool = True,
+        min_n: int = 3,
+        max_n: int = 6,
+        bucket: int = 2_000_000,
+        tokenizer: Tokenizer | None = None,
+        workers: int | None = None,
+        callbacks: Iterable[Any] = (),
+        progress: Callable[[TrainingProgress], Any] | None = None,
+        cache: StrPath | None = None,
+    ) -> None:
+        """Make a model, and train it if there are sentences; `cache` keeps their ids (see `TrainingIds.of`)."""
+        given = locals()
+        names = [name for name in FastTextOptions.__dataclass_fields__ if name in given]
+        self.options = FastTextOptions(**{name: given[name] for name in names})
+        self.tokenizer, self.workers = tokenizer, thread_count(workers)
+        self.data: FastTextData | None = None
+        self.wv: FastTextKeyedVectors | None = None
+        self.epochs_trained = 0
+        self.mean_loss = float("nan")
+        """Mean of -log of the probabilities over the last epoch, for each pair (CBOW: word)."""
+        if sentences is None and corpus_file is None:
+            return
+        with contextlib.ExitStack() as stack:
+            if isinstance(sentences, TrainingIds):
+                ids = sentences
+            else:
+                ids = TrainingIds.of(
+                    sentences,
+                    corpus_file=corpus_file,
+                    min_count=min_count,
+                    max_final_vocab=max_final_vocab,
+                    cache=cache,
+                )
+                stack.enter_context(ids)
+            self.build_vocab(ids)
+            self.train(ids, callbacks=callbacks, progress=progress)
+
+    def build_vocab(self, corpus_iterable: Sentences | None = None, corpus_file: Files | None = None) -> None:
+        """Choose the words, and initialize rows: uniform in ±1 / vector_size, and those of targets 0."""
+        options = self.options
+        if not isinstance(corpus_iterable, TrainingIds):
+            with TrainingIds.of(
+                corpus_iterable,
+                corpus_file=corpus_file,
+                min_count=options.min_count,
+                max_final_vocab=options.max_final_vocab,
+            ) as ids:
+                return self.build_vocab(ids)
+        vocabulary = corpus_iterable.vocabulary
+        if len(vocabulary) < 2:
+            raise CorpusError(
+                f"the vocabulary has one word, {vocabulary.words[0]!r}; there must be two or more to learn from"
+            )
+        order = np.argsort(-vocabulary.counts, kind="stable")
+        if not np.array_equal(order, np.arange(len(order))):
+            raise OptionError("the words are not in the order of falling counts, in which fastText's files have them")
+        if self.tokenizer is not None:
+            bucket = self.tokenizer.n_ids
+        else:
+            bucket = options.bucket if options.max_n >= options.min_n else 0
+        args = FastTextArgs(
+            options.vector_size,
+            options.window,
+            options.epochs,
+            options.min_count,
+            options.negative,
+            1,
+            "hs" if options.hs else "ns",
+            "skipgram" if options.sg else "cbow",
+            bucket,
+            options.min_n,
+            options.max_n if bucket else 0,
+            100,
+            options.sample,
+        )
+        rows = uniform_rows(len(vocabulary) + bucket, options.vector_size, np.random.default_rng(options.seed))
+        words = [word.encode() for word in vocabulary.words]
+        output = np.zeros((len(words), options.vector_size), dtype=np.float32)
+        self._take(FastTextData(args, words, vocabulary.counts, len(words), vocabulary.total, rows, output))
+        self.epochs_trained = 0
+
+    def _take(self, data: FastTextData) -> None:
+        words = [word.decode("utf-8", "surrogateescape") for word in data.words[: data.n_words]]
+        subwords = (
+            CharacterNgrams(data.args, data.words[: data.n_words])
+            if self.tokenizer is None
+            else TokenSubwords(self.tokenizer, len(words))
+        )
+        self.data = data
+        self.wv = FastTextKeyedVectors.of_rows(
+            words, data.counts[: data.n_words], data.input, subwords, threads=self.workers
+        )
+
+    def train(
+        self,
+        corpus_iterable: Sentences | None = None,
+        corpus_file: Files | None = None,
+        *,
+        total_examples: int | None = None,
+        total_words: int | None = None,
+        epochs: int | None = None,
+        start_alpha: float | None = None,
+        end_alpha: float | None = None,
+        callbacks: Iterable[Any] = (),
+        progress: Callable[[TrainingProgress], Any] | None = None,
+    ) -> None:
+        """Train for some epochs, while the learning rate falls from `start_alpha` to `end_alpha`.
+
+        `callbacks` are gensim's: on_epoch_end(model) and so on. The total numbers are gensim's, and are not needed.
+        """
+        if self.data is None or self.wv is None:
+            raise OptionError("there is no vocabulary yet; call build_vocab before train")
+        vocabulary = Vocabulary(tuple(self.wv.index_to_key), self.data.counts[: self.data.n_words])
+        if not isinstance(corpus_iterable, TrainingIds):
+            with TrainingIds.of(corpus_iterable, corpus_file=corpus_file, vocabulary=vocabulary) as ids:
+                return self.train(
+                    ids,
+                    epochs=epochs,
+                    start_alpha=start_alpha,
+                    end_alpha=end_alpha,
+                    callbacks=callbacks,
+                    progress=progress,
+                )
+        ids = corpus_iterable
+        if ids.vocabulary.words != vocabulary.words:
+            raise OptionError("the ids are those of another vocabulary")
+        options = self.options
+        epochs = options.epochs if epochs is None else epochs
+        training = self._training(
+            ids,
+            self.data,
+            vocabulary,
+            epochs,
+            options.alpha if start_alpha is None else start_alpha,
+            options.min_alpha if end_alpha is None else end_alpha,
+        )
+        listeners = tuple(callbacks)
+        _call(listeners, "on_train_begin", self)
+        try:
+            for epoch in range(epochs):
+                _call(listeners, "on_epoch_begin", self)
+                self._run_epoch(training, ids, epoch, epochs, progress)
+                self.epochs_trained += 1
+                if listeners:
+                    self.wv.adjust_vectors(threads=self.workers)
+                _call(listeners, "on_epoch_end", self)
+        finally:
+            self.wv.adjust_vectors(threads=self.workers)
+        _call(listeners, "on_train_end", self)
+
+    def _training(
+        self, ids: TrainingIds, data: FastTextData, vocabulary: Vocabulary, epochs: int, alpha: float, min_alpha: float
+    ) -> FastTextTraining:
+        options = self.options
+        keep = None
+        if options.sample:
+            keep = (vocabulary.keep_probabilities(options.sample) * ((1 << 32) - 1)).astype(np.uint32)
+        ends, rows = self.wv.subwords.rows(list(vocabulary.words), own=True)  # type: ignore[union-attr]
+        return FastTextTraining(
+            objective_of(data, vocabulary.counts, options.ns_exponent),
+            ends,
+            rows,
+            _gains(ends, rows),
+            ids.ids,
+            ids.ends,
+            keep,
+            total=epochs * len(ids.ids),
+            lr=alpha,
+            least_lr=min_alpha,
+            window=options.window,
+            cbow=not options.sg,
+            shrink=bool(options.shrink_windows),
+            mean=bool(options.cbow_mean),
+        )
+
+    def _run_epoch(
+        self,
+        training: FastTextTraining,
+        ids: TrainingIds,
+        epoch: int,
+        epochs: int,
+        progress: Callable[[TrainingProgress], Any] | None,
+    ) -> None:
+        n, n_sentences, first = len(ids.ids), len(ids.ends), 0
+        begun, started, loss, steps = epoch * n, time.monotonic(), 0.0, 0
+        seed = (self.options.seed << 20) + self.epochs_trained
+        while first < n_sentences:
+            start = int(ids.ends[first - 1]) if first else 0
+            stop = min(int(np.searchsorted(ids.ends, start + _WORDS_AT_ONCE * self.workers)) + 1, n_sentences)
+            more, trained = training.run(first, stop - first, begun=begun, seed=seed, threads=self.workers)
+            first, loss, steps = stop, loss + more, steps + trained
+            self.mean_loss = loss / steps if steps else float("nan")
+            if progress is not None:
+                done, total = begun + int(ids.ends[stop - 1]), epochs * n
+                speed = (done - begun) / max(time.monotonic() - started, 1e-9)
+                left = (total - done) / max(speed, 1e-9)
+                progress(TrainingProgress(epoch + 1, epochs, done, total, speed, left, self.mean_loss))
+
+    def save(self, path: StrPath) -> None:
+        """Write the whole model to a .bin file, which fastText and gensim's load_facebook_model read too."""
+        if self.data is None:
+            raise OptionError("there is no vocabulary yet; call build_vocab before save")
+        if self.tokenizer is not None:
+            raise OptionError("a .bin file has n-grams of characters, not tokens; save `wv` (KeyedVectors) instead")
+        fasttext_file.write(self.data, path)
+
+    @classmethod
+    def load(cls, path: StrPath, *, workers: int | None = None) -> FastText:
+        """Read a .bin file of skip-gram or CBOW, which can be trained further; FormatError for another one."""
+        data = fasttext_file.read(path)
+        args = data.args
+        if args.model == "supervised":
+            raise FormatError(f"{path}: it is a classifier; TextClassifier.load reads it")
+        hashed = args.bucket > 0 and args.max_n > 0
+        model = cls(
+            vector_size=args.dim,
+            window=max(args.ws, 1),
+            sg=int(args.model == "skipgram"),
+            hs=int(args.loss == "hs"),
+            negative=0 if args.loss == "hs" else max(args.neg, 1),
+            sample=args.t,
+            min_count=max(args.min_count, 0),
+            epochs=max(args.epoch, 1),
+            min_n=max(args.min_n, 1),
+            max_n=args.max_n if hashed else 0,
+            bucket=max(args.bucket, 1),
+            workers=workers,
+        )
+        model._take(data)
+        return model
+
+    def __repr__(self) -> str:
+        n = 0 if self.wv is None else len(self.wv)
+        return f"{type(self).__name__}<vocab={n}, vector_size={self.options.vector_size}, alpha={self.options.alpha}>"
+
+
+def load_facebook_model(path: StrPath) -> FastText:
+    """Return `FastText.load(path)`, under gensim's name."""
+    return FastText.load(path)
+
+
+def load_facebook_vectors(path: StrPath) -> FastTextKeyedVectors:
+    """Return the vectors of a .bin file alone, under gensim's name."""
+    wv = FastText.load(path).wv
+    if wv is None:
+        raise FormatError(f"{path}: it has no words")
+    return wv
+
+
+def _gains(ends: Ends, rows: Rows) -> NDArray[np.float32]:
+    """Return what the mean of each word's rows gains where each of them gains 1 as often as it occurs there."""
+    sizes = np.diff(ends, prepend=0)
+    words = np.repeat(np.arange(len(ends)), sizes)
+    pairs, counts = np.unique(words * (int(rows.max()) + 1) + rows, return_counts=True)
+    squares = np.bincount(pairs // (int(rows.max()) + 1), weights=counts.astype(np.float64) ** 2, minlength=len(ends))
+    return np.asarray(squares / np.maximum(sizes, 1), dtype=np.float32)
+
+
+def _call(callbacks: tuple[Any, ...], name: str, model: FastText) -> None:
+    for callback in callbacks:
+        if (function := getattr(callback, name, None)) is not None:
+            function(model)
