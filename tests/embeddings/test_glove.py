@@ -17,6 +17,7 @@ from tokkit._core.text import isas
 from tokkit.embeddings import GloVe, SparseMatrix, count_cooccurrence
 from tokkit.embeddings import glove as module
 from tokkit.embeddings.shuffled_records import RECORD, shuffled_records
+from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.errors import CorpusError, OptionError, ShapeError
 
 
@@ -158,6 +159,10 @@ def test_words_keep_their_counts_and_order(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(" ".join(sentence) for sentence in sentences()), "utf-8")
     model = GloVe(corpus_file=path, vector_size=5, window=3, min_count=20, epochs=1, threads=1)
+    assert model.train(count_cooccurrence(sentences(), window=3, min_count=20))
+    with TrainingIds.of(sentences(), min_count=20) as ids:
+        again = GloVe(ids, vector_size=5, window=3, epochs=1, threads=1)
+    assert again.losses[0] == model.losses[0]
     numbers = [model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] >= 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +37,10 @@ class GloVe:
     shuffled once. Steps are those of AdaGrad as the authors' program takes them: `learning_rate` for vectors, 1 for
     biases, sums of squares from 1, gradients cut to ±100. A word's vector is w + w̃.
 
-    Sentences are lists of words, or texts; `corpus_file` and `tokenizer` are those of TrainingIds. Threads write to the
-    same vectors without locks: one thread and one seed give the same vectors to the bit on one machine, several threads
-    do not. Pairs that take more than `max_memory` bytes are shuffled on disk. `losses` has half the mean loss of each
-    epoch, which `on_epoch(epoch, loss)` gets too.
+    Sentences are lists of words, or texts, or TrainingIds; `corpus_file` and `tokenizer` are TrainingIds' own. Threads
+    write to the same vectors without locks: one thread and one seed give the same vectors to the bit on one machine,
+    several threads do not. Pairs that take more than `max_memory` bytes are shuffled on disk. `losses` has half the
+    mean loss of each epoch, which `on_epoch(epoch, loss)` gets too.
 
     >>> model = GloVe(["the king and the queen", "the queen and the king"] * 3, min_count=1, vector_size=8, threads=1)
     >>> len(model.wv), model.losses[-1] < model.losses[0]
@@ -48,7 +49,7 @@ class GloVe:
 
     def __init__(
         self,
-        sentences: Iterable[Any] | None = None,
+        sentences: TrainingIds | Iterable[Any] | None = None,
         *,
         corpus_file: StrPath | Sequence[StrPath] | None = None,
         tokenizer: Tokenizer | None = None,
@@ -80,9 +81,14 @@ class GloVe:
         self._counts: NDArray[np.int64] | None = None
         self._states: NDArray[np.float32] = np.empty((2, 0, 2, 0), np.float32)
         if sentences is not None or corpus_file is not None:
-            with TrainingIds.of(sentences, corpus_file=corpus_file, tokenizer=tokenizer, min_count=min_count) as corpus:
-                self._counts = corpus.vocabulary.counts
-                self.train(count_cooccurrence(corpus, window=window, max_memory=max_memory, progress=progress))
+            with ExitStack() as stack:
+                if not isinstance(sentences, TrainingIds):
+                    sentences = stack.enter_context(
+                        TrainingIds.of(sentences, corpus_file=corpus_file, tokenizer=tokenizer, min_count=min_count)
+                    )
+                self._counts = sentences.vocabulary.counts
+                counts = count_cooccurrence(sentences, window=window, max_memory=max_memory, progress=progress)
+            self.train(counts)
 
     @property
     def wv(self) -> KeyedVectors:
