@@ -8,12 +8,14 @@ Times are processor time of one thread, but in the table of threads.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +29,10 @@ RECORD = [("word", "<i4"), ("context", "<i4"), ("count", "<f8")]
 """A record of the authors' files; words are numbered from 1."""
 
 
-def children_s(command: list[str], folder: Path, **files: object) -> tuple[float, str]:
+def children_s(command: list[str], folder: Path, **files: Any) -> tuple[float, str]:
     """Run a program; return the seconds of processor time that it took, and what it printed to stderr."""
     before = os.times()
-    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, check=True, **files)  # type: ignore[call-overload]
+    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, check=True, **files)
     after = os.times()
     printed: str = done.stderr.decode("utf-8", "replace")
     return after.children_user + after.children_system - before.children_user - before.children_system, printed
@@ -50,15 +52,17 @@ def same_counts(path: Path, counts: SparseMatrix) -> bool:
     )
 
 
-def counting(corpus: Path, programs: Path | None, folder: Path, options: object) -> tuple[SparseMatrix, bool]:
+def counting(
+    corpus: Path, programs: Path | None, folder: Path, options: argparse.Namespace
+) -> tuple[SparseMatrix, bool]:
     """Time text → counts; write what the programs read; return the counts, and whether both sides agree."""
-    window, rounds = options.window, options.rounds  # type: ignore[attr-defined]
+    window, rounds = options.window, options.rounds
     ours: list[float] = []
     theirs: list[float] = []
     fine = True
     for _ in range(rounds):
         start = time.process_time()
-        with TrainingIds.of(corpus_file=corpus, min_count=options.min_count) as ids:  # type: ignore[attr-defined]
+        with TrainingIds.of(corpus_file=corpus, min_count=options.min_count) as ids:
             vocabulary = ids.vocabulary
             counts = count_cooccurrence(ids, window=window)
         ours.append(time.process_time() - start)
@@ -94,9 +98,9 @@ def shuffled_file(counts: SparseMatrix, path: Path) -> None:
     records.tofile(path)
 
 
-def training(counts: SparseMatrix, programs: Path | None, folder: Path, options: object) -> bool:
+def training(counts: SparseMatrix, programs: Path | None, folder: Path, options: argparse.Namespace) -> bool:
     """Time epochs; return whether the losses are near those of the program."""
-    d, epochs, rounds = options.dimension, options.epochs, options.rounds  # type: ignore[attr-defined]
+    d, epochs, rounds = options.dimension, options.epochs, options.rounds
     if programs is not None:
         shuffled_file(counts, folder / "shuffled.bin")
     ours: list[float] = []
@@ -107,7 +111,7 @@ def training(counts: SparseMatrix, programs: Path | None, folder: Path, options:
         model = GloVe(vector_size=d, threads=1, epochs=1)
         model.train(counts)
         ends = [time.process_time()]
-        model._on_epoch = lambda *_, ends=ends: ends.append(time.process_time())  # type: ignore[misc]
+        model._on_epoch = lambda *_, ends=ends: ends.append(time.process_time())
         model.train(counts, epochs=epochs)
         losses = model.losses
         # The first interval has the shuffling too, which the program `shuffle` does for the rival.
@@ -131,16 +135,16 @@ def training(counts: SparseMatrix, programs: Path | None, folder: Path, options:
     return programs is None or bool(np.allclose(losses, expected, rtol=0.01))
 
 
-def threads(counts: SparseMatrix, options: object) -> None:
+def threads(counts: SparseMatrix, options: argparse.Namespace) -> None:
     """Time epochs by several threads, by the clock on the wall."""
     rows = []
-    for n in range(1, options.threads + 1):  # type: ignore[attr-defined]
+    for n in range(1, options.threads + 1):
         ends: list[float] = []
         model = GloVe(
-            vector_size=options.dimension,  # type: ignore[attr-defined]
+            vector_size=options.dimension,
             threads=n,
             epochs=4,
-            on_epoch=lambda *_, ends=ends: ends.append(time.perf_counter()),  # type: ignore[misc]
+            on_epoch=lambda *_, ends=ends: ends.append(time.perf_counter()),
         )
         loss = model.train(counts)[-1]
         best = counts.nnz / float(np.diff(ends).min()) * 1e-6
