@@ -318,3 +318,21 @@ def test_flags_of_the_unigram_model_stand_in_the_files_of_others(kind: str) -> N
         spec = protobuf.values(read_model(out.getvalue()).trainer_spec, TRAINER_FIELDS, "trainer_spec")
         found.append({name: spec[name] for name in (*flags, *more)})
     assert found[0] == found[1]
+
+
+def test_the_best_segmentation_is_returned_alone_after_the_time_for_more(caplog: pytest.LogCaptureFixture) -> None:
+    ours = face.SentencePieceProcessor()
+    ours.LoadFromSerializedProto(model("unigram-plain"))
+    text = adversarial(17, 2000).encode("utf-8", "replace").decode()
+    best, *others = ours.nbest_encode(text, nbest_size=5, out_type=int)
+    assert len(others) == 4
+    try:
+        face.set_nbest_timeout(1)
+        assert ours.nbest_encode(text, nbest_size=500, out_type=int) == [best]
+        assert "took more than 0.001 s" in caplog.text
+        face.SetNBestTimeout(0)
+        assert len(ours.nbest_encode(text, nbest_size=10, out_type=int)) == 10
+    finally:
+        face.SetNBestTimeout(30_000)
+    with pytest.raises(TypeError):
+        face.set_nbest_timeout("1")  # type: ignore[arg-type]

@@ -63,6 +63,7 @@ POLICIES: list[dict[str, Any]] = [
     {"allowed_special": {"<|end|>", "unknown"}, "disallowed_special": {"</s>"}},
     {"disallowed_special": {"low"}},
     {"allowed_special": set(), "disallowed_special": {""}},
+    {"allowed_special": "<|end|>"},
 ]
 
 

@@ -39,14 +39,15 @@ class Segmentations:
             raise OptionError(f"{what} is for Unigram models; BPE has no probabilities")
         return Lattice(self._encoder, normalized)
 
-    def nbest(self, normalized: bytes, n: int) -> list[tuple[Ids, Spans, float]]:
+    def nbest(self, normalized: bytes, n: int, *, timeout: float = math.inf) -> list[tuple[Ids, Spans, float]]:
         """Return the n segmentations with the greatest scores, the best first, or all if there are fewer.
 
         OptionError for BPE. As in sentencepiece, n above 1024 is taken as 1024, and n = 1 returns what `encode` does.
+        TimeoutError if it takes more than `timeout` seconds.
         """
         _check_count("n", n)
         lattice = self._lattice(normalized, "n-best")
-        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MAX_NBEST))
+        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MAX_NBEST), timeout)
 
     def sample(
         self, normalized: bytes, *, alpha: float, nbest_size: int = -1, rng: np.random.Generator

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+import time
 
 import numpy as np
 
@@ -157,10 +158,12 @@ cdef class Lattice(NormalizedText):
                 tk_sp_lattice_sum(&self.state, alpha)
             self.alpha = alpha
 
-    cdef object ways(self, tk_sp_search *search):
+    cdef object ways(self, tk_sp_search *search, double until=float("inf")):
         cdef size_t k, at
         found = []
         for k in range(search.n_found):
+            if time.monotonic() > until:
+                raise TimeoutError(f"{k} of {search.n_found} segmentations were made in time")
             at = search.found[k]
             path, total, behind = [], search.ways[at].total, search.ways[at].behind
             while search.ways[at].arc != <uint32_t> -1:
@@ -169,16 +172,17 @@ cdef class Lattice(NormalizedText):
             found.append((*self.way(path), total, behind))
         return found
 
-    def nbest(self, size_t n):
-        """Return up to n ways, the best first."""
+    def nbest(self, size_t n, double seconds=float("inf")):
+        """Return up to n ways, the best first. TimeoutError after so many seconds, most of which making ways takes."""
         cdef tk_sp_search search
         cdef int status
+        cdef double until = time.monotonic() + seconds
         memset(&search, 0, sizeof(search))
         try:
             with nogil:
                 status = tk_sp_lattice_search(&self.state, &search, n, 1, NULL)
             check_lattice(status)
-            return [(ids, spans, total) for ids, spans, total, _ in self.ways(&search)]
+            return [(ids, spans, total) for ids, spans, total, _ in self.ways(&search, until)]
         finally:
             tk_sp_search_free(&search)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
 from tokkit.compat.sentencepiece.processor import SentencePieceProcessor
 from tokkit.compat.sentencepiece.random import set_random_generator_seed
-from tokkit.compat.sentencepiece.settings import ThreadPool, set_min_log_level
+from tokkit.compat.sentencepiece.settings import ThreadPool, set_min_log_level, set_nbest_timeout
 from tokkit.compat.sentencepiece.trainer import SentencePieceTrainer
 
 __version__ = "0.2.3"
 """The version of sentencepiece whose interface this is."""
 
 SetMinLogLevel = set_min_log_level
+SetNBestTimeout = set_nbest_timeout
 SetRandomGeneratorSeed = set_random_generator_seed
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "SentencePieceProcessor",
     "SentencePieceTrainer",
     "SetMinLogLevel",
+    "SetNBestTimeout",
     "SetRandomGeneratorSeed",
     "ThreadPool",
     "set_min_log_level",
+    "set_nbest_timeout",
     "set_random_generator_seed",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.random import generator
+from tokkit.compat.sentencepiece.settings import nbest_timeout
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
 from tokkit.engines.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError
 from tokkit.sampling.segmentations import Segmentations
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
+
+logger = logging.getLogger("tokkit")
 
 MAX_NBEST = 512
 Extras = tuple[bool, bool, bool]
@@ -60,7 +64,13 @@ class LoadedModel:
         whole = self.segmented(text)
         if n == 1:  # the best is the encoder's own, and nobody adds its score up
             return [replace(whole, score=0.0)]
-        return [whole.cut(*found) for found in self.segmentations.nbest(whole.normalized, n)]
+        timeout = nbest_timeout()
+        try:
+            ways = self.segmentations.nbest(whole.normalized, n, timeout=timeout)
+        except TimeoutError:
+            logger.warning("the %d best segmentations took more than %g s: the best one alone is returned", n, timeout)
+            ways = self.segmentations.nbest(whole.normalized, 1)
+        return [whole.cut(*found) for found in ways]
 
     # ---- showing
 

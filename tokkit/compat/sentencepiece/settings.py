@@ -1,8 +1,9 @@
-"""What sentencepiece sets for a whole process: how much is logged, and threads."""
+"""What sentencepiece sets for a whole process: how much is logged, threads, and the time for n-best segmentations."""
 
 from __future__ import annotations
 
 import logging
+import math
 from operator import index
 
 from tokkit.threads import thread_count
@@ -13,6 +14,21 @@ _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 def set_min_log_level(v: int) -> None:
     """Let the logger "tokkit" drop what is below a level: 0 information, 1 warnings, 2 errors, 3 fatal errors."""
     logging.getLogger("tokkit").setLevel(_LEVELS[min(max(index(v), 0), len(_LEVELS) - 1)])
+
+
+_nbest_ms = 30_000
+"""As in sentencepiece."""
+
+
+def set_nbest_timeout(timeout_ms: int) -> None:
+    """Return the best segmentation alone where n-best ones take longer than so many milliseconds; 0: however long."""
+    global _nbest_ms
+    _nbest_ms = index(timeout_ms)
+
+
+def nbest_timeout() -> float:
+    """Return the time in seconds."""
+    return _nbest_ms / 1000 if _nbest_ms > 0 else math.inf
 
 
 class ThreadPool:

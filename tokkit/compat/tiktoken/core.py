@@ -87,6 +87,8 @@ class Encoding:
         """Return the special tokens that text may have; ValueError if it has one that is disallowed."""
         if not isinstance(text, str):
             raise TypeError(f"text is {type(text).__name__}; it must be a str")
+        if isinstance(allowed, str) and allowed != "all":
+            raise TypeError(f'allowed_special is {allowed!r:.80}; it must be "all" or a set of special tokens')
         fine = self._all if allowed == "all" else frozenset(allowed) & self._all if allowed else self._none
         wrong = self._all - fine if disallowed == "all" else frozenset(disallowed)
         if wrong and (matcher := self._matcher(wrong)) is not None:
