@@ -93,6 +93,29 @@ def test_every_model_trains_on_the_bundled_corpus_and_the_next_commands_run(run,
     assert run("decode", "tokkit-demo.json", input=ids).exit_code == 0
 
 
+WAYS = [
+    *(("bbpe",), ("bpe",), ("bpe", "--word-end", "attached"), ("word",), ("char",), ("char", "--level", "bytes")),
+    *(("hybrid",), ("hybrid", "--fallback", "byte"), ("unigram",), ("unigram", "--byte-fallback"), ("sp-bpe",)),
+    *(("wordpiece", "--score", score) for score in ("frequency", "likelihood", "pmi")),
+]
+TEXTS = ["low lower lowest", "  a  quick\tfox ", "newest, naïve 🦜 ㍿ dog!", "", " ", "LOW\u00a0東京\u200b 12x"]
+
+
+@pytest.mark.parametrize("args", WAYS, ids=" ".join)
+def test_save_train_and_convert_write_a_tokenizer_json_with_equal_ids_in_tokenizers(run, corpus, args) -> None:
+    theirs = pytest.importorskip("tokenizers").Tokenizer.from_file
+    more = ("--no-hard-vocab-limit",) if args[0] in ("unigram", "sp-bpe") else ()
+    source = "tok.model" if args[0] in ("unigram", "sp-bpe") else "tok.json"
+    for path in {source, "tok.json"}:
+        assert run("train", corpus, "-o", path, "--vocab-size", 600, "--model", *args, *more).exit_code == 0
+    tok = tokkit.load(source)
+    tok.save("saved.json")
+    assert run("convert", source, "converted.json").exit_code == 0
+    expected = [tok.encode(text, special="all") for text in TEXTS]
+    for path in ("tok.json", "saved.json", "converted.json"):
+        assert [encoding.ids for encoding in theirs(path).encode_batch(TEXTS, add_special_tokens=False)] == expected
+
+
 def test_sizes_counts_and_stdout_work_as_with_bytes(run, corpus) -> None:
     assert run("train", corpus, "-o", "t.json", "--model", "wordpiece", "--vocab-size", "60,70").exit_code == 0
     assert [len(tokkit.load(f"t-{size}.json").vocab) for size in (60, 70)] == [60, 70]
