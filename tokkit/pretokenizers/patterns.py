@@ -66,8 +66,8 @@ DEEPSEEK_V3 = "|".join(
         rf"[{_UNMATCHED}&&[^{_CJK}]]+(?![\p{{L}}\p{{M}}&&[^{_CJK}]])",
     )
 )
-"""The same in one. The third split sees stretches of digits, of which it matches none, of CJK, or of neither; so its
-branches are here for the two, with classes that leave out the other and digits. Where it looks ahead, a stretch
+"""The same in one. The third split sees spans of digits, of which it matches none, of CJK, or of neither; so its
+branches are here for the two, with classes that leave out the other and digits. Where it looks ahead, a span
 ends before these too. What it does not match are runs that end before a character that leads letters
 (tests/formats/test_deepseek.py runs the three in order)."""
 
