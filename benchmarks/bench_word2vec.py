@@ -45,7 +45,10 @@ def speed(kind: str, ids: TrainingIds, sentences: list[list[str]], rounds: int, 
     seconds: tuple[list[float], list[float]] = ([], [])
     words: list[list[float]] = [[], []]
     for _ in range(rounds):
-        for model, kept, spent, corpus in ((ours, words[0], seconds[0], ids), (theirs, words[1], seconds[1], sentences)):
+        for model, kept, spent, corpus in (
+            (ours, words[0], seconds[0], ids),
+            (theirs, words[1], seconds[1], sentences),
+        ):
             start = harness.now()
             n = model.train(corpus, total_examples=len(sentences), epochs=1)[0]
             spent.append((harness.now() - start) / n)
@@ -113,7 +116,9 @@ def places(seed: int, sentences: int = 30_000, groups: int = 40) -> list[list[st
     rng = np.random.default_rng(seed)
     made = []
     for place, role in zip(rng.integers(0, groups, sentences), rng.integers(0, 2, sentences), strict=True):
-        around = [f"place{place}_{i}" for i in rng.integers(0, 6, 3)] + [f"role{role}_{i}" for i in rng.integers(0, 20, 3)]
+        around = [f"place{place}_{i}" for i in rng.integers(0, 6, 3)] + [
+            f"role{role}_{i}" for i in rng.integers(0, 20, 3)
+        ]
         rng.shuffle(around)
         made.append([*around[:3], f"{('country', 'capital')[role]}{place}", *around[3:]])
     return made
@@ -137,7 +142,9 @@ def quality(ids: TrainingIds, sentences: list[list[str]], size: int, epochs: int
         name = "skip-gram" if sg else "CBOW"
         makers: dict[str, Callable[[], Any]] = {
             "gensim": lambda sg=sg: Gensim(sentences, sg=sg, workers=1, vector_size=size, epochs=epochs),
-            "gensim, seed 2": lambda sg=sg: Gensim(sentences, sg=sg, workers=1, vector_size=size, epochs=epochs, seed=2),
+            "gensim, seed 2": lambda sg=sg: Gensim(
+                sentences, sg=sg, workers=1, vector_size=size, epochs=epochs, seed=2
+            ),
             "tokkit": lambda sg=sg: Word2Vec(ids, sg=sg, workers=1, vector_size=size, epochs=epochs),
             "tokkit, seed 2": lambda sg=sg: Word2Vec(ids, sg=sg, workers=1, vector_size=size, epochs=epochs, seed=2),
         }
