@@ -207,6 +207,17 @@ def test_wrong_options_say_what_would_be_right(encoder: Any, static: StaticEncod
         pipeline.load(tmp_path / "static", max_length=0)
 
 
+@pytest.mark.parametrize("config", [{"max_length": "long"}, {"max_length": 0}, {"normalize": 1}])
+def test_a_configuration_that_says_nonsense_is_refused(
+    static: StaticEncoder, tmp_path: Path, config: dict[str, Any]
+) -> None:
+    static.save(tmp_path / "static")
+    (tmp_path / "static" / "modules.json").unlink()  # as older versions of model2vec left it
+    (tmp_path / "static" / "config.json").write_text(json.dumps({"model_type": "model2vec", **config}))
+    with pytest.raises(FormatError, match=rf"config\.json: {next(iter(config))} is .*; it must be"):
+        pipeline.load(tmp_path / "static")
+
+
 @pytest.mark.parametrize(
     ("tensors", "said"),
     [

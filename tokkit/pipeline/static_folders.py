@@ -41,28 +41,32 @@ def read(folder: Path, *, max_length: int | None = None) -> StaticEncoder:
     path = home / "model.safetensors"
     tensors = read_safetensors(path)
     tokenizer = loading.load(home / "tokenizer.json")
+    if "embeddings" in tensors:
+        options = _as_model2vec(folder / "config.json", tokenizer, max_length)
+    else:
+        limit = max_length
+        if limit is None and tokenizer.definition.truncation is not None:
+            limit = tokenizer.definition.truncation.max_length
+        told = modules.of_prompts(folder)
+        options = StaticOptions(normalize=normalize, max_length=limit, drops_unknown=False, **told)
     try:
-        if "embeddings" in tensors:
-            config = modules.read_json(folder / "config.json", {})
-            options = _as_model2vec(config, tokenizer, max_length)
-            parts = _model2vec_tensors(tensors)
-        else:
-            limit = max_length
-            if limit is None and tokenizer.definition.truncation is not None:
-                limit = tokenizer.definition.truncation.max_length
-            told = modules.of_prompts(folder)
-            options = StaticOptions(normalize=normalize, max_length=limit, drops_unknown=False, **told)
-            parts = {"vectors": _floats(tensors, "embedding.weight", 2)}
+        parts = _parts(tensors)
         again = functools.partial(read, Path(os.path.abspath(folder)), max_length=max_length)
         return StaticEncoder(tokenizer, **cast("Any", parts), options=options, folder=folder, reload=again)
-    except (FormatError, OptionError, ShapeError) as error:
+    except (FormatError, ShapeError) as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
 
 
-def _as_model2vec(config: dict[str, Any], tokenizer: Tokenizer, max_length: int | None) -> StaticOptions:
-    limit = config.get("max_length", DEFAULT_MAX_LENGTH) if max_length is None else max_length
+def _as_model2vec(path: Path, tokenizer: Tokenizer, max_length: int | None) -> StaticOptions:
+    config = modules.read_json(path, {})
+    limit, normalize = config.get("max_length", DEFAULT_MAX_LENGTH), config.get("normalize", False)
     about = {key: value for key, value in config.items() if key not in _OWN_KEYS}
-    return options_of(tokenizer, limit, normalize=bool(config.get("normalize", False)), about=about)
+    if not isinstance(normalize, bool):
+        raise FormatError(f"{files.show(path)}: normalize is {normalize!r}; it must be true or false")
+    try:
+        return options_of(tokenizer, limit if max_length is None else max_length, normalize=normalize, about=about)
+    except OptionError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def options_of(tokenizer: Tokenizer, max_length: int | None, **more: Any) -> StaticOptions:
@@ -77,7 +81,9 @@ def options_of(tokenizer: Tokenizer, max_length: int | None, **more: Any) -> Sta
     return replace(options, max_characters=max_length * int(np.median(lengths)))
 
 
-def _model2vec_tensors(tensors: Tensors) -> dict[str, NDArray[Any]]:
+def _parts(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    if "embeddings" not in tensors:
+        return {"vectors": _floats(tensors, "embedding.weight", 2)}
     parts: dict[str, NDArray[Any]] = {"vectors": _floats(tensors, "embeddings", 2)}
     if "weights" in tensors:
         parts["weights"] = _floats(tensors, "weights", 1)

@@ -30,7 +30,8 @@ def find(name: str, *, download: bool = False) -> str:
         except Exception as error:  # it has errors of its own, of requests, of httpx and of the system
             said = str(error).strip().splitlines() or [type(error).__name__]
             raise DownloadError(f"{repo}: {said[0]}") from None
-    if (found := hub.cached(huggingface_hub, repo, "config.json", revision or None)) is not None:
-        return str(Path(found).parent)
+    for file in ("config.json", "modules.json"):  # static models may have the second alone
+        if (found := hub.cached(huggingface_hub, repo, file, revision or None)) is not None:
+            return str(Path(found).parent)
     how = "--download, or load(name, download=True)"
     raise DownloadError(f"{name} is neither a folder nor in the hub's cache; {how} gets it")
