@@ -120,6 +120,17 @@ def test_words_get_tokens_and_vectors_of_their_own(encoder: Any) -> None:
     np.testing.assert_allclose(made.vectors[n + 1], expected, atol=1e-6)
 
 
+def test_tokens_are_looked_up_as_words_are(static: StaticEncoder) -> None:
+    words = static.token_vectors()
+    assert len(words.index_to_key) == 14, "special tokens have no vectors"
+    np.testing.assert_array_equal(words["##ing"], static.vectors[static.tokenizer.vocab["##ing"]])
+    near, score = words.most_similar("cat", topn=1)[0]
+    assert score == pytest.approx(float(static.encode("cat") @ static.encode(near)), abs=1e-5)
+    half = StaticEncoder(static.tokenizer, static.vectors[[7, 8]], row_of=np.arange(19, dtype=np.uint32) % 2,
+                         weights=np.arange(19, dtype=np.float32))  # fmt: skip
+    np.testing.assert_array_equal(half.token_vectors()["##ing"], static.vectors[8] * 17)
+
+
 def test_a_saved_model_is_the_same_after_loading(static: StaticEncoder, tmp_path: Path) -> None:
     paths = static.save(tmp_path / "new" / "static")
     assert sorted(path.name for path in paths) == sorted(path.name for path in (tmp_path / "new" / "static").iterdir())

@@ -23,6 +23,7 @@ from tokkit.threads import thread_count
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
+    from tokkit.embeddings import KeyedVectors
     from tokkit.engines.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
@@ -174,6 +175,23 @@ class StaticEncoder:
         That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
         """
         return similarities(a, b, self.options.similarity)
+
+    def token_vectors(self) -> KeyedVectors:
+        """Return the vectors of single tokens by their text, for neighbours and analogies.
+
+        Keys are tokens as the vocabulary has them ("##ing"). Those that have only zeros, or are not UTF-8, are left
+        out.
+        """
+        from tokkit.embeddings import KeyedVectors
+
+        tokens, numbers = zip(*self.tokenizer.vocab.items(), strict=True)
+        ids = np.array(numbers)
+        rows = self.vectors[ids if self.row_of is None else self.row_of[ids]]
+        if self.weights is not None:
+            rows = rows * self.weights[ids, None]
+        texts = [token.decode("utf-8", "replace") for token in tokens]
+        known = [i for i in np.flatnonzero(rows.any(1)).tolist() if texts[i].encode() == tokens[i]]
+        return KeyedVectors.of([texts[i] for i in known], rows[known])
 
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32", overwrite: bool = True) -> list[Path]:
         """Write a folder that `tokkit.pipeline.load`, model2vec and sentence-transformers load; return its files.
