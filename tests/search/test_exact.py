@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -11,6 +12,7 @@ from reference import search as twin
 from tokkit._core.nn import dots
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
+from tokkit.search import exact
 from tokkit.search.exact import largest_norm, top_k
 
 pytestmark = pytest.mark.threads
@@ -159,3 +161,23 @@ def test_what_cannot_be_searched_is_refused() -> None:
     for bad in (np.nan, np.inf):
         with pytest.raises(OptionError, match="NaN or infinity"):
             top_k(vectors, [[bad] * 8], 1)
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("n", [1, 127, 5000])
+def test_with_lengths_rows_are_found_by_their_cosines(isa: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "dots", functools.partial(dots, isa=isa))
+    rng = np.random.default_rng(n)
+    vectors = draw(n, 24) * (10.0 ** rng.uniform(-25, 18, (n, 1))).astype(np.float32)
+    vectors[rng.integers(0, n, n // 10)] = 0
+    wide = vectors.astype(np.float64)
+    norms = np.linalg.norm(wide, axis=1)
+    query = unit(draw(1, 24, seed=1))
+    found = top_k(vectors, query, 7, lengths=norms.astype(np.float32))
+    with np.errstate(invalid="ignore"):
+        cosines = (wide * query[0].astype(np.float64)).sum(axis=1) / norms
+    order = np.argsort(-cosines, kind="stable")[:7]  # NaN, of rows of length 0, is last
+    assert found.rows[0].tolist() == order.tolist()
+    np.testing.assert_allclose(found.scores[0], cosines[order], rtol=1e-12)
+    with pytest.raises(ShapeError, match="lengths"):
+        top_k(vectors, query, 7, lengths=np.ones(n + 1, dtype=np.float32))

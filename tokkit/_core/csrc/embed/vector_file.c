@@ -63,7 +63,7 @@ static size_t numbers(float *row, size_t d, const uint8_t *p, const uint8_t *end
             *status = TK_VECTOR_NUMBER;
             return (size_t)(p - start);
         }
-        if (!copy_finite(row + i, (const uint8_t *)(row + i), 1)) {
+        if (!isfinite(row[i])) {
             *status = TK_VECTOR_NOT_FINITE;
             return (size_t)(p - start);
         }
