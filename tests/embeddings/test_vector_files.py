@@ -21,6 +21,7 @@ from reference import vector_file as twin
 from tokkit._core.embed import VectorReader, vector_lines
 from tokkit.embeddings import KeyedVectors
 from tokkit.embeddings.formats import reading
+from tokkit.embeddings.formats.detection import detect
 from tokkit.errors import FormatError, OptionError, ShapeError
 
 KEYS = ["the", "naïve", "日本", "a-b", "x", "</s>", "😀"]
@@ -88,6 +89,18 @@ def test_keys_of_text_may_have_spaces_and_be_numbers() -> None:
     found = KeyedVectors.load("glove.txt")
     assert found.index_to_key == [". . .", "at name@domain.com", "5", "1 1/2", "e"]
     assert found.vectors.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8], [9, 0]]
+
+
+def test_the_start_of_a_file_tells_its_format_whatever_the_first_key_and_numbers_are() -> None:
+    Path("v.txt").write_text("2 2\nat name@domain.com 1 2\nb 3 4\n")
+    assert KeyedVectors.load("v.txt").index_to_key == ["at name@domain.com", "b"]
+    rng = np.random.default_rng(5)
+    for d in (2, 3, 300):
+        for row in rng.standard_normal((500, d)).astype(np.float32):
+            assert detect(b"2 %d\na " % d + row.tobytes()) == "binary"
+    wide = rng.standard_normal((2, 20_000)).astype(np.float32)
+    KeyedVectors.of(["a", "b"], wide).save_word2vec_format("wide.txt", write_header=False)
+    same(KeyedVectors.load("wide.txt"), ["a", "b"], wide)
 
 
 KEY = st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r "), min_size=1, max_size=5)

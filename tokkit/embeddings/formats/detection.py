@@ -105,9 +105,17 @@ def detect(start: bytes) -> str:
 def _is_binary(first: bytes, d: int) -> bool:
     """Return whether a key and a space are followed by d floats, not by numbers in digits."""
     first = first.lstrip(b"\n")
-    space = first.find(b" ")
-    if space < 0:
-        return b"\n" not in first
-    number = first[space + 1 : space + 1 + 4 * d].partition(b"\n")[0]
-    words = (b"nan", b"inf")
-    return not number.strip() or not (set(number) <= NUMERIC or number.lower().lstrip(b"+-").startswith(words))
+    if any(byte < 32 and byte not in b"\t\n\r" for byte in first.partition(b" ")[2][: 4 * d]):
+        return True
+    line, _, more = first.partition(b"\n")
+    key, _, number = line.partition(b" ")
+    if not number.strip():
+        return bool(more) or not key
+    if set(number[: 4 * d]) <= NUMERIC:
+        return False
+    try:  # of a key with spaces, or nan, the last fields are numbers
+        for field in number.split()[-d:][:3]:
+            float(field)
+    except ValueError:
+        return True
+    return False

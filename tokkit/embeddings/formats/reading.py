@@ -18,6 +18,8 @@ CHUNK = 1 << 21
 """Bytes read at once: so much stays in the cache between reading and parsing."""
 FIRST_ROWS = 1 << 22
 """Bytes of the first array if the file's size does not tell how many vectors there can be."""
+MAX_LINE = 1 << 26
+"""Bytes that are looked at for the end of the first line of a text without a header."""
 SAMPLE = 100
 """Lines of a text without a header whose commonest number of fields tells how long vectors are."""
 
@@ -65,6 +67,8 @@ def read(path: Path, *, binary: bool | None, header: bool | None, options: Optio
         if found is None and (header or binary):
             first = brief(start.partition(b"\n")[0])
             raise FormatError(f"the first line is {first}; it must have two numbers: how many vectors, and how long")
+        while found is None and b"\n" not in start and len(start) < MAX_LINE and (more := file.read(len(start))):
+            start += more
         text = form != "binary" if binary is None else not binary
         size = None if compression(path) else os.fstat(file.fileno()).st_size
         reading = _Reading(file, text=text, header=found, d=found.d if found else _length(start), size=size)
