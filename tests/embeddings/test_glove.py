@@ -18,7 +18,7 @@ from tokkit.embeddings import GloVe, SparseMatrix, count_cooccurrence
 from tokkit.embeddings import glove as module
 from tokkit.embeddings.shuffled_records import RECORD, shuffled_records
 from tokkit.embeddings.training_ids import TrainingIds
-from tokkit.errors import CorpusError, OptionError, ShapeError
+from tokkit.errors import CorpusError, FormatError, OptionError, ShapeError
 
 
 def sentences(n: int = 120, n_words: int = 40) -> list[list[str]]:
@@ -30,10 +30,14 @@ def counts(n_words: int = 40) -> SparseMatrix:
     return count_cooccurrence(sentences(n_words=n_words), window=4)
 
 
+def states_of(model: GloVe) -> np.ndarray:
+    return model._trained().arrays
+
+
 def twin_of(model: GloVe) -> naive.Twin:
     """A twin that begins with the vectors of a model."""
     d = model.vector_size
-    words, contexts = model._states[:, :, 0].astype(np.float64)
+    words, contexts = states_of(model)[:, :, 0].astype(np.float64)
     return naive.Twin(words[:, :d], contexts[:, :d], words[:, d], contexts[:, d + 1])
 
 
@@ -88,12 +92,12 @@ def test_large_gradients_are_cut_as_the_twin_cuts_them() -> None:
     matrix = counts()
     model = GloVe(vector_size=4, x_max=1, threads=1, epochs=1)
     model._begin(matrix)
-    model._states[:, :, 0, :4] *= 1000
+    states_of(model)[:, :, 0, :4] *= 1000
     twin = twin_of(model)
     records = np.concatenate(list(model._records(matrix)))[:50]
     loss = train_glove(
         records.view(np.uint8),
-        *model._states,
+        *states_of(model),
         np.array([[0.05] * 4 + [1.0] + [0] * 11, [0.05] * 4 + [0, 1.0] + [0] * 10], np.float32),
     )
     assert loss / 50 == pytest.approx(twin.epoch(pairs_of(records, matrix), 0.05, x_max=1), rel=1e-4)
@@ -103,11 +107,11 @@ def test_large_gradients_are_cut_as_the_twin_cuts_them() -> None:
 def test_the_ones_and_what_fills_a_state_up_never_change() -> None:
     model = GloVe(vector_size=5, threads=1, epochs=2)
     model.train(counts())
-    words, contexts = model._states
+    words, contexts = states_of(model)
     assert (words[:, 0, 6] == 1).all()
     assert (contexts[:, 0, 5] == 1).all()
     assert not words[:, 0, 7:].any()
-    assert model._states.ctypes.data % 64 == 0
+    assert states_of(model).ctypes.data % 64 == 0
 
 
 def test_one_thread_and_one_seed_give_the_same_bits() -> None:
@@ -153,6 +157,32 @@ def test_training_goes_on_from_where_it_was() -> None:
     assert more[-1] < model.losses[3]
     with pytest.raises(OptionError, match="the words are not those of the training before"):
         model.train(count_cooccurrence(["a b"], window=1))
+
+
+def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(tmp_path: Path) -> None:
+    matrix = counts()
+    model = GloVe(vector_size=10, x_max=20, learning_rate=0.04, threads=1, epochs=2)
+    model.train(matrix)
+    model.save(tmp_path / "model")
+    loaded = GloVe.load(tmp_path / "model", threads=1)
+    assert (loaded.x_max, loaded.learning_rate, loaded.losses) == (20, 0.04, model.losses)
+    assert loaded.train(matrix) == model.train(matrix)
+    assert (loaded.wv.vectors == model.wv.vectors).all()
+
+
+def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
+    model = GloVe(vector_size=4, threads=1, epochs=1)
+    with pytest.raises(OptionError, match="no vectors yet"):
+        model.save(tmp_path / "model")
+    model.train(counts())
+    state = model._trained()
+    state.words = state.words[1:]
+    model.save(tmp_path / "model")
+    with pytest.raises(FormatError, match=r"states is F32 \(2, 40, 2, 16\); with these words it must be F32 \(2, 39, "):
+        GloVe.load(tmp_path / "model")
+    state.save(tmp_path / "model", {})
+    with pytest.raises(FormatError, match="is not a GloVe model that tokkit saved"):
+        GloVe.load(tmp_path / "model")
 
 
 def test_words_keep_their_counts_and_order(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core.embed import train_glove
 from tokkit.embeddings.association import check_counts
 from tokkit.embeddings.cooccurrence import count_cooccurrence
+from tokkit.embeddings.glove_state import GloVeState
 from tokkit.embeddings.keyed_vectors import KeyedVectors
 from tokkit.embeddings.shuffled_records import RECORD, shuffled_records
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.embeddings.training_ids import TrainingIds
-from tokkit.errors import CorpusError, OptionError, ShapeError
+from tokkit.errors import CorpusError, FormatError, OptionError, ShapeError
 from tokkit.nn.checks import as_float, as_int
 from tokkit.threads import thread_count
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from tokkit.embeddings.counted_sentences import StrPath
     from tokkit.tokenizer import Tokenizer
 
-LANES, LINE = 16, 64
-"""Floats that a state is filled up to, and bytes that it begins at (csrc/embed/glove.h)."""
+OPTIONS = ("vector_size", "window", "x_max", "alpha", "epochs", "learning_rate", "seed")
+"""What a file of a model has beside its vectors."""
 BLOCK_RECORDS = 1 << 18
 """Records between two reports of progress; a tenth of a second or less."""
 
@@ -39,8 +41,8 @@ class GloVe:
 
     Sentences are lists of words, or texts, or TrainingIds; `corpus_file` and `tokenizer` are TrainingIds' own. Threads
     write to the same vectors without locks: one thread and one seed give the same vectors to the bit on one machine,
-    several threads do not. Pairs that take more than `max_memory` bytes are shuffled on disk. `losses` has half the
-    mean loss of each epoch, which `on_epoch(epoch, loss)` gets too.
+    several threads do not. Pairs that take more than `max_memory` bytes are shuffled on disk. `on_epoch(epoch, loss)`
+    gets half the mean loss of each epoch.
 
     >>> model = GloVe(["the king and the queen", "the queen and the king"] * 3, min_count=1, vector_size=8, threads=1)
     >>> len(model.wv), model.losses[-1] < model.losses[0]
@@ -75,28 +77,29 @@ class GloVe:
         self.seed = as_int("seed", seed, minimum=0)
         self.max_memory = as_int("max_memory", max_memory, minimum=1)
         self.threads = thread_count(threads)
-        self.losses: list[float] = []
         self._progress, self._on_epoch = progress, on_epoch
-        self._words: tuple[str, ...] = ()
-        self._counts: NDArray[np.int64] | None = None
-        self._states: NDArray[np.float32] = np.empty((2, 0, 2, 0), np.float32)
+        self._state: GloVeState | None = None
         if sentences is not None or corpus_file is not None:
             with ExitStack() as stack:
                 if not isinstance(sentences, TrainingIds):
                     sentences = stack.enter_context(
                         TrainingIds.of(sentences, corpus_file=corpus_file, tokenizer=tokenizer, min_count=min_count)
                     )
-                self._counts = sentences.vocabulary.counts
-                counts = count_cooccurrence(sentences, window=window, max_memory=max_memory, progress=progress)
+                counts = self.count(sentences)
+                numbers = np.array(sentences.vocabulary.counts)
+            self._begin(counts, numbers)
             self.train(counts)
 
     @property
     def wv(self) -> KeyedVectors:
         """The vectors w + w̃ of the words; OptionError before training."""
-        if not self._words:
-            raise OptionError("this GloVe has no vectors yet; call train")
-        vectors = self._states[0, :, 0, : self.vector_size] + self._states[1, :, 0, : self.vector_size]
-        return KeyedVectors.of(self._words, vectors, self._counts)
+        state = self._trained()
+        return KeyedVectors.of(state.words, state.vectors(), state.counts)
+
+    @property
+    def losses(self) -> list[float]:
+        """Half the mean loss of each epoch so far."""
+        return [] if self._state is None else self._state.losses
 
     def weight(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) = min(1, (x / x_max)^alpha) of counts.
@@ -106,6 +109,10 @@ class GloVe:
         """
         return np.asarray(np.minimum(1.0, (np.asarray(counts, dtype=np.float64) / self.x_max) ** self.alpha))
 
+    def count(self, corpus: TrainingIds) -> SparseMatrix:
+        """Return the co-occurrence counts that this model trains on: of its window, within its memory."""
+        return count_cooccurrence(corpus, window=self.window, max_memory=self.max_memory, progress=self._progress)
+
     def train(self, counts: SparseMatrix, *, epochs: int | None = None) -> list[float]:
         """Train on counts whose rows and columns are named by the same words; return the loss of each epoch.
 
@@ -113,24 +120,47 @@ class GloVe:
         finite or negative, or if training diverges; CorpusError for fewer than two words.
         """
         epochs = self.epochs if epochs is None else as_int("epochs", epochs, minimum=1)
-        self._begin(counts)
-        random = np.random.default_rng([self.seed, len(self.losses)])
+        state = self._begin(counts)
+        random = np.random.default_rng([self.seed, len(state.losses)])
         made = []
         with shuffled_records(self._records(counts), counts.nnz, self.max_memory, random) as records:
             for epoch in range(epochs):
-                loss = self._epoch(records, epoch, epochs)
+                loss = self._epoch(state, records, epoch, epochs)
                 if not np.isfinite(loss):
                     raise OptionError(
-                        f"the loss of epoch {len(self.losses) + 1} is {loss}; learning_rate {self.learning_rate} is "
+                        f"the loss of epoch {len(state.losses) + 1} is {loss}; learning_rate {self.learning_rate} is "
                         "too large for these counts"
                     )
-                self.losses.append(loss)
+                state.losses.append(loss)
                 made.append(loss)
                 if self._on_epoch is not None:
-                    self._on_epoch(len(self.losses), loss)
+                    self._on_epoch(len(state.losses), loss)
         return made
 
-    def _begin(self, counts: SparseMatrix) -> None:
+    def save(self, path: StrPath) -> None:
+        """Write the model with what training needs to go on, as .safetensors; `wv` writes vectors alone."""
+        self._trained().save(path, {name: getattr(self, name) for name in OPTIONS})
+
+    @classmethod
+    def load(cls, path: StrPath, **running: Any) -> GloVe:
+        """Return a model that `save` wrote; `threads`, `max_memory`, `progress` and `on_epoch` may be given anew.
+
+        FormatError for another file.
+        """
+        state, options = GloVeState.load(path)
+        try:
+            model = cls(**{name: options[name] for name in OPTIONS}, **running)
+        except KeyError as error:
+            raise FormatError(f"{os.fspath(path)} has no option {error}") from None
+        model._state = state
+        return model
+
+    def _trained(self) -> GloVeState:
+        if self._state is None:
+            raise OptionError("this GloVe has no vectors yet; call train")
+        return self._state
+
+    def _begin(self, counts: SparseMatrix, numbers: NDArray[np.int64] | None = None) -> GloVeState:
         """Check the counts, and draw vectors if there are none."""
         words = counts.row_names
         if words is None or words != counts.column_names:
@@ -138,11 +168,11 @@ class GloVe:
         if len(words) < 2:
             raise CorpusError(f"the vocabulary has {len(words)} word; GloVe needs two at least")
         check_counts(counts)
-        if self._words and self._words != words:
+        if self._state is None:
+            self._state = GloVeState.drawn(words, numbers, self.vector_size, self.seed)
+        elif self._state.words != words:
             raise OptionError("the words are not those of the training before; make another GloVe for them")
-        if not self._words:
-            self._words = words
-            self._states = _initial(len(words), self.vector_size, self.seed)
+        return self._state
 
     def _records(self, counts: SparseMatrix) -> Iterator[NDArray[Any]]:
         """Yield the pairs with counts above 0, with log x and f(x)."""
@@ -158,12 +188,10 @@ class GloVe:
             made["weight"] = self.weight(values)
             yield made[values > 0]
 
-    def _epoch(self, records: NDArray[Any], epoch: int, epochs: int) -> float:
+    def _epoch(self, state: GloVeState, records: NDArray[Any], epoch: int, epochs: int) -> float:
         """Train on all records once; return half the mean loss."""
-        rates = np.zeros((2, self._states.shape[3]), np.float32)
-        rates[:, : self.vector_size] = self.learning_rate
-        rates[0, self.vector_size] = rates[1, self.vector_size + 1] = 1
-        words, contexts = self._states
+        rates = state.rates(self.learning_rate)
+        words, contexts = state.arrays
         block = BLOCK_RECORDS * self.threads
         total = 0.0
         for start in range(0, len(records), block):
@@ -172,21 +200,3 @@ class GloVe:
             if self._progress is not None:
                 self._progress("train", epoch * len(records) + start + len(part), epochs * len(records))
         return total / len(records)
-
-
-def _initial(n_words: int, vector_size: int, seed: int) -> NDArray[np.float32]:
-    """Return states (2, n_words, 2, step) of words and contexts: vectors and biases in ±1/2d, squares of 1."""
-    step = -(-(vector_size + 2) // LANES) * LANES
-    size = 4 * n_words * step
-    memory = np.empty(size + LINE // 4, np.float32)
-    first = -memory.ctypes.data % LINE // 4
-    states = memory[first : first + size].reshape(2, n_words, 2, step)
-    states[:, :, 0], states[:, :, 1] = 0, 1
-    random = np.random.default_rng(seed)
-    drawn = random.random((2, n_words, vector_size + 1), dtype=np.float32)
-    drawn -= 0.5
-    drawn /= vector_size
-    states[:, :, 0, :vector_size] = drawn[:, :, :vector_size]
-    states[0, :, 0, vector_size], states[0, :, 0, vector_size + 1] = drawn[0, :, vector_size], 1
-    states[1, :, 0, vector_size], states[1, :, 0, vector_size + 1] = 1, drawn[1, :, vector_size]
-    return states
