@@ -111,7 +111,7 @@ def training(counts: SparseMatrix, programs: Path | None, folder: Path, options:
         model = GloVe(vector_size=d, threads=1, epochs=1)
         model.train(counts)
         ends = [time.process_time()]
-        model._on_epoch = lambda *_, ends=ends: ends.append(time.process_time())
+        model.on_epoch = lambda *_, ends=ends: ends.append(time.process_time())
         model.train(counts, epochs=epochs)
         losses = model.losses
         # The first interval has the shuffling too, which the program `shuffle` does for the rival.

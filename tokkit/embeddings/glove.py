@@ -77,7 +77,7 @@ class GloVe:
         self.seed = as_int("seed", seed, minimum=0)
         self.max_memory = as_int("max_memory", max_memory, minimum=1)
         self.threads = thread_count(threads)
-        self._progress, self._on_epoch = progress, on_epoch
+        self.progress, self.on_epoch = progress, on_epoch
         self._state: GloVeState | None = None
         if sentences is not None or corpus_file is not None:
             with ExitStack() as stack:
@@ -85,10 +85,7 @@ class GloVe:
                     sentences = stack.enter_context(
                         TrainingIds.of(sentences, corpus_file=corpus_file, tokenizer=tokenizer, min_count=min_count)
                     )
-                counts = self.count(sentences)
-                numbers = np.array(sentences.vocabulary.counts)
-            self._begin(counts, numbers)
-            self.train(counts)
+                self.train(sentences)
 
     @property
     def wv(self) -> KeyedVectors:
@@ -109,18 +106,18 @@ class GloVe:
         """
         return np.asarray(np.minimum(1.0, (np.asarray(counts, dtype=np.float64) / self.x_max) ** self.alpha))
 
-    def count(self, corpus: TrainingIds) -> SparseMatrix:
-        """Return the co-occurrence counts that this model trains on: of its window, within its memory."""
-        return count_cooccurrence(corpus, window=self.window, max_memory=self.max_memory, progress=self._progress)
-
-    def train(self, counts: SparseMatrix, *, epochs: int | None = None) -> list[float]:
-        """Train on counts whose rows and columns are named by the same words; return the loss of each epoch.
+    def train(self, corpus: TrainingIds | SparseMatrix, *, epochs: int | None = None) -> list[float]:
+        """Train on ids, or on counts whose rows and columns are named by the same words; return the loss of each epoch.
 
         Training goes on from the vectors of a training before, of the same words. OptionError for counts that are not
         finite or negative, or if training diverges; CorpusError for fewer than two words.
         """
         epochs = self.epochs if epochs is None else as_int("epochs", epochs, minimum=1)
-        state = self._begin(counts)
+        if isinstance(corpus, TrainingIds):
+            counts = count_cooccurrence(corpus, window=self.window, max_memory=self.max_memory, progress=self.progress)
+            state = self._begin(counts, np.array(corpus.vocabulary.counts))
+        else:
+            counts, state = corpus, self._begin(corpus)
         random = np.random.default_rng([self.seed, len(state.losses)])
         made = []
         with shuffled_records(self._records(counts), counts.nnz, self.max_memory, random) as records:
@@ -133,8 +130,8 @@ class GloVe:
                     )
                 state.losses.append(loss)
                 made.append(loss)
-                if self._on_epoch is not None:
-                    self._on_epoch(len(state.losses), loss)
+                if self.on_epoch is not None:
+                    self.on_epoch(len(state.losses), loss)
         return made
 
     def save(self, path: StrPath) -> None:
@@ -197,6 +194,6 @@ class GloVe:
         for start in range(0, len(records), block):
             part = records[start : start + block]
             total += train_glove(part.view(np.uint8), words, contexts, rates, threads=self.threads)
-            if self._progress is not None:
-                self._progress("train", epoch * len(records) + start + len(part), epochs * len(records))
+            if self.progress is not None:
+                self.progress("train", epoch * len(records) + start + len(part), epochs * len(records))
         return total / len(records)
