@@ -10,6 +10,7 @@ import click
 import generators
 import model_folders
 import tokkit
+from tokkit import embeddings
 from tokkit.cli import main
 
 REQUIRED: dict[str, dict[str, str]] = {
@@ -41,6 +42,8 @@ REQUIRED: dict[str, dict[str, str]] = {
     "wordvec eval": {"vectors": "words.vec", "analogies": "analogies.txt"},
     "wordvec convert": {"source": "words.vec", "target": "new.bin"},
     "wordvec plot": {"vectors": "vectors.txt", "output": "new.html"},
+    "wordvec oov": {"model": "fasttext.bin", "words": "cats"},
+    "wordvec classify": {"model": "classifier.bin", "train": "labelled.txt", "output": "new.bin"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},
@@ -91,6 +94,9 @@ def make_files(folder: Path) -> None:
     (folder / "words.txt").write_text("low\nnew\n")
     (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")
     (folder / "vectors.txt").write_text("3 2\ncat 1 0\ndog 1 0.1\ncar 0 1\n")
+    (folder / "labelled.txt").write_text("__label__a low lower\n__label__b new newer\n")
+    embeddings.FastText([["low", "new"]], min_count=1, vector_size=4, bucket=9, workers=1).save(folder / "fasttext.bin")
+    embeddings.train_supervised(folder / "labelled.txt", dim=4, thread=1).save_model(folder / "classifier.bin")
     tensors = model_folders.tensors_of(model_folders.BERT, head=True)
     model_folders.write(folder / "model", tensors=tensors)
     generators.folder(folder / "generator")

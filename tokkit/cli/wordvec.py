@@ -13,6 +13,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "eval": ("wordvec_files", "evaluate"),
     "convert": ("wordvec_files", "convert"),
     "plot": ("wordvec_plot", "plot"),
+    "oov": ("wordvec_oov", "command"),
+    "classify": ("wordvec_classify", "command"),
 }
 """Subcommand → its module and name there, in the order of --help."""
 

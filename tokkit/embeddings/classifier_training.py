@@ -24,15 +24,23 @@ NEGATIVE_EXPONENT = 0.5
 """Labels are drawn as negative samples by the square root of their counts, as fastText does."""
 _WORDS_AT_ONCE = 1 << 19
 """Between two looks at Ctrl-C: some hundredths of a second."""
-_FLOATS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE = 1 << 13
 
 
-def uniform_rows(n: int, dim: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """Return rows of numbers from -1/dim to 1/dim."""
-    made = np.empty((n, dim), dtype=np.float32)
-    flat = made.reshape(-1)
-    for start in range(0, len(flat), _FLOATS_AT_ONCE):
-        part = flat[start : start + _FLOATS_AT_ONCE]
+def first_rows(n: int, dim: int, used: NDArray[np.uint32] | None, seed: int) -> NDArray[np.float32]:
+    """Return n rows of which those that are used (None: all) have numbers from -1/dim to 1/dim, the others 0.
+
+    N-grams of no word of the vocabulary have rows of 0, so that in vectors of unknown words they are no noise.
+    """
+    random = np.random.default_rng(seed)
+    made = np.zeros((n, dim), dtype=np.float32)  # which takes no memory before it is written to
+    if used is not None:
+        for start in range(0, len(used), _ROWS_AT_ONCE):
+            some = used[start : start + _ROWS_AT_ONCE]
+            made[some] = (random.random((len(some), dim), dtype=np.float32) - np.float32(0.5)) * np.float32(2 / dim)
+        return made
+    for start in range(0, n, _ROWS_AT_ONCE):
+        part = made[start : start + _ROWS_AT_ONCE]
         random.random(dtype=np.float32, out=part)
         part -= np.float32(0.5)
         part *= np.float32(2 / dim)
@@ -69,7 +77,12 @@ def train(
     if start is None:
         hashed = args.max_n > 0 or args.word_ngrams > 1
         args = replace(args, bucket=args.bucket if hashed else 0)
-        matrix = uniform_rows(lines.n_words + args.bucket, args.dim, np.random.default_rng(seed))
+        used = None
+        if args.max_n and args.word_ngrams == 1:
+            rows = FastTextRows(args, lines.words, lines.n_words, prefix=label.encode())
+            named = [*lines.words[: lines.n_words], *lines.dropped]
+            used = np.unique(rows.of_words(named, own=True)[1])
+        matrix = first_rows(lines.n_words + args.bucket, args.dim, used, seed)
         data = FastTextData(
             args,
             lines.words,

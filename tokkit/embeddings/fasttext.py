@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from tokkit._core.embed import FastTextTraining
 from tokkit.embeddings import fasttext_file
-from tokkit.embeddings.classifier_training import objective_of, uniform_rows
+from tokkit.embeddings.classifier_training import first_rows, objective_of
 from tokkit.embeddings.counted_sentences import StrPath
 from tokkit.embeddings.fasttext_file import MAX_NGRAM, FastTextArgs, FastTextData
 from tokkit.embeddings.fasttext_rows import Ends, Rows
-from tokkit.embeddings.fasttext_vectors import CharacterNgrams, FastTextKeyedVectors, TokenSubwords
+from tokkit.embeddings.fasttext_vectors import CharacterNgrams, FastTextKeyedVectors, Subwords, TokenSubwords
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.embeddings.vocabulary import Vocabulary
 from tokkit.embeddings.word2vec_options import Word2VecOptions
@@ -160,22 +160,25 @@ class FastText:
             100,
             options.sample,
         )
-        rows = uniform_rows(len(vocabulary) + bucket, options.vector_size, np.random.default_rng(options.seed))
         words = [word.encode() for word in vocabulary.words]
+        used = np.unique(self._subwords(args, words).rows(list(vocabulary.words), own=True)[1])
+        rows = first_rows(len(words) + bucket, options.vector_size, used, options.seed)
         output = np.zeros((len(words), options.vector_size), dtype=np.float32)
         self._take(FastTextData(args, words, vocabulary.counts, len(words), vocabulary.total, rows, output))
         self.epochs_trained = 0
 
+    def _subwords(self, args: FastTextArgs, words: list[bytes]) -> Subwords:
+        return CharacterNgrams(args, words) if self.tokenizer is None else TokenSubwords(self.tokenizer, len(words))
+
     def _take(self, data: FastTextData) -> None:
-        words = [word.decode("utf-8", "surrogateescape") for word in data.words[: data.n_words]]
-        subwords = (
-            CharacterNgrams(data.args, data.words[: data.n_words])
-            if self.tokenizer is None
-            else TokenSubwords(self.tokenizer, len(words))
-        )
+        words, counts = data.words[: data.n_words], data.counts[: data.n_words]
         self.data = data
         self.wv = FastTextKeyedVectors.of_rows(
-            words, data.counts[: data.n_words], data.input, subwords, threads=self.workers
+            [word.decode("utf-8", "surrogateescape") for word in words],
+            counts,
+            data.input,
+            self._subwords(data.args, words),
+            threads=self.workers,
         )
 
     def train(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit.embeddings.product_quantizer import CENTROIDS, ProductQuantizer, QuantizedMatrix
 from tokkit.errors import FormatError, OptionError
+from tokkit.formats import temporary_files
 
 StrPath = str | os.PathLike[str]
 MAGIC, VERSION = 793712314, 12
@@ -234,15 +235,11 @@ class _Reader:
 
 def write(data: FastTextData, path: StrPath) -> None:
     """Write a file that fastText reads; the file appears when it is whole."""
-    part = f"{os.fspath(path)}.part"
-    try:
-        with open(part, "wb") as file:
+    target = os.path.realpath(path)
+    with temporary_files.beside(target) as aside:
+        with open(aside, "xb") as file:
             _write(data, file)
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(part)
-        raise
+        os.replace(aside, target)
 
 
 def _write(data: FastTextData, file: BinaryIO) -> None:

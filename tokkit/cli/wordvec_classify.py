@@ -1,0 +1,150 @@
+"""`tokkit wordvec classify`: trains classifiers of texts, tests them, and labels lines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.embeddings import TextClassifier
+
+LINES_AT_ONCE = 1000
+_OF_TRAINING = {
+    "size": "dim", "epochs": "epoch", "alpha": "lr", "loss": "loss", "word_ngrams": "wordNgrams", "min_n": "minn",
+    "max_n": "maxn", "bucket": "bucket", "min_count": "minCount", "negative": "neg", "seed": "seed",
+}  # fmt: skip
+"""Option → that of train_supervised."""
+
+
+@options.command(
+    "classify",
+    group="wordvec",
+    short_help="Train a classifier of texts, test it, or label lines with it.",
+    epilog="\b\nMODEL is a file of fastText: .bin, or .ftz, which is small (quantized). In the lines of --train and\n"
+    "--test words that begin with --label are labels: __label__en the cat sat.",
+    examples=(
+        "tokkit wordvec classify --train lines.txt -o languages.bin --min-n 2 --max-n 4",
+        "tokkit wordvec classify --model languages.bin --test held-out.txt",
+        "tokkit wordvec classify --model languages.bin texts.txt -k 2",
+    ),
+)
+@options.files
+@click.option("--model", type=options.Reads(), metavar="MODEL", help="The classifier to use.")
+@click.option("--train", type=options.Reads(), metavar="LINES", help="Train a classifier on these lines.")
+@click.option("-o", "--output", type=options.Writes(), metavar="MODEL", help="Write the trained classifier here.")
+@click.option("--test", type=options.Reads(), metavar="LINES", help="Show precision and recall on these lines.")
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Labels for a line.")
+@click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, help="Leave out labels less probable than this.")
+@click.option("--label", default="__label__", metavar="PREFIX", help="What labels begin with.")
+@click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Training: numbers of a vector.")
+@click.option("--epochs", type=click.IntRange(min=1), default=5, metavar="N", help="Training: times LINES are read.")
+@click.option("--alpha", type=click.FloatRange(min=0, min_open=True), default=0.1, help="Training: the learning rate.")
+@click.option(
+    "--loss",
+    type=click.Choice(["softmax", "hs", "ns", "ova"]),
+    default="softmax",
+    help="Training: softmax; a tree (hs) or samples (ns) for many labels; ova for several labels of a line.",
+)
+@click.option(
+    "--word-ngrams", type=click.IntRange(1, 255), default=1, metavar="N", help="Training: up to N words in a row."
+)
+@click.option("--min-n", type=click.IntRange(0, 255), default=0, metavar="N", help="Training: see --max-n.")
+@click.option(
+    "--max-n",
+    type=click.IntRange(0, 255),
+    default=0,
+    metavar="N",
+    help="Training: n-grams of --min-n to N characters of each word; 0: none.",
+)
+@click.option(
+    "--bucket", type=click.IntRange(min=1), default=2_000_000, metavar="N", help="Training: rows that n-grams share."
+)
+@click.option("--min-count", type=click.IntRange(min=0), default=1, metavar="N", help="Training: drop rarer words.")
+@click.option("--negative", type=click.IntRange(min=1), default=5, metavar="N", help="Training: samples of --loss ns.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="With --threads 1, equal seeds give equal models.")
+@options.threads
+@options.force
+@options.progress
+@options.as_json
+def command(files: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Label each line of FILE (default: stdin) with --model: the label and its probability.
+
+    With --test precision and recall are shown instead of labels, and --train makes a classifier.
+    """
+    from tokkit.cli import output
+    from tokkit.embeddings import TextClassifier
+
+    if chosen["output"] is not None:
+        output.check(chosen["output"], force=chosen["force"])
+    if (chosen["train"] is None) != (chosen["output"] is None):
+        raise click.UsageError("--train and --output go together: lines, and the classifier to write")
+    if (chosen["train"] is None) == (chosen["model"] is None):
+        raise click.UsageError("give --model, or --train and --output: one classifier")
+    if chosen["train"] is not None:
+        classifier = _trained(chosen["output"], chosen)
+    else:
+        classifier = TextClassifier.load(chosen["model"], label=chosen["label"])
+    if chosen["test"] is not None:
+        _test(classifier, chosen, as_json=json)
+    elif chosen["train"] is None:
+        _label(classifier, files, chosen, as_json=json)
+
+
+def _trained(path: str, chosen: dict[str, Any]) -> TextClassifier:
+    from tokkit.embeddings import train_supervised
+    from tokkit.progress import Progress
+
+    given = {name: chosen[option] for option, name in _OF_TRAINING.items()}
+    with Progress(chosen["progress"]) as progress:
+        classifier = train_supervised(
+            chosen["train"],
+            label=chosen["label"],
+            thread=chosen["threads"],
+            on_progress=lambda done, total, _: progress("train", done, total),
+            **given,
+        )
+    if path.endswith(".ftz"):
+        classifier.quantize()
+    classifier.save_model(path)
+    return classifier
+
+
+def _test(classifier: TextClassifier, chosen: dict[str, Any], *, as_json: bool) -> None:
+    from tokkit.cli import output
+
+    n, precision, recall = classifier.test(chosen["test"], chosen["k"], chosen["threshold"])
+    if as_json:
+        output.say_json({"lines": n, "k": chosen["k"], "precision": round(precision, 6), "recall": round(recall, 6)})
+    else:
+        output.say(f"{n:,} lines, {chosen['k']} labels each: precision {precision:.4f}, recall {recall:.4f}")
+
+
+def _label(classifier: TextClassifier, files: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
+    from tokkit.cli import output
+
+    lines = _lines(files)
+    while batch := list(itertools.islice(lines, LINES_AT_ONCE)):
+        found = classifier.predict(batch, chosen["k"], chosen["threshold"])
+        for labels, probabilities in zip(*found, strict=True):
+            if as_json:
+                pairs = zip(labels, probabilities.tolist(), strict=True)
+                output.say_json([{"label": label, "probability": round(p, 6)} for label, p in pairs])
+            else:
+                output.say("  ".join(f"{label} {p:.4f}" for label, p in zip(labels, probabilities, strict=True)))
+
+
+def _lines(files: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines of files without their ends."""
+    from tokkit.cli import inputs
+
+    for path in inputs.expand(files):
+        if path == inputs.STDIN:
+            yield from (line.decode("utf-8", "replace").removesuffix("\n") for line in inputs.stdin())
+            continue
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            yield from (line.removesuffix("\n") for line in file)
