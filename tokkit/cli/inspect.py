@@ -89,11 +89,10 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     from tokkit.definition import BPE, Split
     from tokkit.formats.conversion import merge_list
     from tokkit.pretokenizers import patterns
-    from tokkit.sentencepiece_model import SentencePieceModel
 
     model, split = tok.definition.model, tok.definition.pretokenizer
     by_bytes: dict[str, Any] = {}
-    kind = f"SentencePiece {model.kind}" if isinstance(model, SentencePieceModel) else pipeline.model_line(model)
+    kind = pipeline.model_line(model)
     if isinstance(model, BPE) and isinstance(split, Split):
         names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
         ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"

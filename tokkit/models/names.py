@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from tokkit.models.char_bpe import CharBPE
+from tokkit.sentencepiece_model import SentencePieceModel
+
+_KINDS = {"bpe": "BPE", "unigram": "Unigram", "word": "words", "char": "characters"}
 
 
 def name_of(model: object) -> str:
     """Return what tokenizer.json calls a model: "BPE" for BPE over bytes and over characters."""
+    if isinstance(model, SentencePieceModel):
+        return f"SentencePiece {_KINDS[model.kind]}"
     return "BPE" if isinstance(model, CharBPE) else type(model).__name__
 
 
