@@ -125,7 +125,7 @@ def places(seed: int, sentences: int = 30_000, groups: int = 40) -> list[list[st
 
 
 def analogies(model: Any, groups: int = 40, asked: int = 500) -> float:
-    """Return the share of right answers: country a is to capital a as country b to what?"""
+    """Return the share of right answers to: country a is to capital a as country b to what."""
     rng, right = np.random.default_rng(1), 0
     for a, b in rng.integers(0, groups, (asked, 2)).tolist():
         if a == b:

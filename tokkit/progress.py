@@ -24,17 +24,25 @@ class Progress:
         self._started = time.monotonic()
         self._next = 0.0
         self._shown = ("", -1)
-        self._dirty = False
+        self._width = 0
+
+    @property
+    def shown(self) -> bool:
+        """Whether anything is shown."""
+        return self._mode != "none"
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._dirty:
-            click.echo("\r" + " " * (WIDTH + 50) + "\r", err=True, nl=False)
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", err=True, nl=False)
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show the progress, at most ten times a second, and always at the end of a stage."""
+    def __call__(self, stage: str, done: int, total: int, more: str = "", **values: object) -> None:
+        """Show the progress, at most ten times a second, and always at the end of a stage.
+
+        `more` comes after the bar; in JSON lines it is `values`.
+        """
         now = time.monotonic()
         is_end = total > 0 and done >= total
         if self._mode == "none" or (stage, done) == self._shown or (now < self._next and not is_end):
@@ -42,13 +50,12 @@ class Progress:
         self._next, self._shown = now + SECONDS_BETWEEN, (stage, done)
         if self._mode == "json":
             seconds = round(now - self._started, 3)
-            line = {"stage": stage, "done": done, "total": total or None, "seconds": seconds}
+            line = {"stage": stage, "done": done, "total": total or None, "seconds": seconds, **values}
             click.echo(json.dumps(line), err=True)
             return
-        self._dirty = True
-        click.echo(
-            f"\r{stage:<7}{bar(done, total)} {done:>14,}{f' / {total:,}' if total else ''}  ", err=True, nl=False
-        )
+        text = f"{stage:<7}{bar(done, total)} {done:>14,}{f' / {total:,}' if total else ''}  {more}"
+        click.echo("\r" + text.ljust(self._width), err=True, nl=False)
+        self._width = max(self._width, len(text))
 
 
 def bar(done: int, total: int) -> str:

@@ -7,6 +7,7 @@ from tokkit.cli.groups import InOrder, OnDemand
 
 PLACES: dict[str, tuple[str, str]] = {
     "distill": ("wordvec_distill", "distill"),
+    "train": ("wordvec_train", "command"),
     "query": ("wordvec_query", "query"),
     "analogy": ("wordvec_query", "analogy"),
     "similarity": ("wordvec_query", "similarity"),

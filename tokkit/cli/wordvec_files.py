@@ -10,6 +10,7 @@ from tokkit.cli import options
 from tokkit.cli.wordvec_query import WHAT_IS_READ, limit, load, vectors
 
 if TYPE_CHECKING:
+    from tokkit.embeddings import KeyedVectors
     from tokkit.embeddings.evaluation import Analogies, Pairs
 
 FORMATS = {".bin": "bin", ".txt": "text", ".vec": "text", ".safetensors": "saved", ".kv": "saved"}
@@ -147,16 +148,22 @@ def convert(source: str, target: str, form: str | None, limit: int | None, force
     from tokkit.escaping import show
 
     output.check(target, force=force)
-    form = form or _form(target)
+    form = form or form_of(target, "; or give --to")
     words = load(source, limit)
+    write(words, target, form)
+    errors.note(f"{show(target)}: {output.counted(len(words), 'vector')} of {words.vector_size} numbers")
+
+
+def write(words: KeyedVectors, target: str, form: str | None = None) -> None:
+    """Write vectors in a format, or in the one that the target's name means."""
+    form = form or form_of(target)
     if form == "saved":
         words.save(target)
     else:
         words.save_word2vec_format(target, binary=form == "bin", write_header=form != "glove")
-    errors.note(f"{show(target)}: {output.counted(len(words), 'vector')} of {words.vector_size} numbers")
 
 
-def _form(target: str) -> str:
+def form_of(target: str, otherwise: str = "") -> str:
     """Return the format that a target's name means; UsageError for an unknown suffix."""
     import os
 
@@ -168,6 +175,6 @@ def _form(target: str) -> str:
     if form is None or (packed and form == "saved"):
         raise click.UsageError(
             f"the name {os.path.basename(target)!r} does not tell the format: end it in .bin, .txt or .vec (and .gz, "
-            ".bz2 or .xz), or in .safetensors; or give --to"
+            f".bz2 or .xz), or in .safetensors{otherwise}"
         )
     return form

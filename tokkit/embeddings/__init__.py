@@ -22,6 +22,8 @@ _MODULES = {
     "EmbeddingMatrix": "tokkit.embeddings.matrices",
     "embedding_matrix": "tokkit.embeddings.matrices",
     "random_matrix": "tokkit.embeddings.matrices",
+    "FrozenPhrases": "tokkit.embeddings.phrases",
+    "Phrases": "tokkit.embeddings.phrases",
     "TrainingIds": "tokkit.embeddings.training_ids",
     "Vocabulary": "tokkit.embeddings.vocabulary",
     "Word2Vec": "tokkit.embeddings.word2vec",

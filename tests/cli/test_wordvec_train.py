@@ -1,0 +1,100 @@
+"""`tokkit wordvec train`: files of vectors, progress, Ctrl-C and --resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from tokkit.embeddings import KeyedVectors, Word2Vec
+
+Run = Callable[..., Result]
+
+
+def write_corpus(path: Path, lines: int) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"{group}{i}" for group in "ab" for i in range(10)]
+    groups = rng.integers(0, 2, lines) * 10
+    path.write_text("".join(" ".join(words[g + i] for i in rng.integers(0, 10, 6)) + "\n" for g in groups))
+
+
+@pytest.mark.parametrize("target", ["v.bin", "v.txt", "v.vec.gz", "v.safetensors"])
+def test_vectors_are_those_of_the_library(run: Run, tmp_path: Path, target: str) -> None:
+    write_corpus(tmp_path / "a.txt", 300)
+    done = run("wordvec", "train", "a.txt", "-o", target, "--algorithm", "skip-gram", "--size", 8, "--threads", 1)
+    assert done.exit_code == 0, done.stderr
+    assert f"{target}: 20 vectors of 8 numbers, from 1,800 words of text" in done.stderr
+    expected = Word2Vec(corpus_file=tmp_path / "a.txt", sg=1, vector_size=8, workers=1).wv
+    found = KeyedVectors.load(target)
+    assert found.index_to_key == expected.index_to_key
+    np.testing.assert_allclose(found.vectors, expected.vectors, rtol=1e-5)
+    again = run("wordvec", "train", "a.txt", "-o", target)
+    assert again.exit_code != 0
+    assert "exists" in again.stderr
+    assert run("wordvec", "query", target, "a1", "-k", "2").exit_code == 0
+
+
+def test_progress_has_speed_loss_and_time_left(run: Run, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "a.txt", 300)
+    done = run(
+        "wordvec", "train", "a.txt", "-o", "v.bin", "--progress", "json", "--batched", "--algorithm", "skip-gram"
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert lines[-1].keys() >= {"stage", "done", "total", "words_per_second", "loss", "seconds_left"}
+    assert (lines[-1]["stage"], lines[-1]["done"]) == ("5/5", 9000)
+    assert 0 < lines[-1]["loss"] < 50
+    (tmp_path / "v.bin").unlink()
+    done = run("wordvec", "train", "a.txt", "-o", "v.bin", "--progress", "bar")
+    assert "words/s  loss" in done.stderr
+    assert "left" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
+def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
+    start: Callable[..., subprocess.Popen[bytes]], run: Run, tmp_path: Path
+) -> None:
+    write_corpus(tmp_path / "a.txt", 20_000)
+    args = ["wordvec", "train", "a.txt", "--threads", "1", "--algorithm", "skip-gram", "--size", "16"]
+    args += ["--epochs", "4", "--progress", "json", "-o"]
+    assert run(*args, "whole.bin").exit_code == 0
+    process = start(*args, "v.bin")
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=600)[1].decode()
+    assert process.returncode == 130
+    assert "tokkit: v.bin.checkpoint has what was trained; the same command with --resume goes on" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "v.bin").exists()
+    other = run(*args, "v.bin", "--resume", "--window", "3")
+    assert other.exit_code == 2
+    assert "made with other options (window)" in other.stderr
+    done = run(*args, "v.bin", "--resume")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "v.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "v.bin", "whole.bin"]
+
+
+def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path) -> None:
+    write_corpus(tmp_path / "a.txt", 10)
+    (tmp_path / "one.txt").write_text("a a a a a a\n")
+    for args, message in (
+        (["a.txt", "-o", "v"], "does not tell the format"),
+        (["a.txt", "-o", "v.bin", "--resume"], "there is no v.bin.checkpoint to resume"),
+        (["a.txt", "-o", "v.bin", "--min-count", "99"], "no word occurs 99 times"),
+        (["a.txt", "-o", "v.bin", "--negative", "0"], "nothing is trained"),
+        (["one.txt", "-o", "v.bin"], "the vocabulary has one word"),
+        (["none.txt", "-o", "v.bin"], "none.txt"),
+        (["a.txt", "-o", "v.bin", "--algorithm", "no"], "skip-gram"),
+    ):
+        done = run("wordvec", "train", *args)
+        assert done.exit_code in (1, 2)
+        assert message in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "one.txt"]

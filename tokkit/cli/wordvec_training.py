@@ -1,0 +1,94 @@
+"""Runs `tokkit wordvec train` for word2vec: progress, checkpoints, and the file of vectors."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from tokkit.cli import errors, output
+from tokkit.cli.wordvec_files import write
+from tokkit.embeddings import TrainingIds, Word2Vec
+from tokkit.embeddings.word2vec_training import TrainingProgress
+from tokkit.escaping import show
+from tokkit.progress import Progress
+
+
+def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
+    """Train and write vectors; a checkpoint is left if Ctrl-C ends it, and removed by the run that resumes it."""
+    checkpoint = f"{target}.checkpoint"
+    tokenizer = None
+    if chosen["tokenizer"] is not None:
+        from tokkit.loading import load
+
+        tokenizer = load(chosen["tokenizer"])
+    reads: dict[str, Any] = {"corpus_file": corpus, "tokenizer": tokenizer, "cache": chosen["cache"]}
+    options = {
+        "vector_size": chosen["size"],
+        "window": chosen["window"],
+        "sg": int(algorithm == "skip-gram"),
+        "hs": int(chosen["hierarchical"]),
+        "negative": chosen["negative"],
+        "batched": chosen["batched"],
+        "sample": chosen["sample"],
+        "min_count": chosen["min_count"],
+        "max_final_vocab": chosen["max_words"],
+        "alpha": chosen["alpha"],
+        "min_alpha": chosen["min_alpha"],
+        "epochs": chosen["epochs"],
+        "seed": chosen["seed"],
+    }
+    model = Word2Vec(tokenizer=tokenizer, workers=chosen["threads"], **options)
+    with TrainingIds.of(**reads, min_count=chosen["min_count"], max_final_vocab=chosen["max_words"]) as ids:
+        if chosen["resume"]:
+            model = _resumed(checkpoint, ids, model)
+        else:
+            model.build_vocab(ids)
+        try:
+            model.train(
+                ids,
+                compute_loss=progress.shown,
+                progress=lambda now: _report(progress, now),
+                resume=chosen["resume"],
+            )
+        except KeyboardInterrupt:
+            model.save(checkpoint)
+            errors.note(f"{show(checkpoint)} has what was trained; the same command with --resume goes on")
+            raise
+    write(model.wv, target)
+    if chosen["resume"]:
+        os.remove(checkpoint)
+    errors.note(
+        f"{show(target)}: {output.counted(len(model.wv), 'vector')} of {model.wv.vector_size} numbers, from "
+        f"{output.counted(ids.n_words, 'word')} of text"
+    )
+
+
+def _resumed(checkpoint: str, ids: TrainingIds, wanted: Word2Vec) -> Word2Vec:
+    """Return the model of a checkpoint, if it is of this corpus and these options; UsageError if not."""
+    if not os.path.exists(checkpoint):
+        raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave --resume out")
+    model = Word2Vec.load(checkpoint, tokenizer=wanted.tokenizer, workers=wanted.workers)
+    differing = [name for name, value in wanted.options.as_dict().items() if model.options.as_dict()[name] != value]
+    if differing:
+        raise click.UsageError(
+            f"{show(checkpoint)} was made with other options ({', '.join(differing)}); give the same"
+        )
+    if (model.corpus_count, model.corpus_total_words) != (ids.n_sentences, ids.n_words):
+        raise click.UsageError(f"{show(checkpoint)} was made from another corpus; give the same, or leave --resume out")
+    return model
+
+
+def _report(progress: Progress, now: TrainingProgress) -> None:
+    left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"
+    loss = "" if now.loss is None else f"  loss {now.loss:.3f}"
+    progress(
+        f"{now.epoch}/{now.epochs}",
+        now.words,
+        now.total_words,
+        f"{now.words_per_second:,.0f} words/s{loss}  {left} left",
+        words_per_second=round(now.words_per_second),
+        loss=None if now.loss is None else round(now.loss, 4),
+        seconds_left=round(now.seconds_left, 1),
+    )
