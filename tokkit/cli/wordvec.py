@@ -6,16 +6,16 @@ from tokkit.cli import options
 from tokkit.cli.groups import InOrder, OnDemand
 
 PLACES: dict[str, tuple[str, str]] = {
-    "distill": ("wordvec_distill", "distill"),
     "train": ("wordvec_train", "command"),
     "query": ("wordvec_query", "query"),
     "analogy": ("wordvec_query", "analogy"),
     "similarity": ("wordvec_query", "similarity"),
+    "oov": ("wordvec_oov", "command"),
     "eval": ("wordvec_files", "evaluate"),
+    "classify": ("wordvec_classify", "command"),
+    "distill": ("wordvec_distill", "distill"),
     "convert": ("wordvec_files", "convert"),
     "plot": ("wordvec_plot", "plot"),
-    "oov": ("wordvec_oov", "command"),
-    "classify": ("wordvec_classify", "command"),
 }
 """Subcommand → its module and name there, in the order of --help."""
 
