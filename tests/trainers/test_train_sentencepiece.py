@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import random
-import re
 from collections import Counter
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -379,38 +378,3 @@ def test_a_sample_of_lines_is_the_same_for_any_number_of_threads(tmp_path: Path)
     assert all_of_them.fingerprint() == tokkit.train(path, **{**options, "input_sentence_size": 0}).fingerprint()
     with pytest.raises(OptionError, match="the source is word counts"):
         tokkit.train({"a": 1}, **options)
-
-
-def camel(line: str) -> list[str]:
-    return re.findall(r"[A-Z]?[a-z]+|[0-9]|▁+|\x1f|[^a-z0-9▁\x1f]", line)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"user_defined_symbols": ["<new>", "an"]}, {"split_by_whitespace": False}, {"add_dummy_prefix": False}],
-)
-def test_a_pretokenizer_decides_what_pieces_may_cross(tmp_path: Path, options: dict[str, Any]) -> None:
-    path = tmp_path / "camel.txt"
-    path.write_text("lowerCase newestCase widerCase<new> 1234 banana\n" * 20 + TEXT, encoding="utf-8")
-    same(path, "bpe", 80, pretokenizer=camel, **options)
-    model = model_of(tokkit.train(path, vocab_size=80, model="unigram", pretokenizer=camel, **options))
-    normal = [piece for piece, kind in rows(model) if kind == NORMAL]
-    assert all(len(camel(piece)) == 1 for piece in normal)
-    assert max(map(len, normal)) > 3
-
-
-def test_what_a_pretokenizer_returns_is_checked(corpus: Path) -> None:
-    for model in ("unigram", "sp-bpe"):
-        options: dict[str, Any] = {"model": model, "vocab_size": 40, "hard_vocab_limit": False}
-        with pytest.raises(OptionError, match="pretokenizer made 'low' of '▁low▁lower"):
-            tokkit.train(corpus, pretokenizer=lambda line: ["low"], **options)
-        made = tokkit.train(
-            corpus, pretokenizer=lambda line: ["lo", "w"], allow_inconsistent_pretokenization=True, **options
-        )
-        assert (
-            {"lo", "w"} <= {piece for piece, _ in rows(model_of(made))} <= {"lo", "l", "o", "w", "<unk>", "<s>", "</s>"}
-        )
-    with pytest.raises(OptionError, match="of a model of the type word"):
-        tokkit.train(corpus, model="sp-word", pretokenizer=camel)
-    with pytest.raises(ZeroDivisionError):
-        tokkit.train(corpus, model="unigram", vocab_size=40, pretokenizer=lambda line: [line[1 // 0]])
