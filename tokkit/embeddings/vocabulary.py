@@ -119,7 +119,7 @@ class Vocabulary:
         logs = np.log(self.counts.astype(np.float64)) * ns_exponent
         weights = np.cumsum(np.exp(logs - logs.max()))
         cumulated = np.round(weights / weights[-1] * DRAWS).astype(np.uint32)
-        size = 1 << max(len(self) - 1, 1).bit_length()
+        size = 2 << max(len(self) - 1, 1).bit_length()
         return Negatives(cumulated, np.zeros(min(max(size, MIN_GUIDE), MAX_GUIDE), dtype=np.uint32))
 
 

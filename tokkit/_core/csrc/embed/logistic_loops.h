@@ -20,16 +20,22 @@ TK_INLINE void logistic_dots(const int n, const float *x, const logistic_group *
     vf sum[LOGISTIC_LANES];
     const float *rows[LOGISTIC_ROWS];
     size_t i = 0;
-    for (int t = 0; t < LOGISTIC_LANES; t++) sum[t] = v_set1(0);
+    /* Unrolled, here and below, so that arrays become registers. */
+#pragma GCC unroll 16
+    for (int t = 0; t < (n + VL - 1) / VL * VL; t++) sum[t] = v_set1(0);
+#pragma GCC unroll 16
     for (int t = 0; t < n; t++) rows[t] = g->rows[t];
     for (; i + VL <= d; i += VL) {
         vf a = v_load(x + i);
+#pragma GCC unroll 16
         for (int t = 0; t < n; t++) sum[t] = v_fma(v_load(rows[t] + i), a, sum[t]);
     }
     if (i < d) {
         vf a = v_load_n(x + i, d - i);
+#pragma GCC unroll 16
         for (int t = 0; t < n; t++) sum[t] = v_fma(v_load_n(rows[t] + i, d - i), a, sum[t]);
     }
+#pragma GCC unroll 16
     for (int t = 0; t < n; t += VL) v_store(dots + t, v_sums(sum + t));
 }
 
@@ -59,9 +65,11 @@ TK_INLINE void logistic_changes(const int n, const float *x, const logistic_grou
     vf by[LOGISTIC_ROWS];
     float *rows[LOGISTIC_ROWS];
     size_t i = 0;
+#pragma GCC unroll 16
     for (int t = 0; t < n; t++) by[t] = v_set1(g->slopes[t]), rows[t] = g->rows[t];
     for (; i + VL <= d; i += VL) {
         vf a = v_load(x + i), sum = v_load(step + i);
+#pragma GCC unroll 16
         for (int t = 0; t < n; t++) {
             vf row = v_load(rows[t] + i);
             sum = v_fma(by[t], row, sum);
@@ -72,6 +80,7 @@ TK_INLINE void logistic_changes(const int n, const float *x, const logistic_grou
     if (i < d) {
         size_t rest = d - i;
         vf a = v_load_n(x + i, rest), sum = v_load_n(step + i, rest);
+#pragma GCC unroll 16
         for (int t = 0; t < n; t++) {
             vf row = v_load_n(rows[t] + i, rest);
             sum = v_fma(by[t], row, sum);

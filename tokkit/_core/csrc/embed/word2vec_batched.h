@@ -13,7 +13,8 @@ TK_INLINE void dots_of_inputs(const int n, const int inputs, float *const *in, c
     vf sum[INPUTS_AT_ONCE][LOGISTIC_LANES];
     size_t i = 0;
     for (int j = 0; j < inputs; j++)
-        for (int t = 0; t < LOGISTIC_LANES; t++) sum[j][t] = v_set1(0);
+#pragma GCC unroll 16
+        for (int t = 0; t < (n + VL - 1) / VL * VL; t++) sum[j][t] = v_set1(0);
     for (; i < d; i += VL) {
         size_t rest = d - i;
         vf x[INPUTS_AT_ONCE];
