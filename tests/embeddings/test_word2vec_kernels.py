@@ -157,7 +157,7 @@ def test_hierarchical_softmax_sums_to_one_over_shortest_paths(words: int) -> Non
     assert (lengths * counts).sum() == cost
 
 
-@pytest.mark.threads
+# Without the mark `threads`: the thread sanitizer would report the races that training without locks consists of.
 @pytest.mark.parametrize("options", [{"skip_gram": True}, {"skip_gram": True, "batched": True}, {}])
 def test_several_threads_train_all_sentences(options: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
