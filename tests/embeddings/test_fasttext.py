@@ -75,7 +75,7 @@ def test_the_ngrams_of_apple_are_those_of_the_literature() -> None:
 
 def test_a_vector_is_the_mean_of_the_rows_of_a_word_and_its_ngrams() -> None:
     trained = model(min_n=2, max_n=4, epochs=1)
-    matrix, n = np.asarray(trained.data.input), len(trained.wv)
+    matrix, n = np.asarray(trained.data.whole().input), len(trained.wv)
     for word in ("cat", "unknown", "日本"):
         own = [trained.wv.key_to_index[word]] if word in trained.wv.key_to_index else []
         rows = [*own, *(n + bucket for bucket in twin.ngram_buckets(word, 2, 4, 3000))]
@@ -106,7 +106,7 @@ def test_words_without_ngrams_are_unknown() -> None:
     assert "kitten" not in trained.wv
     with pytest.raises(KeyError, match="kitten"):
         trained.wv["kitten"]
-    assert trained.data.input.shape == (12, 16)
+    assert trained.data.whole().input.shape == (12, 16)
 
 
 def test_tokens_of_a_tokenizer_take_the_place_of_ngrams() -> None:

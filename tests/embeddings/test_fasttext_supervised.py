@@ -98,13 +98,13 @@ def test_a_text_is_the_mean_of_its_words_ngrams_and_word_ngrams(corpus: Path) ->
         rows += [n + bucket for bucket in twin.ngram_buckets(word, 2, 3, 300)]
     rows.append(words.index("</s>"))
     rows += [n + bucket for bucket in twin.word_ngram_buckets([b"the", b"cat", b"qxq", b"</s>"], 3, 300)]
-    expected = np.asarray(classifier.data.input)[rows].mean(0)
+    expected = np.asarray(classifier.data.whole().input)[rows].mean(0)
     np.testing.assert_allclose(classifier.get_sentence_vector("the  cat\tqxq __label__new"), expected, atol=1e-6)
     names, found = classifier.get_subwords("cat")
     assert names == ["cat", *character_ngrams("cat", 2, 3)]
     assert found.tolist() == [words.index("cat"), *(n + bucket for bucket in twin.ngram_buckets("cat", 2, 3, 300))]
     np.testing.assert_allclose(
-        classifier.get_word_vector("cat"), np.asarray(classifier.data.input)[found].mean(0), atol=1e-6
+        classifier.get_word_vector("cat"), np.asarray(classifier.data.whole().input)[found].mean(0), atol=1e-6
     )
 
 

@@ -27,24 +27,30 @@ _WORDS_AT_ONCE = 1 << 19
 _ROWS_AT_ONCE = 1 << 13
 
 
-def first_rows(n: int, dim: int, used: NDArray[np.uint32] | None, seed: int) -> NDArray[np.float32]:
-    """Return n rows of which those that are used (None: all) have numbers from -1/dim to 1/dim, the others 0.
-
-    N-grams of no word of the vocabulary have rows of 0, so that in vectors of unknown words they are no noise.
-    """
-    random = np.random.default_rng(seed)
-    made = np.zeros((n, dim), dtype=np.float32)  # which takes no memory before it is written to
-    if used is not None:
-        for start in range(0, len(used), _ROWS_AT_ONCE):
-            some = used[start : start + _ROWS_AT_ONCE]
-            made[some] = (random.random((len(some), dim), dtype=np.float32) - np.float32(0.5)) * np.float32(2 / dim)
-        return made
+def uniform_rows(n: int, dim: int, seed: int) -> NDArray[np.float32]:
+    """Return n rows of numbers from -1/dim to 1/dim."""
+    random, made = np.random.default_rng(seed), np.empty((n, dim), dtype=np.float32)
     for start in range(0, n, _ROWS_AT_ONCE):
         part = made[start : start + _ROWS_AT_ONCE]
         random.random(dtype=np.float32, out=part)
         part -= np.float32(0.5)
         part *= np.float32(2 / dim)
     return made
+
+
+def used_rows(
+    rows: NDArray[np.uint32], n_words: int, args: FastTextArgs, seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return first rows of the words, and of the n-grams among `rows`, and which row each bucket has.
+
+    All other n-grams share a row of zeros: in vectors of unknown words they are no noise, and they take no memory.
+    """
+    buckets = np.unique(rows[rows >= n_words]) - np.uint32(n_words)
+    row_of_bucket = np.full(args.bucket, len(buckets), dtype=np.int32)
+    row_of_bucket[buckets] = np.arange(len(buckets), dtype=np.int32)
+    matrix = uniform_rows(n_words + len(buckets) + 1, args.dim, seed)
+    matrix[-1] = 0
+    return matrix, row_of_bucket
 
 
 def train(
@@ -77,12 +83,13 @@ def train(
     if start is None:
         hashed = args.max_n > 0 or args.word_ngrams > 1
         args = replace(args, bucket=args.bucket if hashed else 0)
-        used = None
+        row_of_bucket = None
         if args.max_n and args.word_ngrams == 1:
-            rows = FastTextRows(args, lines.words, lines.n_words, prefix=label.encode())
-            named = [*lines.words[: lines.n_words], *lines.dropped]
-            used = np.unique(rows.of_words(named, own=True)[1])
-        matrix = first_rows(lines.n_words + args.bucket, args.dim, used, seed)
+            words = [*lines.words[: lines.n_words], *lines.dropped]
+            found = FastTextRows(args, lines.words, lines.n_words, prefix=label.encode()).of_words(words, own=True)[1]
+            matrix, row_of_bucket = used_rows(found, lines.n_words, args, seed)
+        else:
+            matrix = uniform_rows(lines.n_words + args.bucket, args.dim, seed)
         data = FastTextData(
             args,
             lines.words,
@@ -91,13 +98,20 @@ def train(
             len(lines.ids),
             matrix,
             np.zeros((len(lines.words) - lines.n_words, args.dim), dtype=np.float32),
+            row_of_bucket=row_of_bucket,
         )
     else:
         data = start
     if pretrained is not None:
         _put(data, *pretrained)
     rows = FastTextRows(
-        args, data.words, data.n_words, prefix=label.encode(), pruned=data.pruned, dropped=lines.dropped
+        args,
+        data.words,
+        data.n_words,
+        prefix=label.encode(),
+        pruned=data.pruned,
+        row_of_bucket=data.row_of_bucket,
+        dropped=lines.dropped,
     )
     objective = objective_of(data, data.counts[data.n_words :], NEGATIVE_EXPONENT)
     total = args.epoch * len(lines.ids)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.embed import FastTextTraining
 from tokkit.embeddings import fasttext_file
-from tokkit.embeddings.classifier_training import first_rows, objective_of
+from tokkit.embeddings.classifier_training import objective_of, uniform_rows, used_rows
 from tokkit.embeddings.counted_sentences import StrPath
 from tokkit.embeddings.fasttext_file import MAX_NGRAM, FastTextArgs, FastTextData
 from tokkit.embeddings.fasttext_rows import Ends, Rows
@@ -161,23 +161,30 @@ class FastText:
             options.sample,
         )
         words = [word.encode() for word in vocabulary.words]
-        used = np.unique(self._subwords(args, words).rows(list(vocabulary.words), own=True)[1])
-        rows = first_rows(len(words) + bucket, options.vector_size, used, options.seed)
-        output = np.zeros((len(words), options.vector_size), dtype=np.float32)
-        self._take(FastTextData(args, words, vocabulary.counts, len(words), vocabulary.total, rows, output))
+        row_of_bucket = None
+        if self.tokenizer is None:
+            found = CharacterNgrams(args, words).rows(vocabulary.words, own=True)[1]
+            rows, row_of_bucket = used_rows(found, len(words), args, options.seed)
+        else:
+            rows = uniform_rows(len(words) + bucket, args.dim, options.seed)
+        output = np.zeros((len(words), args.dim), dtype=np.float32)
+        counts = vocabulary.counts
+        self._take(
+            FastTextData(args, words, counts, len(words), vocabulary.total, rows, output, row_of_bucket=row_of_bucket)
+        )
         self.epochs_trained = 0
-
-    def _subwords(self, args: FastTextArgs, words: list[bytes]) -> Subwords:
-        return CharacterNgrams(args, words) if self.tokenizer is None else TokenSubwords(self.tokenizer, len(words))
 
     def _take(self, data: FastTextData) -> None:
         words, counts = data.words[: data.n_words], data.counts[: data.n_words]
+        subwords: Subwords = CharacterNgrams(data.args, words, data.row_of_bucket)
+        if self.tokenizer is not None:
+            subwords = TokenSubwords(self.tokenizer, len(words))
         self.data = data
         self.wv = FastTextKeyedVectors.of_rows(
             [word.decode("utf-8", "surrogateescape") for word in words],
             counts,
             data.input,
-            self._subwords(data.args, words),
+            subwords,
             threads=self.workers,
         )
 

@@ -27,6 +27,7 @@ _ARGS = struct.Struct("<12id")
 _COUNTS = struct.Struct("<3i2q")
 _ENTRY = struct.Struct("<qb")
 END_OF_LINE = b"</s>"
+_ROWS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,21 @@ class FastTextData:
     """(words, or labels of a classifier, dim)"""
     pruned: NDArray[np.int32] | None = None
     """(n, 2): buckets that are left, and their rows after those of the words."""
+    row_of_bucket: NDArray[np.int32] | None = None
+    """(bucket,): in memory, where `input` has only rows that are used, the row of each bucket after those of the words:
+    the last row, of zeros, stands for the others. None: each bucket has its own."""
 
     @property
     def n_labels(self) -> int:
         """The number of labels."""
         return len(self.words) - self.n_words
+
+    def whole(self) -> FastTextData:
+        """Return the model with a row for each bucket, as files have it."""
+        if self.row_of_bucket is None or isinstance(self.input, QuantizedMatrix):
+            return self
+        buckets = self.input[self.n_words + self.row_of_bucket]
+        return replace(self, input=np.concatenate([self.input[: self.n_words], buckets]), row_of_bucket=None)
 
 
 def read(path: StrPath) -> FastTextData:
@@ -260,6 +271,12 @@ def _write(data: FastTextData, file: BinaryIO) -> None:
         file.write(bytes([isinstance(matrix, QuantizedMatrix)]))
         if isinstance(matrix, QuantizedMatrix):
             _write_quantized(matrix, file)
+        elif matrix is data.input and data.row_of_bucket is not None:
+            file.write(struct.pack("<2q", data.n_words + len(data.row_of_bucket), matrix.shape[1]))
+            file.write(matrix[: data.n_words].astype("<f4").tobytes())
+            for start in range(0, len(data.row_of_bucket), _ROWS_AT_ONCE):
+                rows = data.n_words + data.row_of_bucket[start : start + _ROWS_AT_ONCE]
+                file.write(matrix[rows].astype("<f4").tobytes())
         else:
             file.write(struct.pack("<2q", *matrix.shape))
             file.write(np.ascontiguousarray(matrix, dtype="<f4").data)

@@ -27,6 +27,7 @@ def pruned_and_quantized(
         raise OptionError(f"cutoff is {cutoff!r}; it must be an int of at least 1, or 0 to keep all rows")
     if isinstance(group, bool) or not isinstance(group, int) or group < 1:
         raise OptionError(f"dsub is {group!r}; it must be an int of at least 1")
+    data = data.whole()
     if 0 < cutoff < data.input.shape[0]:
         data = pruned(data, cutoff)
         if retrain is not None:

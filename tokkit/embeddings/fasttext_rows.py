@@ -47,12 +47,13 @@ class FastTextRows:
         *,
         prefix: bytes,
         pruned: NDArray[np.int32] | None = None,
+        row_of_bucket: NDArray[np.int32] | None = None,
         dropped: Sequence[bytes] = (),
     ) -> None:
         self.args, self.n_words = args, n_words
         self.words = LabelledWords(words)
         self._given = words, prefix, dropped
-        left = None
+        left = row_of_bucket
         if pruned is not None:
             left = np.full(args.bucket, -1, dtype=np.int32)
             left[pruned[:, 0]] = pruned[:, 1]
@@ -87,7 +88,9 @@ class FastTextRows:
     @classmethod
     def of(cls, data: FastTextData, prefix: bytes) -> FastTextRows:
         """Return those of a model."""
-        return cls(data.args, data.words, data.n_words, prefix=prefix, pruned=data.pruned)
+        return cls(
+            data.args, data.words, data.n_words, prefix=prefix, pruned=data.pruned, row_of_bucket=data.row_of_bucket
+        )
 
     def of_words(self, words: Sequence[bytes], *, own: bool) -> tuple[Ends, Rows]:
         """Return the rows of words: n-grams, and before them, with `own`, the rows of the first n_words."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class Subwords(Protocol):
     """What words are made of: the rows after those of the words themselves."""
 
-    n_rows: int
-
     def rows(self, words: Sequence[str], *, own: bool) -> tuple[Ends, Rows]:
         """Return the rows of each word: with `own` its number, then those of its subwords."""
 
@@ -34,9 +32,11 @@ class Subwords(Protocol):
 class CharacterNgrams:
     """N-grams of characters, whose hashes are their rows."""
 
-    def __init__(self, args: FastTextArgs, words: Sequence[bytes]) -> None:
-        self.args, self.n_rows = args, args.bucket
-        self._rows = FastTextRows(args, words, len(words), prefix=b"")
+    def __init__(
+        self, args: FastTextArgs, words: Sequence[bytes], row_of_bucket: NDArray[np.int32] | None = None
+    ) -> None:
+        self.args, self.row_of_bucket = args, row_of_bucket
+        self._rows = FastTextRows(args, words, len(words), prefix=b"", row_of_bucket=row_of_bucket)
 
     def rows(self, words: Sequence[str], *, own: bool) -> tuple[Ends, Rows]:
         """Return the rows of words."""
@@ -51,7 +51,7 @@ class TokenSubwords:
     """The tokens of a tokenizer, whose ids are their rows."""
 
     def __init__(self, tokenizer: Tokenizer, n_words: int) -> None:
-        self.tokenizer, self.n_words, self.n_rows = tokenizer, n_words, tokenizer.n_ids
+        self.tokenizer, self.n_words = tokenizer, n_words
 
     def rows(self, words: Sequence[str], *, own: bool) -> tuple[Ends, Rows]:
         """Return the rows of words."""
@@ -105,10 +105,11 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_ngrams(self) -> NDArray[np.float32]:
-        """(subwords, d): the rows of subwords."""
-        return self._taken(slice(len(self), None))
+        """(subwords, d): the rows of subwords, copied together; n-grams that no word has share one of zeros."""
+        row_of_bucket = getattr(self.subwords, "row_of_bucket", None)
+        return self._taken(slice(len(self), None) if row_of_bucket is None else len(self) + row_of_bucket)
 
-    def _taken(self, rows: slice | Rows) -> NDArray[np.float32]:
+    def _taken(self, rows: slice | NDArray[Any]) -> NDArray[np.float32]:
         taken: NDArray[np.float32] = (
             self.matrix.take(rows) if isinstance(self.matrix, QuantizedMatrix) else self.matrix[rows]
         )
