@@ -41,5 +41,5 @@ def _load(model: str, wanted: tuple[str, ...], options: dict[str, Any]) -> Any:
     kind = type(made).__name__
     if kind in KINDS and kind not in wanted:
         needed = " or ".join(KINDS[name] for name in wanted)
-        raise OptionError(f"{show(model)} is {KINDS[kind]}; this command needs {needed}")
+        raise OptionError(f"{show(model)} holds {KINDS[kind]}; this command needs {needed}")
     return made
