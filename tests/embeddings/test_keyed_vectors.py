@@ -158,6 +158,11 @@ def test_sorting_by_counts_moves_vectors_and_attributes() -> None:
 def test_what_is_not_supported_says_what_is() -> None:
     with pytest.raises(OptionError, match=r"tokkit\.search\.Index"):
         draw().most_similar("w0", indexer=object())  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"shape \(3,\); it must be \(20,\)"):
+        draw().most_similar(np.ones(3))
+    with pytest.raises(OptionError, match="NaN"):
+        draw().most_similar(np.full(20, np.nan))
+    assert KeyedVectors(3).most_similar(np.ones(3)) == []
 
 
 def test_no_query_warns() -> None:

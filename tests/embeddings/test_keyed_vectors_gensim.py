@@ -48,6 +48,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "most_similar negative": lambda kv: kv.most_similar(negative="Word3"),
     "most_similar vector": lambda kv: kv.most_similar(V),
     "most_similar vectors": lambda kv: kv.most_similar(VECTORS[:2]),
+    "most_similar short vector": lambda kv: kv.most_similar(V[:3]),
     "most_similar weights": lambda kv: kv.most_similar([("Word1", 0.3), ("Word2", 2.0)], [(V, -0.5)]),
     "most_similar row": lambda kv: kv.most_similar([7], topn=4),
     "most_similar all": lambda kv: kv.most_similar("Word3", topn=None),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.embeddings.vector_store import KEY_TYPES, Key, VectorStore
+from tokkit.errors import ShapeError
 
 
 def unit(vector: NDArray[Any]) -> NDArray[Any]:
@@ -32,7 +33,7 @@ class Similarities(VectorStore):
 
         The sum is divided by that of the absolute weights. `pre_normalize` scales the vectors of keys to length 1
         first, `post_normalize` the mean. Unknown keys are left out, or raise KeyError if `ignore_missing` is false.
-        ValueError for no keys, or weights that are not as many.
+        ValueError for no keys, weights that are not as many, or a vector of another length.
         """
         if len(keys) == 0:
             raise ValueError("no keys are given; a mean needs at least one")
@@ -42,6 +43,8 @@ class Similarities(VectorStore):
         total, mean = 0.0, np.zeros(self.vector_size, dtype=self.vectors.dtype)
         for key, weight in zip(keys, by, strict=True):
             if isinstance(key, np.ndarray):
+                if key.shape != mean.shape:
+                    raise ShapeError(f"a vector has shape {key.shape}; it must be {mean.shape}")
                 mean += weight * key
             elif key in self:
                 mean += weight * self.get_vector(key, norm=pre_normalize)
