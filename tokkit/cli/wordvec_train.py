@@ -15,13 +15,6 @@ ALGORITHMS = {
 """Algorithm → the module of tokkit.cli that runs it, and its function there."""
 
 
-def _known_form(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
-    from tokkit.cli.wordvec_files import form_of
-
-    form_of(path)
-    return path
-
-
 @options.command(
     "train",
     group="wordvec",
@@ -38,7 +31,6 @@ def _known_form(ctx: click.Context, parameter: click.Parameter, path: str) -> st
     "--output",
     required=True,
     type=options.Writes(),
-    callback=_known_form,
     metavar="VECTORS",
     help="The vectors: .bin, .txt or .vec as word2vec's (also .gz, .bz2, .xz), or .safetensors.",
 )
@@ -92,9 +84,13 @@ def command(corpus: tuple[str, ...], output: str, algorithm: str, **chosen: Any)
     import importlib
 
     from tokkit.cli import output as files
+    from tokkit.cli.wordvec_files import form_of
     from tokkit.progress import Progress
 
     files.check(output, force=chosen["force"])
+    form_of(output)
+    if chosen["cache"] is not None:
+        files.check(chosen["cache"], force=True)  # it is read, and replaced if the corpus or the options have changed
     module, name = ALGORITHMS[algorithm]
     run = getattr(importlib.import_module(f"tokkit.cli.{module}"), name)
     with Progress(chosen["progress"]) as progress:
