@@ -56,6 +56,14 @@ def test_progress_has_speed_loss_and_time_left(run: Run, tmp_path: Path) -> None
     assert "left" in done.stderr
 
 
+def test_tokens_of_a_tokenizer_get_vectors(run: Run, tmp_path: Path, tokenizer: str) -> None:
+    (tmp_path / "a.txt").write_text("low lower lowest new newer\n" * 30)
+    done = run("wordvec", "train", "a.txt", "-o", "v.safetensors", "--tokenizer", tokenizer, "--cache", "ids")
+    assert done.exit_code == 0, done.stderr
+    assert " low" in KeyedVectors.load("v.safetensors")
+    assert (tmp_path / "ids").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
 def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
     start: Callable[..., subprocess.Popen[bytes]], run: Run, tmp_path: Path
@@ -82,11 +90,12 @@ def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "v.bin", "whole.bin"]
 
 
-def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path) -> None:
+def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path, tokenizer: str) -> None:
     write_corpus(tmp_path / "a.txt", 10)
     (tmp_path / "one.txt").write_text("a a a a a a\n")
     for args, message in (
         (["a.txt", "-o", "v"], "does not tell the format"),
+        (["a.txt", "-o", "v.bin", "--tokenizer", tokenizer], "only .safetensors files can hold"),
         (["a.txt", "-o", "v.bin", "--resume"], "there is no v.bin.checkpoint to resume"),
         (["a.txt", "-o", "v.bin", "--min-count", "99"], "no word occurs 99 times"),
         (["a.txt", "-o", "v.bin", "--negative", "0"], "nothing is trained"),

@@ -38,6 +38,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "wordvec distill": {"model": "model", "output": "static"},
     "wordvec train": {"corpus": "a.txt", "output": "new.vec", "min_count": "1", "size": "4"},
     "wordvec train": {"corpus": "a.txt", "output": "new.vec", "tokenizer": "tok.json", "size": "4"},
+    "wordvec train": {"corpus": "a.txt", "output": "new.safetensors", "tokenizer": "tok.json", "size": "4"},
     "wordvec query": {"vectors": "words.vec", "words": "low"},
     "wordvec analogy": {"vectors": "words.vec", "a": "low", "b": "lower", "c": "new"},
     "wordvec similarity": {"vectors": "words.vec", "words": "low", "file": "words.txt"},

@@ -64,7 +64,7 @@ ALGORITHMS = {
     "--tokenizer",
     type=options.MODEL,
     metavar="TOKENIZER",
-    help="Train on this tokenizer's tokens instead of on words between white space.",
+    help="Train on this tokenizer's tokens instead of on words between white space; VECTORS must be .safetensors.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="With --threads 1, equal seeds give equal vectors.")
 @click.option(
@@ -88,7 +88,8 @@ def command(corpus: tuple[str, ...], output: str, algorithm: str, **chosen: Any)
     from tokkit.progress import Progress
 
     files.check(output, force=chosen["force"])
-    form_of(output)
+    if form_of(output) != "saved" and chosen["tokenizer"] is not None:
+        raise click.UsageError("tokens may have spaces, which only .safetensors files can hold; name the output so")
     if chosen["cache"] is not None:
         files.check(chosen["cache"], force=True)  # it is read, and replaced if the corpus or the options have changed
     module, name = ALGORITHMS[algorithm]

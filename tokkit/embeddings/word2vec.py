@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Sentences = Iterable[Any] | TrainingIds
 Files = StrPath | Sequence[StrPath]
+ROWS = 1 << 12
+"""Rows that are looked at together, so that no second matrix is made."""
 Report = Callable[[TrainingProgress], Any]
 
 
@@ -267,7 +269,7 @@ class Word2Vec:
                 _call(callbacks, "on_epoch_end", self)
         finally:
             self.wv.norms = None
-        if not np.isfinite(self.wv.vectors).all():
+        if not all(np.isfinite(self.wv.vectors[i : i + ROWS]).all() for i in range(0, len(self.wv), ROWS)):
             warnings.warn(
                 f"vectors are not finite; a lower alpha than {schedule.start_alpha} may help",
                 RuntimeWarning,
