@@ -32,6 +32,9 @@ def test_a_classifier_is_trained_tested_and_used(run: Run, lines: None) -> None:
     Path("texts").write_text("und\n")
     found = json.loads(run("wordvec", "classify", "--model", "m.bin", "texts", "--json").stdout)
     assert [pair["label"] for pair in found] == ["__label__de"]
+    out = run(*TRAIN, "--model", "m.bin", "-o", "further.bin", "--json")
+    assert json.loads(out.stdout) == {"model": "further.bin", "words": 10, "labels": 2}
+    assert TextClassifier.load("further.bin").data.args.max_n == 3
 
 
 def test_a_name_that_ends_in_ftz_makes_a_small_file(run: Run, lines: None) -> None:

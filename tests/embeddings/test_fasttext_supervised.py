@@ -164,6 +164,18 @@ def test_a_pruned_model_can_be_trained_again(corpus: Path) -> None:
         classifier.quantize()
 
 
+def test_a_classifier_is_trained_further_with_words_it_never_saw(corpus: Path, tmp_path: Path) -> None:
+    classifier = train_supervised(corpus, **OPTIONS, minn=2, maxn=3, bucket=400)
+    path = tmp_path / "more"
+    path.write_text("__label__ships frigate frigates\n__label__new cat\n" * 30, encoding="utf-8")
+    before = classifier.probabilities(["frigate"])[0]
+    classifier.train_further(path, thread=1, epoch=10, lr=0.3)
+    assert len(classifier.labels) == 2
+    ships = classifier.labels.index("__label__ships")
+    assert classifier.probabilities(["frigate"])[0, ships] > max(0.9, before[ships])
+    assert classifier.get_word_vector("frigates").any()
+
+
 def test_pretrained_vectors_are_where_training_begins(corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.vec"
     path.write_text("2 3\ncat 1 2 3\nabsent 4 5 6\n", encoding="utf-8")

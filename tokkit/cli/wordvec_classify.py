@@ -35,7 +35,7 @@ _OF_TRAINING = {
 )
 @options.files
 @click.option("--model", type=options.Reads(), metavar="MODEL", help="The classifier to use.")
-@click.option("--train", type=options.Reads(), metavar="LINES", help="Train a classifier on these lines.")
+@click.option("--train", type=options.Reads(), metavar="LINES", help="Train on these lines.")
 @click.option("-o", "--output", type=options.Writes(), metavar="MODEL", help="Write the trained classifier here.")
 @click.option("--test", type=options.Reads(), metavar="LINES", help="Show precision and recall on these lines.")
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Labels for a line.")
@@ -74,7 +74,8 @@ _OF_TRAINING = {
 def command(files: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Label each line of FILE (default: stdin) with --model: the label and its probability.
 
-    With --test precision and recall are shown instead of labels, and --train makes a classifier.
+    With --test precision and recall are shown instead of labels. --train makes a classifier, or, with --model, trains
+    that one further: its words, labels and options stay.
     """
     from tokkit.cli import output
     from tokkit.embeddings import TextClassifier
@@ -83,31 +84,40 @@ def command(files: tuple[str, ...], json: bool, **chosen: Any) -> None:
         output.check(chosen["output"], force=chosen["force"])
     if (chosen["train"] is None) != (chosen["output"] is None):
         raise click.UsageError("--train and --output go together: lines, and the classifier to write")
-    if (chosen["train"] is None) == (chosen["model"] is None):
-        raise click.UsageError("give --model, or --train and --output: one classifier")
-    if chosen["train"] is not None:
-        classifier = _trained(chosen["output"], chosen)
-    else:
+    if chosen["train"] is None and chosen["model"] is None:
+        raise click.UsageError("give --model, or --train and --output")
+    classifier = None
+    if chosen["model"] is not None:
         classifier = TextClassifier.load(chosen["model"], label=chosen["label"])
+    if chosen["train"] is not None or classifier is None:
+        classifier = _trained(classifier, chosen)
     if chosen["test"] is not None:
         _test(classifier, chosen, as_json=json)
-    elif chosen["train"] is None:
+    elif chosen["train"] is not None:
+        if json:
+            made = {"model": chosen["output"], "words": len(classifier.words), "labels": len(classifier.labels)}
+            output.say_json(made)
+    else:
         _label(classifier, files, chosen, as_json=json)
 
 
-def _trained(path: str, chosen: dict[str, Any]) -> TextClassifier:
+def _trained(classifier: TextClassifier | None, chosen: dict[str, Any]) -> TextClassifier:
     from tokkit.embeddings import train_supervised
     from tokkit.progress import Progress
 
-    given = {name: chosen[option] for option, name in _OF_TRAINING.items()}
+    path, given = chosen["output"], {name: chosen[option] for option, name in _OF_TRAINING.items()}
     with Progress(chosen["progress"]) as progress:
-        classifier = train_supervised(
-            chosen["train"],
-            label=chosen["label"],
-            thread=chosen["threads"],
-            on_progress=lambda done, total, _: progress("train", done, total),
-            **given,
-        )
+
+        def report(done: int, total: int, _: float) -> None:
+            progress("train", done, total)
+
+        if classifier is None:
+            classifier = train_supervised(
+                chosen["train"], label=chosen["label"], thread=chosen["threads"], on_progress=report, **given
+            )
+        else:
+            same = {name: given[name] for name in ("epoch", "lr", "seed")}
+            classifier.train_further(chosen["train"], thread=chosen["threads"], on_progress=report, **same)
     if path.endswith(".ftz"):
         classifier.quantize()
     classifier.save_model(path)

@@ -73,9 +73,10 @@ def train(
     if not label or label.split() != [label]:
         raise OptionError(f"label is {label!r}; it must be a prefix without white space")
     threads = thread_count(thread)
+    prefix = label.encode("utf-8", "surrogatepass")
     lines = LabelledLines.of(
         input,
-        label=label.encode(),
+        label=prefix,
         min_count=args.min_count,
         min_count_label=min_count_label,
         known=None if start is None else (start.words, start.n_words),
@@ -86,8 +87,8 @@ def train(
         row_of_bucket = None
         if args.max_n and args.word_ngrams == 1:
             words = [*lines.words[: lines.n_words], *lines.dropped]
-            found = FastTextRows(args, lines.words, lines.n_words, prefix=label.encode()).of_words(words, own=True)[1]
-            matrix, row_of_bucket = used_rows(found, lines.n_words, args, seed)
+            rows = FastTextRows(args, lines.words, lines.n_words, prefix=prefix)
+            matrix, row_of_bucket = used_rows(rows.of_words(words, own=True)[1], lines.n_words, args, seed)
         else:
             matrix = uniform_rows(lines.n_words + args.bucket, args.dim, seed)
         data = FastTextData(
@@ -101,14 +102,14 @@ def train(
             row_of_bucket=row_of_bucket,
         )
     else:
-        data = start
+        data = start.whole()  # new words have n-grams that had no row
     if pretrained is not None:
         _put(data, *pretrained)
     rows = FastTextRows(
         args,
         data.words,
         data.n_words,
-        prefix=label.encode(),
+        prefix=prefix,
         pruned=data.pruned,
         row_of_bucket=data.row_of_bucket,
         dropped=lines.dropped,
@@ -146,5 +147,5 @@ def _put(data: FastTextData, words: list[str], vectors: NDArray[np.float32]) -> 
         raise OptionError(f"pretrainedVectors have {vectors.shape[1]} columns, and dim is {data.args.dim}")
     numbers = {word: i for i, word in enumerate(data.words[: data.n_words])}
     for word, vector in zip(words, vectors, strict=True):
-        if (at := numbers.get(word.encode())) is not None:
+        if (at := numbers.get(word.encode("utf-8", "surrogatepass"))) is not None:
             data.input[at] = vector  # type: ignore[index]

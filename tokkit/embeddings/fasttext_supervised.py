@@ -43,8 +43,13 @@ class TextClassifier:
     """
 
     def __init__(self, data: FastTextData, *, label: str = "__label__") -> None:
-        self.data, self.label = data, label
-        self._rows = FastTextRows.of(data, label.encode())
+        self.label = label
+        self._take(data)
+
+    def _take(self, data: FastTextData) -> None:
+        self.data, self._rows = data, FastTextRows.of(data, self.label.encode("utf-8", "surrogatepass"))
+        for name in ("_output", "words"):
+            self.__dict__.pop(name, None)
 
     @classmethod
     def load(cls, path: StrPath, *, label: str = "__label__") -> TextClassifier:
@@ -92,14 +97,14 @@ class TextClassifier:
 
     def get_word_vector(self, word: str) -> NDArray[np.float32]:
         """Return the mean of the rows of a word and its n-grams; 0 for a word that has none."""
-        rows = self._rows.of_word(word.encode())
+        rows = self._rows.of_word(word.encode("utf-8", "surrogatepass"))
         return mean(self.data.input, rows)
 
     def get_subwords(self, word: str) -> tuple[list[str], NDArray[np.uint32]]:
         """Return the word, if it is in the dictionary, and its n-grams; and their rows."""
         args = self.data.args
         own = [word] if word in self.words else []
-        rows = self._rows.of_word(word.encode())
+        rows = self._rows.of_word(word.encode("utf-8", "surrogatepass"))
         return [*own, *character_ngrams(word, args.min_n, args.max_n)], rows
 
     def get_sentence_vector(self, text: str) -> NDArray[np.float32]:
@@ -205,6 +210,23 @@ class TextClassifier:
             raise CorpusError(f"{paths.input_name(str(path))}: no line has both words and a label of the classifier")
         return n, correct, predicted, wanted
 
+    def train_further(
+        self,
+        input: StrPath,
+        *,
+        epoch: int = 5,
+        lr: float = 0.1,
+        thread: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Train on more lines; the words, labels and options of the model stay. OptionError for a quantized one."""
+        args = replace(self.data.args, epoch=epoch)
+        data = train(
+            input, args, label=self.label, lr=lr, thread=thread, seed=seed, start=self.data, on_progress=on_progress
+        )
+        self._take(data)
+
     def quantize(
         self,
         input: StrPath | None = None,
@@ -233,12 +255,10 @@ class TextClassifier:
             args = replace(data.args, epoch=epoch)
             return train(input, args, label=self.label, lr=lr, thread=thread, seed=seed, start=data)
 
-        self.data = pruned_and_quantized(
+        small = pruned_and_quantized(
             self.data, qout=qout, cutoff=cutoff, group=dsub, norms=qnorm, seed=seed, retrain=again if retrain else None
         )
-        self._rows = FastTextRows.of(self.data, self.label.encode())
-        for name in ("_output", "words"):
-            self.__dict__.pop(name, None)
+        self._take(small)
 
 
 def _ratio(part: Any, whole: Any) -> float:

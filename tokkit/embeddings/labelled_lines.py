@@ -82,9 +82,10 @@ def _chosen(
     )
     if not len(labels):
         seen = f"{int(is_label.sum()):,} labels" if is_label.any() else "no words that begin with it"
+        prefix = label.decode("utf-8", "surrogatepass")
         raise CorpusError(
-            f"{name}: no label is left of {seen}; labels begin with {label.decode()!r}, and occur {min_count_label} "
-            "times or more"
+            f"{name}: no label is left of {seen}; labels begin with {prefix!r}, and occur {min_count_label} times or "
+            "more"
         )
     if not len(kept):
         raise CorpusError(f"{name}: no word occurs {min_count} times or more; lower minCount")
