@@ -126,6 +126,11 @@ def test_what_does_not_belong_in_a_file_is_an_error(tmp_path: Path) -> None:
     fasttext_file.write(data, path)
     with pytest.raises(FormatError, match="not there"):
         fasttext_file.read(path)
+    data = model(quantized=True)
+    data.args = FastTextArgs(**vars(data.args) | {"bucket": (1 << 31) - 1})
+    fasttext_file.write(data, path)
+    with pytest.raises(FormatError, match="of a pruned model"):
+        fasttext_file.read(path)
     data = model()
     data.words[1] = b"a\0b"
     with pytest.raises(OptionError, match="NUL"):

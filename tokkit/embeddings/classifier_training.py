@@ -22,8 +22,8 @@ OnProgress = Callable[[int, int, float], None]
 """Called with the words that were trained, how many there will be, and the mean loss since the last call."""
 NEGATIVE_EXPONENT = 0.5
 """Labels are drawn as negative samples by the square root of their counts, as fastText does."""
-_WORDS_AT_ONCE = 1 << 19
-"""Between two looks at Ctrl-C: some hundredths of a second."""
+_WORDS_AT_ONCE = 1 << 17
+"""Between two looks at Ctrl-C: some tenths of a second."""
 _ROWS_AT_ONCE = 1 << 13
 
 

@@ -28,6 +28,8 @@ _COUNTS = struct.Struct("<3i2q")
 _ENTRY = struct.Struct("<qb")
 END_OF_LINE = b"</s>"
 _ROWS_AT_ONCE = 1 << 14
+_MAX_PRUNED_BUCKET = 1 << 24
+"""Of a pruned model: a file says nothing of buckets that are left out, and a table of all takes 4 bytes for each."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,8 @@ class _Reader:
             self.wrong(f"the output matrix has {data.output.shape[0]:,} rows for {outputs:,} words or labels")
         if not outputs:
             self.wrong("it has no labels" if args.model == "supervised" else "it has no words")
+        if data.pruned is not None and args.bucket > _MAX_PRUNED_BUCKET:
+            self.wrong(f"bucket is {args.bucket:,}; of a pruned model it must be at most {_MAX_PRUNED_BUCKET:,}")
         if data.pruned is not None and len(data.pruned):
             greatest = (args.bucket, data.input.shape[0] - data.n_words)
             if data.pruned.min() < 0 or (data.pruned.max(axis=0) >= greatest).any():
