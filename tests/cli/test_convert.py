@@ -33,6 +33,9 @@ def test_options_for_what_the_source_lacks(run, tokenizer) -> None:
     assert tokkit.load("x.json").fingerprint() == tokkit.load(tokenizer).fingerprint()
     assert run("convert", "x.json", "y.json", "--special-token", "end").exit_code == 2
     assert run("convert", "x.json", "-").exit_code == 2
+    out = run("convert", "x.json", "z.json", "--verify", "absent.txt")
+    assert out.stderr.endswith("absent.txt does not exist\n")  # without what to write in Python
+    assert run("train", "absent.txt", "-o", "z.json").stderr.endswith("absent.txt does not exist\n")
 
 
 def test_what_cannot_be_said_is_refused_before_anything_is_written(run, tokenizer) -> None:

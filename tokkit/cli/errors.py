@@ -45,6 +45,7 @@ def describe(error: BaseException) -> str:
         text = str(error.args[0]) if error.args else type(error).__name__
     # The library's messages name its arguments, which are flags here.
     text = re.sub(r'\binput_errors="(\w+)"( or )?(?:"(\w+)")?', r"--input-errors \1\2\3", text)
+    text = re.sub(r"; if this is a text and not a path, give iter\(texts\).*", "", text)
     return " ".join(text.split("\n"))
 
 
