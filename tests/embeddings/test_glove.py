@@ -74,9 +74,9 @@ def test_losses_and_vectors_are_those_of_the_twin(d: int, isa: str, monkeypatch:
     model = GloVe(vector_size=d, x_max=10, learning_rate=0.05, threads=1, epochs=3, seed=d)
     orders = []
 
-    def train(records: Any, *others: Any, **options: Any) -> float:
+    def train(records: Any, *others: Any, **options: Any) -> None:
         orders.append(records.view(RECORD).copy())
-        return train_glove(records, *others, **options, isa=isa)
+        train_glove(records, *others, **options, isa=isa)
 
     monkeypatch.setattr(module, "train_glove", train)
     model._begin(matrix)
@@ -95,12 +95,15 @@ def test_large_gradients_are_cut_as_the_twin_cuts_them() -> None:
     states_of(model)[:, :, 0, :4] *= 1000
     twin = twin_of(model)
     records = np.concatenate(list(model._records(matrix)))[:50]
-    loss = train_glove(
+    tally = np.zeros(2)
+    train_glove(
         records.view(np.uint8),
         *states_of(model),
         np.array([[0.05] * 4 + [1.0] + [0] * 11, [0.05] * 4 + [0, 1.0] + [0] * 10], np.float32),
+        tally,
     )
-    assert loss / 50 == pytest.approx(twin.epoch(pairs_of(records, matrix), 0.05, x_max=1), rel=1e-4)
+    assert tally[0] == 50
+    assert tally[1] / 50 == pytest.approx(twin.epoch(pairs_of(records, matrix), 0.05, x_max=1), rel=1e-4)
     assert np.allclose(model.wv.vectors, twin.w + twin.c, rtol=1e-4)
 
 
@@ -155,6 +158,8 @@ def test_training_goes_on_from_where_it_was() -> None:
     more = model.train(matrix, epochs=2)
     assert len(model.losses) == 6
     assert more[-1] < model.losses[3]
+    fewer = matrix.with_data(np.where(matrix.data > 1, matrix.data, 0))
+    assert len(model.train(fewer, epochs=1)) == 1
     with pytest.raises(OptionError, match="the words are not those of the training before"):
         model.train(count_cooccurrence(["a b"], window=1))
 
@@ -168,6 +173,29 @@ def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(tmp_path: Path) -> No
     assert (loaded.x_max, loaded.learning_rate, loaded.losses) == (20, 0.04, model.losses)
     assert loaded.train(matrix) == model.train(matrix)
     assert (loaded.wv.vectors == model.wv.vectors).all()
+
+
+def test_training_that_was_interrupted_ends_in_the_same_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_RECORDS", 100)
+    matrix = counts()
+    whole = GloVe(vector_size=10, threads=1, epochs=3)
+    whole.train(matrix)
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    broken_off = GloVe(vector_size=10, threads=1, epochs=3, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        broken_off.train(matrix)
+    assert len(broken_off.losses) == 1
+    broken_off.save(tmp_path / "model")
+    resumed = GloVe.load(tmp_path / "model", threads=1)
+    resumed.train(matrix, epochs=2)
+    assert (resumed.wv.vectors == whole.wv.vectors).all()
+    assert resumed.losses == whole.losses
 
 
 def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
@@ -291,14 +319,16 @@ def test_training_that_diverges_is_an_error() -> None:
 
 def test_the_core_refuses_arrays_that_do_not_fit() -> None:
     rates, states = np.zeros((2, 16), np.float32), np.ones((3, 2, 16), np.float32)
-    records = np.zeros(1, RECORD).view(np.uint8)
+    records, tally = np.zeros(1, RECORD).view(np.uint8), np.zeros(2)
     for given in [
-        (records[:-1], states, states, rates),
-        (records, states[:, :, :8].copy(), states, rates),
-        (records, states, states[:0], rates),
-        (records, states, states, rates[:1]),
-        (records, states[:, :, :8].copy(), states[:, :, :8].copy(), rates[:, :8].copy()),
+        (records[:-1], states, states, rates, tally),
+        (records, states[:, :, :8].copy(), states, rates, tally),
+        (records, states, states[:0], rates, tally),
+        (records, states, states, rates[:1], tally),
+        (records, states[:, :, :8].copy(), states[:, :, :8].copy(), rates[:, :8].copy(), tally),
+        (records, states, states, rates, tally[:1]),
     ]:
         with pytest.raises(ValueError, match=r"fit|multiple|cut off"):
             train_glove(*given)
-    assert train_glove(records[:0], states, states, rates) == 0
+    train_glove(records[:0], states, states, rates, tally)
+    assert not tally.any()

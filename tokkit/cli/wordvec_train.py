@@ -11,6 +11,7 @@ from tokkit.cli import options
 ALGORITHMS = {
     "cbow": ("wordvec_training", "word2vec"),
     "skip-gram": ("wordvec_training", "word2vec"),
+    "glove": ("wordvec_glove", "glove"),
 }
 """Algorithm → the module of tokkit.cli that runs it, and its function there."""
 
@@ -22,6 +23,7 @@ ALGORITHMS = {
     examples=(
         "tokkit wordvec train corpus.txt -o vectors.bin",
         "tokkit wordvec train 'data/*.txt.gz' -o vectors.txt --algorithm skip-gram --size 300 --epochs 10",
+        "tokkit wordvec train corpus.txt -o vectors.bin --algorithm glove --epochs 50",
         "tokkit wordvec train corpus.txt -o vectors.bin --resume",
     ),
 )
@@ -39,7 +41,8 @@ ALGORITHMS = {
     type=click.Choice(list(ALGORITHMS)),
     default="cbow",
     help="cbow predicts a word from those around it, skip-gram those around it from the word: slower, better for rare "
-    "words.",
+    "words; glove learns from counts of words near one another, in 25 epochs, windows of 10 and with an alpha of 0.05 "
+    "unless you choose others.",
 )
 @click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Numbers of a vector.")
 @click.option("--window", type=click.IntRange(min=1), default=5, metavar="N", help="Words on each side.")

@@ -98,6 +98,11 @@ class GloVe:
         """Half the mean loss of each epoch so far."""
         return [] if self._state is None else self._state.losses
 
+    @property
+    def started(self) -> bool:
+        """Whether there are vectors, which `wv` returns and `save` writes."""
+        return self._state is not None
+
     def weight(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) = min(1, (x / x_max)^alpha) of counts.
 
@@ -109,8 +114,9 @@ class GloVe:
     def train(self, corpus: TrainingIds | SparseMatrix, *, epochs: int | None = None) -> list[float]:
         """Train on ids, or on counts whose rows and columns are named by the same words; return the loss of each epoch.
 
-        Training goes on from the vectors of a training before, of the same words. OptionError for counts that are not
-        finite or negative, or if training diverges; CorpusError for fewer than two words.
+        Training goes on from the vectors of a training before, of the same words, also of one that an interrupt ended.
+        OptionError for counts that are not finite or negative, or if training diverges; CorpusError for fewer than two
+        words.
         """
         epochs = self.epochs if epochs is None else as_int("epochs", epochs, minimum=1)
         if isinstance(corpus, TrainingIds):
@@ -118,21 +124,21 @@ class GloVe:
             state = self._begin(counts, np.array(corpus.vocabulary.counts))
         else:
             counts, state = corpus, self._begin(corpus)
-        random = np.random.default_rng([self.seed, len(state.losses)])
-        made = []
+        random = np.random.default_rng(self.seed)  # the same order each time: an interrupted epoch goes on
+        begun = len(state.losses)
         with shuffled_records(self._records(counts), counts.nnz, self.max_memory, random) as records:
-            for epoch in range(epochs):
-                loss = self._epoch(state, records, epoch, epochs)
+            while len(state.losses) < begun + epochs:
+                self._finish_epoch(state, records, begun, epochs)
+                loss = float(state.tally[1]) / len(records)
                 if not np.isfinite(loss):
                     raise OptionError(
                         f"the loss of epoch {len(state.losses) + 1} is {loss}; learning_rate {self.learning_rate} is "
                         "too large for these counts"
                     )
                 state.losses.append(loss)
-                made.append(loss)
                 if self.on_epoch is not None:
                     self.on_epoch(len(state.losses), loss)
-        return made
+        return state.losses[begun:]
 
     def save(self, path: StrPath) -> None:
         """Write the model with what training needs to go on, as .safetensors; `wv` writes vectors alone."""
@@ -185,15 +191,16 @@ class GloVe:
             made["weight"] = self.weight(values)
             yield made[values > 0]
 
-    def _epoch(self, state: GloVeState, records: NDArray[Any], epoch: int, epochs: int) -> float:
-        """Train on all records once; return half the mean loss."""
+    def _finish_epoch(self, state: GloVeState, records: NDArray[Any], begun: int, epochs: int) -> None:
+        """Train on those of all records that the tally does not have, which are all unless there was an interrupt."""
+        n, past = len(records), len(state.losses) * len(records)
         rates = state.rates(self.learning_rate)
         words, contexts = state.arrays
         block = BLOCK_RECORDS * self.threads
-        total = 0.0
-        for start in range(0, len(records), block):
-            part = records[start : start + block]
-            total += train_glove(part.view(np.uint8), words, contexts, rates, threads=self.threads)
+        if state.tally[2] != n or not past < state.tally[0] <= past + n:
+            state.tally[:] = past, 0, n
+        while (start := int(state.tally[0]) - past) < n:
+            part = records[start : start + block].view(np.uint8)
+            train_glove(part, words, contexts, rates, state.tally, threads=self.threads)
             if self.progress is not None:
-                self.progress("train", epoch * len(records) + start + len(part), epochs * len(records))
-        return total / len(records)
+                self.progress("train", int(state.tally[0]) - begun * n, epochs * n)

@@ -30,6 +30,8 @@ class GloVeState:
     vector_size: int
     arrays: NDArray[np.float32]
     losses: list[float] = field(default_factory=list)
+    tally: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    """Records in all epochs, sum of the losses of this one, records of an epoch: where an interrupted one goes on."""
 
     @classmethod
     def drawn(cls, words: tuple[str, ...], counts: NDArray[np.int64] | None, vector_size: int, seed: int) -> GloVeState:
@@ -62,7 +64,8 @@ class GloVeState:
         tensors["words"] = np.frombuffer(json.dumps(self.words).encode(), dtype=np.uint8)
         if self.counts is not None:
             tensors["counts"] = self.counts
-        write_safetensors(path, tensors, {_KEY: json.dumps({"options": options, "losses": self.losses})})
+        about = {"options": options, "losses": self.losses, "tally": self.tally.tolist()}
+        write_safetensors(path, tensors, {_KEY: json.dumps(about)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[GloVeState, dict[str, Any]]:
@@ -72,6 +75,7 @@ class GloVeState:
         try:
             about = json.loads(tensors.metadata[_KEY])
             options, losses = dict(about["options"]), [float(loss) for loss in about["losses"]]
+            tally = np.array(about["tally"], dtype=np.float64).reshape(3)
             size = int(options["vector_size"])
             words = tuple(json.loads(tensors["words"].data.tobytes()))
             counts = np.array(tensors["counts"].data, dtype=np.int64) if "counts" in tensors else None
@@ -85,7 +89,7 @@ class GloVeState:
             )
         arrays = _aligned(shape)
         arrays[:] = found.data
-        return cls(words, counts, size, arrays, losses), options
+        return cls(words, counts, size, arrays, losses, tally), options
 
 
 def _step(vector_size: int) -> int:

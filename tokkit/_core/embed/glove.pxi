@@ -28,12 +28,14 @@ def train_glove(
     float[:, :, ::1] words,
     float[:, :, ::1] contexts,
     const float[:, ::1] rates,
+    double[::1] tally,
     *,
     int threads=1,
     str isa=None,
 ):
-    """Train on records (16 bytes each), whose ids are below the rows of words and contexts; return the loss's sum.
+    """Train on records (16 bytes each), whose ids are below the rows of words and contexts.
 
+    Their number and the sum of their losses are added to tally[0] and tally[1]: whatever a signal's handler raises comes after that.
     ValueError where the arrays do not fit.
     """
     cdef tk_glove_work w
@@ -41,16 +43,19 @@ def train_glove(
     cdef Py_ssize_t step = rates.shape[1]
     cdef double loss
     if not records.shape[0]:
-        return 0.0
+        return
     if words.shape[1] != 2 or words.shape[2] != step or contexts.shape[1] != 2 or contexts.shape[2] != step:
         raise ValueError("words, contexts and rates do not fit")
     if rates.shape[0] != 2 or not step or step % 16 or not words.shape[0] or not contexts.shape[0]:
         raise ValueError("a half of a state has a multiple of 16 floats")
     if records.shape[0] % sizeof(tk_glove_record):
         raise ValueError("the records are cut off")
+    if tally.shape[0] < 2:
+        raise ValueError("tally does not fit")
     w.records, w.n = <const tk_glove_record *>&records[0], records.shape[0] // sizeof(tk_glove_record)
     w.words, w.contexts = &words[0, 0, 0], &contexts[0, 0, 0]
     w.word_rates, w.context_rates, w.step = &rates[0, 0], &rates[1, 0], step
     with nogil:
         loss = tk_glove_run(&w, chosen, max(1, threads))
-    return loss
+    tally[0] += w.n
+    tally[1] += loss
