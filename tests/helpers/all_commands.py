@@ -36,8 +36,6 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
     "model attention": {"model": "model", "text": "the cat", "output": "new.html"},
     "wordvec distill": {"model": "model", "output": "static"},
-    "wordvec train": {"corpus": "a.txt", "output": "new.vec", "min_count": "1", "size": "4"},
-    "wordvec train": {"corpus": "a.txt", "output": "new.vec", "tokenizer": "tok.json", "size": "4"},
     "wordvec train": {"corpus": "a.txt", "output": "new.safetensors", "tokenizer": "tok.json", "size": "4"},
     "wordvec query": {"vectors": "words.vec", "words": "low"},
     "wordvec analogy": {"vectors": "words.vec", "a": "low", "b": "lower", "c": "new"},
