@@ -13,7 +13,7 @@ from reference import fasttext as twin
 from tokkit.embeddings.fasttext_rows import FastTextRows, character_ngrams
 from tokkit.embeddings.fasttext_supervised import TextClassifier, train_supervised
 from tokkit.embeddings.fasttext_tree import tree_paths
-from tokkit.embeddings.labelled_lines import LabelledLines
+from tokkit.embeddings.labelled_lines import LabelledLines, word_ngram_buckets
 from tokkit.errors import CorpusError, FormatError, OptionError
 
 TOPICS = {"animals": "cat dog horse cow sheep goat", "ships": "sail mast deck anchor harbour keel"}
@@ -118,6 +118,19 @@ def test_lines_are_read_as_words_labels_and_line_ends(tmp_path: Path) -> None:
     assert lines.ids.tolist() == [3, 0, 1, 2, 2, nothing, 3, 4, 1, 0, 5, nothing]
     assert lines.ends.tolist() == [4, 5, 12]
     assert lines.counts.tolist() == [2, 2, 2, 2]
+
+
+def test_ngrams_of_the_words_of_each_line_have_rows(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("__label__b x y z\n\n__label__a y __label__rare x w\n", encoding="utf-8")
+    lines = LabelledLines.of(path, label=b"__label__", min_count=2, min_count_label=1)
+    expected: set[int] = set()
+    for line in ("x y z </s>", "</s>", "y x w </s>"):
+        expected |= set(twin.word_ngram_buckets(line.encode().split(), 3, 1000))
+    assert word_ngram_buckets(lines, 3, 1000).tolist() == sorted(expected)
+    classifier = train_supervised(path, dim=2, thread=1, wordNgrams=3, bucket=1000)
+    assert len(classifier.data.input) == len(classifier.words) + len(expected) + 1
+    assert not classifier.data.input[-1].any()
 
 
 def test_known_labels_alone_count_in_a_test(corpus: Path, tmp_path: Path) -> None:

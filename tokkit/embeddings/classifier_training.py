@@ -12,7 +12,7 @@ from tokkit._core.embed import ClassifierTraining, FastTextObjective
 from tokkit.embeddings.fasttext_file import FastTextArgs, FastTextData, StrPath
 from tokkit.embeddings.fasttext_rows import FastTextRows
 from tokkit.embeddings.fasttext_tree import tree_paths
-from tokkit.embeddings.labelled_lines import LabelledLines
+from tokkit.embeddings.labelled_lines import LabelledLines, word_ngram_buckets
 from tokkit.embeddings.product_quantizer import QuantizedMatrix
 from tokkit.embeddings.vocabulary import Vocabulary
 from tokkit.errors import OptionError
@@ -84,13 +84,12 @@ def train(
     if start is None:
         hashed = args.max_n > 0 or args.word_ngrams > 1
         args = replace(args, bucket=args.bucket if hashed else 0)
-        row_of_bucket = None
-        if args.max_n and args.word_ngrams == 1:
-            words = [*lines.words[: lines.n_words], *lines.dropped]
-            rows = FastTextRows(args, lines.words, lines.n_words, prefix=prefix)
-            matrix, row_of_bucket = used_rows(rows.of_words(words, own=True)[1], lines.n_words, args, seed)
-        else:
-            matrix = uniform_rows(lines.n_words + args.bucket, args.dim, seed)
+        words = [*lines.words[: lines.n_words], *lines.dropped]
+        used = FastTextRows(args, lines.words, lines.n_words, prefix=prefix).of_words(words, own=True)[1]
+        if args.word_ngrams > 1:
+            buckets = word_ngram_buckets(lines, args.word_ngrams, args.bucket)
+            used = np.concatenate([used, np.uint32(lines.n_words) + buckets])
+        matrix, row_of_bucket = used_rows(used, lines.n_words, args, seed)
         data = FastTextData(
             args,
             lines.words,

@@ -53,16 +53,15 @@ class FastTextRows:
         self.args, self.n_words = args, n_words
         self.words = LabelledWords(words)
         self._given = words, prefix, dropped
-        left = row_of_bucket
+        left = None
         if pruned is not None:
             left = np.full(args.bucket, -1, dtype=np.int32)
             left[pruned[:, 0]] = pruned[:, 1]
-        self._ngrams = NgramRows(
-            min_n=args.min_n,
-            max_n=args.max_n,
-            bucket=args.bucket if args.max_n or args.word_ngrams > 1 else 0,
-            first=n_words,
-            left=left,
+        bucket = args.bucket if args.max_n or args.word_ngrams > 1 else 0
+        # As files number them, and as rows of the matrix in memory.
+        self._numbers, self._ngrams = (
+            NgramRows(min_n=args.min_n, max_n=args.max_n, bucket=bucket, first=n_words, left=rows)
+            for rows in (left, left if row_of_bucket is None else row_of_bucket)
         )
 
     @cached_property
@@ -104,6 +103,13 @@ class FastTextRows:
         found = self.words.find(word)
         own = [found] if 0 <= found < self.n_words else []
         return np.concatenate([np.array(own, np.uint32), self.of_words([word], own=False)[1]])
+
+    def numbers_of_word(self, word: bytes) -> Rows:
+        """Return `of_word` as the rows of a file, which has one for each bucket."""
+        found = self.words.find(word)
+        own = [found] if 0 <= found < self.n_words else []
+        ngrams = np.frombuffer(self._numbers.of_words([None if word == END_OF_LINE else word], n_own=0)[1], np.uint32)
+        return np.concatenate([np.array(own, np.uint32), ngrams])
 
     def of_texts(self, texts: Sequence[bytes]) -> tuple[Ends, Rows]:
         """Return the rows of texts without line ends."""

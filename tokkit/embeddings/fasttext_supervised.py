@@ -101,10 +101,10 @@ class TextClassifier:
         return mean(self.data.input, rows)
 
     def get_subwords(self, word: str) -> tuple[list[str], NDArray[np.uint32]]:
-        """Return the word, if it is in the dictionary, and its n-grams; and their rows."""
+        """Return the word, if it is in the dictionary, and its n-grams; and their rows in a file."""
         args = self.data.args
         own = [word] if word in self.words else []
-        rows = self._rows.of_word(word.encode("utf-8", "surrogatepass"))
+        rows = self._rows.numbers_of_word(word.encode("utf-8", "surrogatepass"))
         return [*own, *character_ngrams(word, args.min_n, args.max_n)], rows
 
     def get_sentence_vector(self, text: str) -> NDArray[np.float32]:

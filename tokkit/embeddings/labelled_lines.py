@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.embed import LabelledWords
+from tokkit._core.embed import LabelledWords, word_hashes
 from tokkit.corpus import paths
 from tokkit.embeddings.counted_sentences import BLOCK_BYTES, StrPath, disk_errors
 from tokkit.embeddings.fasttext_file import END_OF_LINE
 from tokkit.errors import CorpusError
 
 _NOTHING = (1 << 32) - 1
-_IDS_AT_ONCE = 1 << 22
+_IDS_AT_ONCE = 1 << 20
+_WORDS_PRIME = np.uint64(116049371)
+"""Of hashes of several words (csrc/embed/ngrams.c)."""
 
 
 @dataclass(eq=False)
@@ -68,6 +70,28 @@ class LabelledLines:
         for start in range(0, len(ids), _IDS_AT_ONCE):
             ids[start : start + _IDS_AT_ONCE] = to[ids[start : start + _IDS_AT_ONCE]]
         return cls(named, named_counts, n_words, dropped, ids, ends)
+
+
+def word_ngram_buckets(lines: LabelledLines, longest: int, bucket: int) -> NDArray[np.uint32]:
+    """Return which buckets the n-grams of 2 to `longest` words in the lines have, each once."""
+    n_labels = len(lines.words) - lines.n_words
+    named = [*lines.words, *lines.dropped]
+    hashes = np.frombuffer(word_hashes(named), np.uint32).view(np.int32).astype(np.int64).view(np.uint64)
+    used = np.zeros(bucket, dtype=bool)
+    first = 0
+    while first < len(lines.ends):
+        start = int(lines.ends[first - 1]) if first else 0
+        stop = max(int(np.searchsorted(lines.ends, start + _IDS_AT_ONCE)), first + 1)
+        ids = lines.ids[start : lines.ends[stop - 1]]
+        of_line = np.repeat(np.arange(stop - first), np.diff(lines.ends[first:stop], prepend=start))
+        is_word = (ids < lines.n_words) | ((ids >= lines.n_words + n_labels) & (ids != _NOTHING))
+        words, of_line = hashes[ids[is_word]], of_line[is_word]
+        made = words
+        for size in range(1, longest):
+            made = made[: len(words) - size] * _WORDS_PRIME + words[size:]
+            used[made[of_line[: len(made)] == of_line[size:]] % np.uint64(bucket)] = True
+        first = stop
+    return np.flatnonzero(used).astype(np.uint32)
 
 
 def _chosen(
