@@ -200,12 +200,12 @@ def main() -> int:
         print(f"{ids!r}, of {ids.n_words:,} words of text")
         if "speed" in parts:
             with harness.pinned(1):
-                rows = [speed(kind, ids, sentences, options.rounds, options.size) for kind in kinds]
-            harness.show("One thread", rows)
+                for kind in kinds:
+                    harness.show("One thread", [speed(kind, ids, sentences, options.rounds, options.size)])
         if "threads" in parts:
             with harness.pinned(2):
-                rows = [threads(kind, ids, options.rounds, options.size) for kind in kinds]
-            harness.show("Two threads", rows)
+                for kind in kinds:
+                    harness.show("Two threads", [threads(kind, ids, options.rounds, options.size)])
         if "quality" in parts:
             harness.show("Quality", quality(ids, sentences, options.size, options.epochs))
     return 0
