@@ -119,7 +119,21 @@ static void logistic_step(size_t n, const float *x, logistic_group *g, size_t d,
 
 /* The sum of rows. */
 TK_INLINE void sum_rows(float *to, float *const *rows, size_t n, float by, size_t d) {
-    for (size_t i = 0; i < d; i += VL) {
+    enum { SUMS = 4 }; /* fewer, longer loops over rows, of which a context has no constant number */
+    size_t i = 0;
+    for (; i + SUMS * VL <= d; i += SUMS * VL) {
+        vf sum[SUMS];
+#pragma GCC unroll 4
+        for (int k = 0; k < SUMS; k++) sum[k] = v_set1(0);
+        for (size_t j = 0; j < n; j++) {
+            const float *row = rows[j] + i;
+#pragma GCC unroll 4
+            for (int k = 0; k < SUMS; k++) sum[k] = v_add(sum[k], v_load(row + k * VL));
+        }
+#pragma GCC unroll 4
+        for (int k = 0; k < SUMS; k++) v_store(to + i + k * VL, v_mul(sum[k], v_set1(by)));
+    }
+    for (; i < d; i += VL) {
         size_t rest = d - i;
         vf sum = v_set1(0);
         if (TK_LIKELY(rest >= VL)) {
