@@ -207,7 +207,7 @@ def test_wrong_options_and_corpora_say_what_would_be_right() -> None:
         ({"sg": 2}, "sg is 2; it must be 0 or 1"),
         ({"negative": 0}, "nothing is trained"),
         ({"batched": True}, "batched=True is for skip-gram"),
-        ({"workers": 0}, "threads is 0"),
+        ({"workers": 0}, "workers is 0; it must be an int of at least 1"),
     ):
         with pytest.raises(OptionError, match=message):
             Word2Vec(**options)  # type: ignore[arg-type]

@@ -80,6 +80,8 @@ class Word2Vec:
         given = locals()
         self.options = Word2VecOptions(**{name: given[name] for name in Word2VecOptions.__dataclass_fields__})
         self.tokenizer = tokenizer
+        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+            raise OptionError(f"workers is {workers!r}; it must be an int of at least 1, or None for all CPUs")
         self.workers = thread_count(workers)
         self.vocabulary: Vocabulary | None = None
         self.wv = KeyedVectors(self.options.vector_size)
