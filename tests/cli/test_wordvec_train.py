@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from tokkit.embeddings import KeyedVectors, Word2Vec
+from tokkit.embeddings import FastText, KeyedVectors, Word2Vec
 
 Run = Callable[..., Result]
 
@@ -107,3 +107,28 @@ def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path, tokenizer: st
         assert done.exit_code in (1, 2)
         assert message in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "one.txt"]
+
+
+@pytest.mark.parametrize("algorithm", ["fasttext", "fasttext-cbow"])
+def test_fasttext_writes_a_model_with_vectors_of_unknown_words_or_vectors_alone(
+    run: Run, tmp_path: Path, algorithm: str
+) -> None:
+    write_corpus(tmp_path / "a.txt", 300)
+    common = ("a.txt", "--algorithm", algorithm, "--size", 8, "--threads", 1)
+    done = run("wordvec", "train", *common, "-o", "m.bin")
+    assert done.exit_code == 0, done.stderr
+    assert "m.bin: a model with 20 vectors of 8 numbers, from 1,800 words of text" in done.stderr
+    expected = FastText(corpus_file=tmp_path / "a.txt", sg=int(algorithm == "fasttext"), vector_size=8, workers=1).wv
+    assert expected is not None
+    np.testing.assert_allclose(FastText.load("m.bin").wv["a10"], expected["a10"], rtol=1e-5)
+    assert run("wordvec", "oov", "m.bin", "a10", "-k", "2").exit_code == 0
+    assert run("wordvec", "train", *common, "-o", "v.vec").exit_code == 0
+    np.testing.assert_allclose(KeyedVectors.load("v.vec")["a1"], expected["a1"], rtol=1e-4)
+    for wrong, message in (
+        (("-o", "w.bin.gz"), "not compressed"), (("-o", "w.vec", "--resume"), "--resume"),
+        (("-o", "w.vec", "--batched"), "--batched"),
+    ):  # fmt: skip
+        refused = run("wordvec", "train", *common, *wrong)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+        assert not list(tmp_path.glob("w.*"))

@@ -12,6 +12,8 @@ ALGORITHMS = {
     "cbow": ("wordvec_training", "word2vec"),
     "skip-gram": ("wordvec_training", "word2vec"),
     "glove": ("wordvec_glove", "glove"),
+    "fasttext": ("wordvec_fasttext", "fasttext"),
+    "fasttext-cbow": ("wordvec_fasttext", "fasttext"),
 }
 """Algorithm → the module of tokkit.cli that runs it, and its function there."""
 
@@ -24,6 +26,7 @@ ALGORITHMS = {
         "tokkit wordvec train corpus.txt -o vectors.bin",
         "tokkit wordvec train 'data/*.txt.gz' -o vectors.txt --algorithm skip-gram --size 300 --epochs 10",
         "tokkit wordvec train corpus.txt -o vectors.bin --algorithm glove --epochs 50",
+        "tokkit wordvec train corpus.txt -o model.bin --algorithm fasttext",
         "tokkit wordvec train corpus.txt -o vectors.bin --resume",
     ),
 )
@@ -41,8 +44,9 @@ ALGORITHMS = {
     type=click.Choice(list(ALGORITHMS)),
     default="cbow",
     help="cbow predicts a word from those around it, skip-gram those around it from the word: slower, better for rare "
-    "words; glove learns from counts of words near one another, in 25 epochs, windows of 10 and with an alpha of 0.05 "
-    "unless you choose others.",
+    "words; fasttext (skip-gram) and fasttext-cbow learn n-grams of characters too, so that unknown words have "
+    "vectors, and .bin is fastText's; glove learns from counts of words near one another, in 25 epochs, windows of 10 "
+    "and with an alpha of 0.05 unless you choose others.",
 )
 @click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Numbers of a vector.")
 @click.option("--window", type=click.IntRange(min=1), default=5, metavar="N", help="Words on each side.")
@@ -80,9 +84,9 @@ ALGORITHMS = {
 def command(corpus: tuple[str, ...], output: str, algorithm: str, **chosen: Any) -> None:
     """Train a vector for each word of CORPUS: text files, folders and globs, a sentence a line.
 
-    Ctrl-C leaves VECTORS.checkpoint, from which the same command with --resume goes on. Lines are split at white
-    space, so remove punctuation and capitals before, or give a --tokenizer. Then look at the vectors with
-    `tokkit wordvec query`.
+    Ctrl-C leaves VECTORS.checkpoint, from which the same command with --resume goes on (except of fastText). Lines are
+    split at white space, so remove punctuation and capitals before, or give a --tokenizer. Then look at the vectors
+    with `tokkit wordvec query`.
     """
     import importlib
 

@@ -49,7 +49,7 @@ def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
             model.train(
                 ids,
                 compute_loss=progress.shown,
-                progress=lambda now: _report(progress, now),
+                progress=lambda now: report(progress, now),
                 resume=chosen["resume"],
             )
         except KeyboardInterrupt:
@@ -80,7 +80,8 @@ def _resumed(checkpoint: str, ids: TrainingIds, wanted: Word2Vec) -> Word2Vec:
     return model
 
 
-def _report(progress: Progress, now: TrainingProgress) -> None:
+def report(progress: Progress, now: TrainingProgress) -> None:
+    """Show how far a training is, its words a second, its loss and the time left."""
     left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"
     loss = "" if now.loss is None else f"  loss {now.loss:.3f}"
     progress(

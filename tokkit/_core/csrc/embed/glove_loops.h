@@ -3,7 +3,7 @@
 #define TK_GLOVE_LOOPS_H
 #include "embed/glove.h"
 
-/* A record's rows are asked for so many records before its turn; from 2 to 12 bench_glove sees no difference. */
+/* A record's rows are asked for so many records before its turn. */
 enum { GLOVE_AHEAD = 3 };
 /* Steps of gradients beyond this are cut to it, as the original program does. */
 static const float GLOVE_LARGEST = 100.0f;
