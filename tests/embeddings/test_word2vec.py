@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from tokkit._core.embed import Word2VecTraining
 from tokkit.embeddings import TrainingIds, Word2Vec, training_pairs
 from tokkit.embeddings.word2vec_training import TrainingProgress
 from tokkit.errors import CorpusError, FormatError, OptionError
@@ -141,6 +142,26 @@ def test_an_interrupted_training_is_resumed_from_its_file_to_the_same_bits(
         fresh.build_vocab(ids)
         with pytest.raises(OptionError, match="no training was interrupted"):
             fresh.train(ids, resume=True)
+
+
+def test_a_slice_that_ended_counts_though_an_interrupt_came_during_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(Word2VecTraining):
+        def run(self, *arguments: Any, **options: Any) -> tuple[int, float]:
+            super().run(*arguments, **options)
+            raise KeyboardInterrupt
+
+    with TrainingIds.of(groups(10_000), min_count=1) as ids:
+        whole = Word2Vec(ids, epochs=1, **FAST)
+        model = Word2Vec(epochs=1, **FAST)
+        model.build_vocab(ids)
+        with monkeypatch.context() as patch:
+            patch.setattr("tokkit.embeddings.word2vec.Word2VecTraining", Interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                model.train(ids)
+        assert model.schedule is not None
+        assert 0 < model.schedule.sentence < ids.n_sentences
+        assert model.train(ids, resume=True)[0] < model.schedule.trained_words
+        assert np.array_equal(model.wv.vectors, whole.wv.vectors)
 
 
 def test_ctrl_c_ends_training_within_a_slice() -> None:

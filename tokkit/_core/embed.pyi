@@ -155,6 +155,7 @@ class Word2VecTraining:
         alpha_fall: float = ...,
         min_alpha: float = ...,
         threads: int = ...,
+        tally: NDArray[Any] | None = ...,
     ) -> tuple[int, float]: ...
 
 class SparseRows:

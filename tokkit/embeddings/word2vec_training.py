@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit._core.embed import Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
@@ -61,7 +62,34 @@ def run_epoch(
     threads: int,
     progress: Callable[[TrainingProgress], Any] | None,
 ) -> None:
-    """Train the epoch at hand from its sentence at hand to its end; what was done is in `schedule` at any time."""
+    """Train the epoch at hand from its sentence at hand to its end; what was done is in `schedule` at any time.
+
+    Ctrl-C that comes during a slice is raised after it: the slice counts, because the core itself notes its end.
+    """
+    tally = np.array([schedule.sentence, 0.0, 0.0])
+    before = replace(schedule)
+    try:
+        _run_slices(training, ids, schedule, threads, progress, tally, before)
+    finally:
+        _take(schedule, tally, before)
+
+
+def _take(schedule: Schedule, tally: NDArray[np.float64], before: Schedule) -> None:
+    words, loss = int(tally[1]), float(tally[2])
+    schedule.sentence = int(tally[0])
+    schedule.trained_words, schedule.epoch_words = before.trained_words + words, before.epoch_words + words
+    schedule.loss, schedule.epoch_loss = before.loss + loss, before.epoch_loss + loss
+
+
+def _run_slices(
+    training: Word2VecTraining,
+    ids: TrainingIds,
+    schedule: Schedule,
+    threads: int,
+    progress: Callable[[TrainingProgress], Any] | None,
+    tally: NDArray[np.float64],
+    before: Schedule,
+) -> None:
     n = len(ids)
     begun, done_before = time.monotonic(), _done(ids, schedule)
     budget = _FIRST_IDS * threads
@@ -70,7 +98,7 @@ def run_epoch(
         first = int(ids.ends[schedule.sentence - 1]) if schedule.sentence else 0
         stop = min(int(np.searchsorted(ids.ends, first + budget)) + 1, ids.n_sentences)
         started = time.monotonic()
-        words, loss = training.run(
+        training.run(
             schedule.sentence,
             stop,
             epoch=schedule.first_epoch + schedule.epoch,
@@ -78,12 +106,9 @@ def run_epoch(
             alpha_fall=fall,
             min_alpha=min(schedule.start_alpha, schedule.end_alpha),
             threads=threads,
+            tally=tally,
         )
-        schedule.sentence = stop
-        schedule.trained_words += words
-        schedule.epoch_words += words
-        schedule.loss += loss
-        schedule.epoch_loss += loss
+        _take(schedule, tally, before)
         now = time.monotonic()
         budget = max(1000, int(budget * min(SLICE_SECONDS / max(now - started, 1e-4), 4)))
         if progress is not None:

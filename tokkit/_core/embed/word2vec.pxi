@@ -129,15 +129,19 @@ cdef class Word2VecTraining:
         double alpha_fall=0,
         double min_alpha=0,
         int threads=1,
+        double[::1] tally=None,
     ):
         """Train on sentences start … stop - 1; return how many words were kept, and the sum of losses.
 
-        `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to `min_alpha`.
+        tally[0] becomes stop, and what is returned is added to tally[1] and tally[2]: what a signal's handler raises
+        comes after that. `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to `min_alpha`.
         """
         cdef tk_word2vec_part part
         cdef int status
         if not 0 <= start <= stop <= self.n_sentences:
             raise ValueError("there are no such sentences")
+        if tally is not None and tally.shape[0] < 3:
+            raise ValueError("tally does not fit")
         memset(&part, 0, sizeof(part))
         part.from_, part.to, part.epoch = start, stop, epoch
         part.alpha, part.alpha_fall, part.min_alpha = alpha, alpha_fall, min_alpha
@@ -145,4 +149,8 @@ cdef class Word2VecTraining:
             status = tk_word2vec_run(&self.w, &part, self.isa, max(1, threads))
         if status != TK_OK:
             raise MemoryError()
+        if tally is not None:
+            tally[0] = stop
+            tally[1] += part.words
+            tally[2] += part.loss
         return part.words, part.loss
