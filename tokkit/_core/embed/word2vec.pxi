@@ -134,7 +134,8 @@ cdef class Word2VecTraining:
         """Train on sentences start … stop - 1; return how many words were kept, and the sum of losses.
 
         tally[0] becomes stop, and what is returned is added to tally[1] and tally[2]: what a signal's handler raises
-        comes after that. `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to `min_alpha`.
+        comes after that. `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to
+        `min_alpha`.
         """
         cdef tk_word2vec_part part
         cdef int status
