@@ -51,7 +51,7 @@ def same(ours: Any, other: Any, inputs: list[Any], **options: Any) -> None:
 def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
     path = SHARED / "vocabs" / request.param / "tokenizer.json"
     if not path.is_file():
-        pytest.skip(f"{request.param} is not in the shared data")
+        pytest.skip(f"needs {path}: set TOKKIT_SHARED_DATA to the folder of shared data")
     return face.Tokenizer.from_file(str(path)), theirs.Tokenizer.from_file(str(path))
 
 

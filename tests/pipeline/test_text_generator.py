@@ -204,6 +204,13 @@ def test_a_pickle_is_the_folder_and_not_the_weights(model: Any) -> None:
         ({"rms_norm_eps": 2}, "rms_norm_eps is 2"),
         ({"eos_token_id": "x"}, "eos_token_id: 'x'"),
         ({"pretraining_tp": 2}, "pretraining_tp: 2 is not supported"),
+        ({"rope_scaling": {"rope_type": ["yarn"]}}, "rope_type"),
+        ({"query_pre_attn_scalar": 0}, "query_pre_attn_scalar is 0; it must be above 0"),
+        ({"model_type": "mistral", "sliding_window": 4, "layer_types": [[], []]}, "layer_types"),
+        (
+            {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 4, "max_window_layers": "x"},
+            "max_window_layers",
+        ),
     ],
     ids=str,
 )

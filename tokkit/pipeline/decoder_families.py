@@ -16,7 +16,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.pipeline.decoder_ropes import ropes
-from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count
+from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +160,7 @@ class DecoderSpec:
 
 def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
-    model_type = config.get("model_type")
-    if not isinstance(model_type, str) or model_type not in FAMILIES:
-        listed = ", ".join(FAMILIES)
-        raise FormatError(f"model_type: {brief(model_type)} is not supported; decoders of these types are: {listed}")
-    family = FAMILIES[model_type]
-    for key, allowed in family.refused.items():
-        if config.get(key, allowed[0]) not in allowed:
-            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+    family = family_of(config, FAMILIES, "decoders")
     keys = family.keys
     sizes: dict[str, Any] = {ours: count(config, keys[ours]) for ours in ("dim", "n_heads", "n_layers")}
     sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")
@@ -215,8 +208,10 @@ def _activation(config: Mapping[str, Any], family: Family) -> str:
 
 
 def _scale(config: Mapping[str, Any]) -> float | None:
-    scalar = config.get("query_pre_attn_scalar")
-    return None if scalar is None else float(typed(scalar, "query_pre_attn_scalar", int, float)) ** -0.5
+    scalar = typed(config.get("query_pre_attn_scalar", 1), "query_pre_attn_scalar", int, float)
+    if not scalar > 0:
+        raise FormatError(f"query_pre_attn_scalar is {scalar}; it must be above 0")
+    return float(scalar) ** -0.5 if "query_pre_attn_scalar" in config else None
 
 
 def _windows(config: Mapping[str, Any], n_layers: int) -> tuple[int | None, ...] | None:
@@ -228,13 +223,13 @@ def _windows(config: Mapping[str, Any], n_layers: int) -> tuple[int | None, ...]
     types = config.get("layer_types")
     if types is None:
         pattern = config.get("sliding_window_pattern", config.get("_sliding_window_pattern"))
-        first = config.get("max_window_layers", 0) if "use_sliding_window" in config else 0
+        first = count(config, "max_window_layers", 0, minimum=0) if "use_sliding_window" in config else 0
         if pattern is not None:
             every = typed(pattern, "sliding_window_pattern", int)
             return tuple(None if every and (i + 1) % every == 0 else width for i in range(n_layers))
         return tuple(width if i >= first else None for i in range(n_layers))
     named = typed(types, "layer_types", list)
-    if len(named) != n_layers or not set(named) <= {"sliding_attention", "full_attention"}:
+    if len(named) != n_layers or any(name not in ("sliding_attention", "full_attention") for name in named):
         raise FormatError(
             f"layer_types: {brief(named)}; it must have {n_layers} of 'sliding_attention' and 'full_attention'"
         )

@@ -50,7 +50,7 @@ def _rope(
     stated: Mapping[str, Any], path: str, config: Mapping[str, Any], head_dim: int, share: float, max_length: int
 ) -> RopeConfig:
     kind = stated.get("rope_type", stated.get("type", "default"))
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise FormatError(f"{path}.rope_type: {brief(kind)} is not supported; {', '.join(KINDS)} are")
     part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
     rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))

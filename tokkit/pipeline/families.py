@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats.strict_json import brief, typed
@@ -180,14 +180,7 @@ class EncoderSpec:
 
 def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
-    model_type = config.get("model_type")
-    if not isinstance(model_type, str) or model_type not in FAMILIES:
-        listed = ", ".join(FAMILIES)
-        raise FormatError(f"model_type: {brief(model_type)} is not supported; encoders of these types are: {listed}")
-    family = FAMILIES[model_type]
-    for key, allowed in family.refused.items():
-        if config.get(key, allowed[0]) not in allowed:
-            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+    family = family_of(config, FAMILIES, "encoders")
     sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
     if sizes["n_layers"] > MAX_LAYERS:
         raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
@@ -216,6 +209,29 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
             f"max_position_embeddings: {spec.positions} leaves no position after pad_token_id, which is {spec.pad}"
         )
     return spec
+
+
+class Refusing(Protocol):
+    """A family, of encoders or decoders: `refused` maps keys to the values that are run."""
+
+    @property
+    def refused(self) -> Mapping[str, tuple[Any, ...]]: ...  # noqa: D102
+
+
+Named = TypeVar("Named", bound=Refusing)
+
+
+def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: str) -> Named:
+    """Return the family that a config.json names; FormatError for another one, or settings that it does not run."""
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in families:
+        listed = ", ".join(families)
+        raise FormatError(f"model_type: {brief(model_type)} is not supported; {kind} of these types are: {listed}")
+    family = families[model_type]
+    for key, allowed in family.refused.items():
+        if config.get(key, allowed[0]) not in allowed:
+            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+    return family
 
 
 def count(config: Mapping[str, Any], key: str, default: int | None = None, *, minimum: int = 1) -> int:
