@@ -215,7 +215,9 @@ class Refusing(Protocol):
     """A family, of encoders or decoders: `refused` maps keys to the values that are run."""
 
     @property
-    def refused(self) -> Mapping[str, tuple[Any, ...]]: ...  # noqa: D102
+    def refused(self) -> Mapping[str, tuple[Any, ...]]:
+        """Return the keys of config.json whose values are checked, each with the values that are run."""
+        ...
 
 
 Named = TypeVar("Named", bound=Refusing)
