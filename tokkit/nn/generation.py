@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,8 +75,36 @@ def _bias(value: object) -> float:
     return -math.inf if value == -math.inf else as_float("a value of logit_bias", value)
 
 
+class Constraint(Protocol):
+    """What a text must look like, a grammar for example: which tokens may come next after those that have come.
+
+    It is the state of one text. As an option it is the state at the beginning, of which each text gets a copy.
+    """
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text so far is whole: ids that end a text may then come besides those of `allowed`.
+
+        If `allowed` has none then, the text ends at once.
+        """
+
+    def allowed(self) -> NDArray[np.bool_] | NDArray[np.uint32]:
+        """Return which ids may come next: bool (vocab_size), or uint32 words, bit i % 32 of word i // 32 for id i.
+
+        Ids beyond the end of it may not. The array is read at once; it may be changed by the next call.
+        """
+
+    def advance(self, id_: int) -> None:
+        """Take an id that has come: one of `allowed`; an id that ends a text is not given."""
+
+    def copy(self) -> Constraint:
+        """Return a state of its own at the same place."""
+
+
 class Chooser:
     """Chooses the tokens of one text, one after another; it knows the text so far.
+
+    `constraint` is the text's own; ids of `end_ids` end a text, which one of them allows when it is finished.
 
     >>> chooser = Chooser(Sampling(repetition_penalty=2.0), prompt=[2])
     >>> logits = np.array([0.5, 1.0, 1.5], dtype=np.float32)
@@ -84,9 +113,11 @@ class Chooser:
     """
 
     def __init__(
-        self, sampling: Sampling, prompt: Iterable[int] = (), *, seed: int | Sequence[int] | None = None
-    ) -> None:
-        self.sampling = sampling
+        self, sampling: Sampling, prompt: Iterable[int] = (), *, seed: int | Sequence[int] | None = None,
+        constraint: Constraint | None = None, end_ids: Iterable[int] = (),
+    ) -> None:  # fmt: skip
+        self.sampling, self._constraint = sampling, constraint
+        self._end_ids = sorted(end_ids)
         self._text = list(prompt)
         self._n_prompt = len(self._text)
         self._rng = np.random.default_rng(seed)
@@ -94,6 +125,14 @@ class Chooser:
     def add(self, id_: int) -> None:
         """Add a token to the text so far."""
         self._text.append(id_)
+        if self._constraint is not None and id_ not in self._end_ids:
+            self._constraint.advance(id_)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the constraint lets nothing come after the text so far."""
+        held = self._constraint
+        return held is not None and held.finished and not held.allowed().any()
 
     def choose(self, logits: Floats) -> int:
         """Return the next token for logits (vocab_size); it is not added to the text."""
@@ -111,7 +150,7 @@ class Chooser:
         """Return logits with penalties, biases and what is excluded at -inf; the array given if there are none."""
         s = self.sampling
         penalties = s.presence_penalty, s.frequency_penalty, s.no_repeat_ngram_size, s.logit_bias, s.banned
-        if s.repetition_penalty == 1 and not any(penalties):
+        if s.repetition_penalty == 1 and not any(penalties) and self._constraint is None:
             return logits
         made = np.array(logits, dtype=np.float32)
         if s.repetition_penalty != 1 and self._text:
@@ -130,7 +169,19 @@ class Chooser:
         for id_ in excluded:
             self._check(id_, made)
             made[id_] = -np.inf
+        if self._constraint is not None:
+            made[~self._mask(self._constraint, len(made))] = -np.inf
         return made
+
+    def _mask(self, constraint: Constraint, n: int) -> NDArray[np.bool_]:
+        allowed = constraint.allowed()
+        if allowed.dtype != np.bool_:
+            allowed = np.unpackbits(allowed.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[: len(allowed)] = allowed[:n]
+        if constraint.finished:
+            mask[self._end_ids] = True
+        return mask
 
     @staticmethod
     def _check(id_: int, logits: Floats) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
     from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
+    from tokkit.pipeline.generation_options import GenerationOptions as GenerationOptions
     from tokkit.pipeline.loading import load as load
     from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
@@ -24,6 +25,7 @@ _MODULES = {
     "EncoderModel": "tokkit.pipeline.encoder_model",
     "FillMaskResult": "tokkit.pipeline.encoder_model",
     "Generated": "tokkit.pipeline.text_generator",
+    "GenerationOptions": "tokkit.pipeline.generation_options",
     "HiddenStates": "tokkit.pipeline.encoder_model",
     "NextToken": "tokkit.pipeline.text_generator",
     "SentenceEncoder": "tokkit.pipeline.sentences",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
@@ -11,28 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import nn
-from tokkit.errors import FormatError
+from tokkit.errors import FormatError, OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.generation import Chooser, log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
-
-Callback = Callable[[list[int], Floats], Floats]
-"""What a user may do with logits: (ids generated so far, logits (vocab_size)) → logits."""
-
-
-@dataclass(slots=True)
-class Text:
-    """One text that is being generated: its choices, its state, and what has come of it."""
-
-    cache: DecoderCache
-    chooser: Chooser
-    logits: Floats
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    top: list[list[tuple[int, float]]] = field(default_factory=list)
-    reason: str | None = None
-    """Why it ended: "eos", "length", "stop" or "time"; None while it has not."""
+from tokkit.pipeline.generation_options import Callback
+from tokkit.pipeline.stopping import StoppedText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +28,152 @@ class Ending:
     eos_ids: Collection[int]
     max_length: int
     until: float | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Text:
+    """One text that is being generated: its choices, its state, and what has come of it.
+
+    `pending` ids are to be read before the next choice: the prompt at first, then the last token. `forks` are other
+    texts of the same prompt, which begin where it has been read. `writer` makes text of the ids.
+    """
+
+    cache: DecoderCache
+    chooser: Chooser
+    ending: Ending
+    writer: StoppedText
+    prompt: NDArray[np.int64]
+    pending: NDArray[np.int64]
+    forks: Sequence[Text] = ()
+    callback: Callback | None = None
+    n_top: int = 0
+    scored: bool = False
+    at_end: Callable[[Text], None] | None = None
+    ids: list[int] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    top: list[list[tuple[int, float]]] = field(default_factory=list)
+    reason: str | None = None
+    """Why it ended: "eos", "length", "stop", "time" or "error"; None while it has not."""
+
+    @property
+    def read(self) -> list[int]:
+        """The ids that the cache holds."""
+        return [*self.prompt.tolist(), *self.ids][: self.cache.length]
+
+    def choose(self, logits: Floats) -> int:
+        """Choose the next id, take it, and return it."""
+        if self.callback is not None:
+            logits = self.callback(list(self.ids), logits.copy())
+        chosen = self.chooser.choose(logits)
+        if self.scored or self.n_top:
+            all_of_them = log_probabilities(logits)
+            self.logprobs.append(float(all_of_them[chosen]))
+            best = np.argsort(-all_of_them, kind="stable")[: self.n_top]
+            self.top.append([(int(id_), float(all_of_them[id_])) for id_ in best])
+        self._take(chosen)
+        return chosen
+
+    def _take(self, id_: int) -> None:
+        ending = self.ending
+        self.chooser.add(id_)
+        self.ids.append(id_)
+        self.pending = np.array([id_])
+        if id_ in ending.eos_ids:
+            self.reason = "eos"
+        else:
+            self.parts.append(self.writer.step(id_))
+            if self.writer.stopped or self.chooser.ended:
+                self.reason = "stop"
+            elif len(self.ids) >= ending.max_new_tokens or len(self.prompt) + len(self.ids) >= ending.max_length:
+                self.reason = "length"
+            elif ending.until is not None and time.monotonic() >= ending.until:
+                self.reason = "time"
+        if self.reason is not None:
+            self.parts.append(self.writer.finish())
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a step added to a text: new ids, and the part of the text that is certain by now.
+
+    `error` is why no token could be chosen: all are excluded. The text has then ended, and others go on.
+    """
+
+    text: Text
+    ids: list[int]
+    part: str
+    error: OptionError | None = None
+
+
+class Batch:
+    """Texts that are decoded side by side. They may come and go between steps; those that end leave by themselves.
+
+    A step reads at most `most_read` tokens of one text (all if None), so that a long prompt that joins does not hold up
+    the others for long: it takes several steps then, in which it has no event.
+    """
+
+    def __init__(self, decoder: TextDecoder, texts: Iterable[Text] = (), *, most_read: int | None = None) -> None:
+        self.decoder, self._most_read = decoder, most_read
+        self._texts = list(texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, text: Text) -> None:
+        """Let a text take part from the next step on; its forks join when its prompt has been read."""
+        self._texts.append(text)
+
+    def remove(self, text: Text) -> None:
+        """Leave a text out from the next step on, ended or not, and its forks if they have not joined."""
+        self._texts = [other for other in self._texts if other is not text]
+
+    def step(self) -> list[Event]:
+        """Read what is pending of all texts, choose a token of each, and return what each of them got.
+
+        An id outside the table raises IndexError, and all is as it was.
+        """
+        texts = list(self._texts)
+        if not texts:
+            return []
+        events: list[Event] = []
+        for text, logits in self._read(texts):
+            for each in (text, *self._joined(text)):
+                events.append(self._chosen(each, logits))
+                if each.reason is not None:
+                    self.remove(each)
+                    if each.at_end is not None:
+                        each.at_end(each)
+        return events
+
+    def _chosen(self, text: Text, logits: Floats) -> Event:
+        known = len(text.parts)
+        try:
+            ids = [text.choose(logits)]
+        except OptionError as error:
+            text.reason = "error"
+            return Event(text, [], "", error)
+        return Event(text, ids, "".join(text.parts[known:]))
+
+    def _read(self, texts: Sequence[Text]) -> list[tuple[Text, Floats]]:
+        """Return the texts of which all has been read, with the logits (vocab_size) of the next token."""
+        new = [text.pending[: self._most_read] for text in texts]
+        hidden = self.decoder(new, [text.cache for text in texts])
+        for text, some in zip(texts, new, strict=True):
+            text.pending = text.pending[len(some) :]
+        ends = np.cumsum([len(some) for some in new]) - 1
+        done = [i for i, text in enumerate(texts) if not len(text.pending)]
+        if not done:
+            return []
+        logits = checked(self.decoder, self.decoder.logits(hidden[ends[done]]), [new[i] for i in done])
+        return [(texts[i], row) for i, row in zip(done, logits, strict=True)]
+
+    def _joined(self, text: Text) -> Sequence[Text]:
+        forks, text.forks = text.forks, ()
+        for fork in forks:
+            fork.cache = text.cache.copy(room=fork.ending.max_new_tokens)
+        self._texts.extend(forks)
+        return forks
 
 
 def threads(n: int | None) -> AbstractContextManager[None]:
@@ -62,62 +193,6 @@ class _Threads(AbstractContextManager[None]):
 
     def __exit__(self, *_: object) -> None:
         self._inside.close()
-
-
-def prefilled(
-    decoder: TextDecoder, prompts: Sequence[NDArray[np.int64]], capacities: Sequence[int]
-) -> list[tuple[DecoderCache, Floats]]:
-    """Return, for each prompt, the cache that has read it and the logits (vocab_size) of its next token."""
-    caches = [decoder.cache(capacity=capacity) for capacity in capacities]
-    hidden = decoder(prompts, caches)
-    ends = np.cumsum([len(prompt) for prompt in prompts]) - 1
-    return list(zip(caches, checked(decoder, decoder.logits(hidden[ends]), prompts), strict=True))
-
-
-def run(
-    decoder: TextDecoder, texts: Sequence[Text], ending: Ending, *, callback: Callback | None = None, n_top: int = 0,
-    scored: bool = False,
-) -> Iterator[list[tuple[int, int]]]:  # fmt: skip
-    """Yield, for each step, (number of the text, id) of all that went on; the last id of a text may be that of an end.
-
-    A text whose `reason` the caller sets goes on no more.
-    """
-    while True:
-        step: list[tuple[int, int]] = []
-        for number, text in enumerate(texts):
-            if text.reason is None:
-                step.append((number, _choose(text, ending, callback, n_top, scored)))
-        if not step:
-            return
-        yield step
-        alive = [texts[number] for number, _ in step if texts[number].reason is None]
-        if not alive:
-            return
-        if ending.until is not None and time.monotonic() >= ending.until:
-            for text in alive:
-                text.reason = "time"
-            return
-        last = [np.array([text.ids[-1]]) for text in alive]
-        logits = decoder.logits(decoder(last, [text.cache for text in alive]))
-        for text, row in zip(alive, checked(decoder, logits, last), strict=True):
-            text.logits = row
-
-
-def _choose(text: Text, ending: Ending, callback: Callback | None, n_top: int, scored: bool) -> int:
-    logits = text.logits if callback is None else callback(list(text.ids), text.logits.copy())
-    chosen = text.chooser.choose(logits)
-    if scored or n_top:
-        all_of_them = log_probabilities(logits)
-        text.logprobs.append(float(all_of_them[chosen]))
-        best = np.argsort(-all_of_them, kind="stable")[:n_top]
-        text.top.append([(int(id_), float(all_of_them[id_])) for id_ in best])
-    text.chooser.add(chosen)
-    text.ids.append(chosen)
-    if chosen in ending.eos_ids:
-        text.reason = "eos"
-    elif len(text.ids) >= ending.max_new_tokens or text.cache.length + 1 >= ending.max_length:
-        text.reason = "length"
-    return chosen
 
 
 def checked(decoder: TextDecoder, logits: Floats, ids: Sequence[NDArray[np.int64]]) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,20 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import ChatError, OptionError
 from tokkit.nn.arrays import Floats, ids_of
-from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.generation import Chooser, Sampling, log_probabilities
+from tokkit.nn.checks import as_int
+from tokkit.nn.generation import Chooser, log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import generation
 from tokkit.pipeline.decoder_families import DecoderSpec
-from tokkit.pipeline.generation import Callback, Ending, Text, checked, prefilled, run
+from tokkit.pipeline.generation import Batch, Ending, Text, checked
+from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.pipeline.stopping import StoppedText
 
 if TYPE_CHECKING:
     from tokkit.chat import ChatTemplate
     from tokkit.tokenizer import Tokenizer
 
-MAX_NEW_TOKENS = 256
-"""Tokens that are generated unless the caller says otherwise."""
 PART = 512
 """Tokens whose logits are in memory at once where those of a whole text are needed."""
 
@@ -53,6 +52,10 @@ class NextToken:
     token: str
     id: int
     probability: float
+
+
+def _generated(text: Text) -> Generated:
+    return Generated("".join(text.parts), text.ids, text.reason or "length", text.logprobs, text.top)
 
 
 class TextGenerator:
@@ -105,123 +108,67 @@ class TextGenerator:
             return self.generate_all([prompt], **options)[0][0].text
         return [texts[0].text for texts in self.generate_all(prompt, **options)]
 
-    def generate_all(
-        self,
-        prompts: Sequence[str | ArrayLike],
-        *,
-        max_new_tokens: int = MAX_NEW_TOKENS,
-        n: int = 1,
-        stop: str | Sequence[str] = (),
-        max_time: float | None = None,
-        seed: int | None = None,
-        logprobs: bool = False,
-        top_logprobs: int = 0,
-        truncate: bool = False,
-        callback: Callback | None = None,
-        threads: int | None = None,
-        **sampling: Any,
-    ) -> list[list[Generated]]:
+    def generate_all(self, prompts: Sequence[str | ArrayLike], **options: Any) -> list[list[Generated]]:
         """Return n generated texts for each prompt, a str or ids; all of them are decoded side by side.
 
-        `sampling` are the options of `tokkit.nn.Sampling`; without a `temperature` the most probable token is taken.
-        A text ends at one of `eos_ids`, after `max_new_tokens`, where the model has no more positions, before the first
-        of the strings in `stop`, which may reach over several tokens, or after `max_time` seconds. One `seed` gives the
-        same texts whatever else is generated with them. `top_logprobs` is how many alternatives are returned for each
-        token. `callback(ids so far, logits)` returns the logits to choose from.
-
-        A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
+        Options are those of `GenerationOptions` and of `tokkit.nn.Sampling`; without a `temperature` the most probable
+        token is taken. A text ends at one of `eos_ids` too, and where the model has no more positions.
         """
-        asked = [self._prompt_ids(prompt, truncate) for prompt in prompts]
-        texts, streams, ending, options = self._begin(asked, max_new_tokens, n, stop, max_time, seed, threads, sampling)
-        written: list[list[str]] = [[] for _ in texts]
-        with options:
-            steps = run(
-                self.decoder, texts, ending, callback=callback, n_top=as_int("top_logprobs", top_logprobs, minimum=0),
-                scored=logprobs,
-            )  # fmt: skip
-            for step in steps:
-                for number, id_ in step:
-                    self._write(texts[number], streams[number], id_, written[number])
-        made = [
-            Generated(
-                "".join(parts) + ("" if stream.stopped else stream.finish()), text.ids, text.reason or "length",
-                text.logprobs, text.top,
-            )
-            for text, stream, parts in zip(texts, streams, written, strict=True)
-        ]  # fmt: skip
-        return [made[i : i + n] for i in range(0, len(made), n)]
+        chosen = GenerationOptions.of(options)
+        begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(prompt, chosen) for prompt in prompts]]
+        batch = Batch(self.decoder, begun)
+        made = [(text, *text.forks) for text in begun]
+        with generation.threads(chosen.threads):
+            while len(batch):
+                for event in batch.step():
+                    if event.error is not None:
+                        raise event.error
+        return [[_generated(text) for text in texts] for texts in made]
 
     def generate_ids(self, ids: ArrayLike, **options: Any) -> list[int]:
         """Return the new ids that follow ids (T), that of the end included; options are those of `generate_all`."""
         return self.generate_all([ids], **options)[0][0].ids
 
-    def stream(
-        self,
-        prompt: str | ArrayLike,
-        *,
-        max_new_tokens: int = MAX_NEW_TOKENS,
-        stop: str | Sequence[str] = (),
-        max_time: float | None = None,
-        seed: int | None = None,
-        truncate: bool = False,
-        callback: Callback | None = None,
-        threads: int | None = None,
-        **sampling: Any,
-    ) -> Iterator[str]:
+    def stream(self, prompt: str | ArrayLike, **options: Any) -> Iterator[str]:
         """Yield the text that follows a prompt as it is generated, in parts that never cut a character.
 
-        Options are those of `generate_all`, and so is all the text: parts joined equal that of `generate`.
+        Options are those of `generate_all` without `n`, and so is all the text: parts joined equal that of `generate`.
         """
-        texts, streams, ending, options = self._begin(
-            [self._prompt_ids(prompt, truncate)], max_new_tokens, 1, stop, max_time, seed, threads, sampling
-        )
-        steps = run(self.decoder, texts, ending, callback=callback)
-        while True:
-            with options:  # which must not be set while the caller has its turn
-                step = next(steps, None)
-            if step is None:
-                break
-            parts: list[str] = []
-            self._write(texts[0], streams[0], step[0][1], parts)
-            yield from filter(None, parts)
-        rest = "" if streams[0].stopped else streams[0].finish()
-        if rest:
-            yield rest
+        chosen = replace(GenerationOptions.of(options), n=1)
+        batch = Batch(self.decoder, [self.begin(self.prompt_ids(prompt, chosen), chosen)])
+        while len(batch):
+            with generation.threads(chosen.threads):  # which must not be set while the caller has its turn
+                events = batch.step()
+            for event in events:
+                if event.error is not None:
+                    raise event.error
+                if event.part:
+                    yield event.part
 
-    def _write(self, text: Text, stream: StoppedText, id_: int, parts: list[str]) -> None:
-        if text.reason != "eos":
-            parts.append(stream.step(id_))
-            if stream.stopped:
-                text.reason = "stop"
-
-    def _begin(
-        self, prompts: list[NDArray[np.int64]], max_new_tokens: int, n: int, stop: str | Sequence[str],
-        max_time: float | None, seed: int | None, threads: int | None, sampling: dict[str, Any],
-    ) -> tuple[list[Text], list[StoppedText], Ending, Any]:  # fmt: skip
-        more = as_int("max_new_tokens", max_new_tokens, minimum=1)
-        n = as_int("n", n, minimum=1)
-        stops = [stop] if isinstance(stop, str) else list(stop)
-        if not all(isinstance(each, str) and each for each in stops):
-            raise OptionError(f"stop is {stop!r}; it must be strings that are not empty")
-        until = None if max_time is None else time.monotonic() + as_float("max_time", max_time, greater_than=0)
-        chosen = Sampling(**sampling)
-        options = generation.threads(threads)
+    def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
+        """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
+        more = options.max_new_tokens
+        until = None if options.max_time is None else time.monotonic() + options.max_time
         ending = Ending(max_new_tokens=more, eos_ids=self.eos_ids, max_length=self.max_length, until=until)
-        texts: list[Text] = []
-        if prompts:
-            room = [min(len(prompt) + more, self.max_length) for prompt in prompts]
-            with options:
-                read = prefilled(self.decoder, prompts, room)
-            for prompt, (cache, logits) in zip(prompts, read, strict=True):
-                for i in range(n):
-                    # Each text has a seed of its own, which does not depend on its neighbours.
-                    chooser = Chooser(chosen, prompt.tolist(), seed=None if seed is None else [seed, i])
-                    own = cache if i == n - 1 else cache.copy(room=more)
-                    texts.append(Text(own, chooser, logits))
-        streams = [self._stream(stops) for _ in texts]
-        return texts, streams, ending, options
+        capacity, held = min(len(prompt) + more, self.max_length), options.held_caches
+        cache = None if held is None else held.take(prompt, capacity)
+        cache = self.decoder.cache(capacity=capacity) if cache is None else cache
 
-    def _stream(self, stops: Sequence[str]) -> StoppedText:
+        def text(i: int, forks: Sequence[Text] = ()) -> Text:
+            chooser = Chooser(
+                # Each text has a seed of its own, which does not depend on its neighbours.
+                options.sampling, prompt.tolist(), seed=None if options.seed is None else [options.seed, i],
+                constraint=None if options.constraint is None else options.constraint.copy(), end_ids=self.eos_ids,
+            )  # fmt: skip
+            return Text(
+                cache=cache, chooser=chooser, ending=ending, writer=self._writer(options.stop), prompt=prompt,
+                pending=prompt[cache.length :], forks=forks, callback=options.callback, n_top=options.top_logprobs,
+                scored=options.logprobs, at_end=None if held is None else lambda text: held.keep(text.read, text.cache),
+            )  # fmt: skip
+
+        return text(0, [text(i) for i in range(1, options.n)])
+
+    def _writer(self, stops: Sequence[str]) -> StoppedText:
         inner = self.tokenizer.decode_stream()
 
         def step(id_: int) -> str:
@@ -229,14 +176,15 @@ class TextGenerator:
 
         return StoppedText(step, inner.flush, stops)
 
-    def _prompt_ids(self, prompt: str | ArrayLike, truncate: bool = False) -> NDArray[np.int64]:
+    def prompt_ids(self, prompt: str | ArrayLike, options: GenerationOptions) -> NDArray[np.int64]:
+        """Return the ids of a prompt, which leave room for a new one; OptionError says what is wrong with it."""
         made = self.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if made.ndim != 1:
             raise OptionError(f"a prompt is a str or one row of ids, not an array of shape {made.shape}")
         if not len(made):
             raise OptionError("the prompt has no tokens, and a model needs one to begin with; give at least one")
         if len(made) >= self.max_length:
-            if not truncate:
+            if not options.truncate:
                 raise OptionError(
                     f"the prompt has {len(made)} tokens, and the model has positions for {self.max_length}, those to "
                     "come included; shorten it, or cut its beginning with truncate=True"

@@ -1,0 +1,101 @@
+"""Options of a generation, in one place: how tokens are chosen, when texts end, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn.arrays import Floats
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.generation import Constraint, Sampling
+
+MAX_NEW_TOKENS = 256
+"""Tokens that are generated unless the caller says otherwise."""
+
+Callback = Callable[[list[int], Floats], Floats]
+"""What a user may do with logits: (ids generated so far, logits (vocab_size)) → logits."""
+
+
+class HeldCaches(Protocol):
+    """Caches that are kept between generations, so that a beginning that was read before is not read again."""
+
+    def take(self, ids: NDArray[np.int64], capacity: int) -> DecoderCache | None:
+        """Return a cache that has read a beginning of ids, not all of them, with room for `capacity` tokens in all.
+
+        It now belongs to the caller. None if no cache fits.
+        """
+
+    def keep(self, ids: Sequence[int], cache: DecoderCache) -> None:
+        """Take back the cache of a text that has ended, which has read `ids`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationOptions:
+    """Options of `TextGenerator.generate_all` and of the methods beside it.
+
+    `sampling` says how a token is chosen; its options may be given by their own names in the methods.
+
+    - When a text ends: after `max_new_tokens`, before the first string of `stop`, which may reach over several tokens,
+      after `max_time` seconds.
+    - `n` texts are made for each prompt; one `seed` gives the same ones whatever else is generated with them.
+    - `logprobs` keeps the log-probability of each token, and `top_logprobs` is how many alternatives are kept of each.
+    - A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
+    - `callback(ids so far, logits)` returns the logits to choose from.
+    - `constraint`, to begin with, is copied for each text.
+    - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end.
+    - `threads` are used by the core.
+
+    Values that cannot work raise OptionError.
+    """
+
+    max_new_tokens: int = MAX_NEW_TOKENS
+    n: int = 1
+    stop: str | Sequence[str] = ()
+    max_time: float | None = None
+    seed: int | None = None
+    logprobs: bool = False
+    top_logprobs: int = 0
+    truncate: bool = False
+    callback: Callback | None = None
+    constraint: Constraint | None = None
+    held_caches: HeldCaches | None = None
+    threads: int | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        if not all(isinstance(each, str) and each for each in stops):
+            raise OptionError(f"stop is {self.stop!r}; it must be strings that are not empty")
+        made: dict[str, object] = {
+            "max_new_tokens": as_int("max_new_tokens", self.max_new_tokens, minimum=1),
+            "n": as_int("n", self.n, minimum=1),
+            "stop": stops,
+            "top_logprobs": as_int("top_logprobs", self.top_logprobs, minimum=0),
+        }
+        if self.max_time is not None:
+            made["max_time"] = as_float("max_time", self.max_time, greater_than=0)
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> GenerationOptions:
+        """Return the options by these names, those of `Sampling` among them.
+
+        >>> GenerationOptions.of({"n": 2, "top_k": 5}).sampling.top_k
+        5
+        """
+        names, of_sampling = ({each.name for each in fields(kind)} for kind in (cls, Sampling))
+        unknown = sorted(options.keys() - names - of_sampling)
+        if unknown:
+            raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(names | of_sampling))}")
+        own = {name: value for name, value in options.items() if name in names}
+        sampling = {name: value for name, value in options.items() if name in of_sampling}
+        if sampling:
+            own["sampling"] = Sampling(**sampling)
+        return cls(**own)
