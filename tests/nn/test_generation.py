@@ -91,6 +91,48 @@ def test_biases_are_added_and_banned_ids_excluded() -> None:
     assert chooser.choose(LOGITS) == 3
 
 
+def test_sequences_are_banned_where_all_but_their_last_id_has_come() -> None:
+    chooser = Chooser(Sampling(banned=((5, 1), (4, 5, 4), (3, 3))), prompt=[4])
+    assert np.isfinite(chooser.processed(LOGITS)).all()
+    chooser.add(5)
+    assert np.flatnonzero(np.isinf(chooser.processed(LOGITS))).tolist() == [1, 4]
+    with pytest.raises(OptionError, match="banned has a sequence without ids"):
+        Sampling(banned=((),))
+
+
+def test_forced_ids_come_first_and_the_forced_end_last() -> None:
+    sampling = Sampling(forced=(0, 5), forced_eos=3, min_new_tokens=3)
+    chooser = Chooser(sampling, prompt=[2], end_ids=[1, 4], max_new_tokens=5)
+    made = []
+    for _ in range(5):
+        made.append(chooser.choose(LOGITS))
+        chooser.add(made[-1])
+    assert made == [0, 5, 2, 1, 3]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_typical_tokens_are_those_nearest_to_the_entropy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    logits, wanted = rng.normal(0, 2, 50).astype(np.float32), float(rng.uniform(0.05, 0.95))
+    shares = np.exp(log_probabilities(logits))
+    off = np.abs(-np.log(shares) + (shares * np.log(shares)).sum())
+    kept, total = set(), 0.0
+    for i in np.argsort(off):
+        kept.add(int(i))
+        total += shares[i]
+        if total >= wanted:
+            break
+    assert set(filtered(logits, typical_p=wanted)) == kept
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    chooser = Chooser(Sampling(temperature=1.0, no_repeat_ngram_size=1), seed=1)
+    other = chooser.copy()
+    assert [chooser.choose(LOGITS) for _ in range(5)] == [other.choose(LOGITS) for _ in range(5)]
+    other.add(1)
+    assert np.isfinite(chooser.processed(LOGITS)).all()
+
+
 @pytest.mark.parametrize(
     ("text", "n", "expected"),
     [([1, 2, 3, 1, 2], 3, [3]), ([1, 2, 1, 3, 1], 2, [2, 3]), ([5, 5], 1, [5]), ([], 2, []), ([1], 3, [])],
@@ -110,7 +152,8 @@ def test_a_text_without_a_token_left_is_an_error() -> None:
 @pytest.mark.parametrize(
     "options",
     [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.5}, {"min_p": 2}, {"top_k": -1}, {"repetition_penalty": 0},
-     {"banned": (-1,)}, {"logit_bias": {1: math.nan}}, {"no_repeat_ngram_size": 1.5}, {"temperature": True}],
+     {"typical_p": 2}, {"forced": (-1,)}, {"min_new_tokens": -1}, {"forced_eos": -1}, {"banned": (-1,)},
+     {"logit_bias": {1: math.nan}}, {"no_repeat_ngram_size": 1.5}, {"temperature": True}],
     ids=str,
 )  # fmt: skip
 def test_numbers_out_of_range_are_refused(options: dict[str, Any]) -> None:

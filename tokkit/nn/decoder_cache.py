@@ -62,6 +62,14 @@ class DecoderCache:
         made.length, made.capacity = self.length, self.capacity
         return made
 
+    def follow(self, other: DecoderCache, start: int) -> None:
+        """Hold the same tokens as another cache of which the first `start` are here already."""
+        self.truncate(start)
+        self.reserve(other.length - start)
+        self.keys[:, :, start : other.length] = other.keys[:, :, start : other.length]
+        self.values[:, :, start : other.length] = other.values[:, :, start : other.length]
+        self.length = other.length
+
     def _room(self, tokens: int) -> Floats:
         n_layers, kv_heads, head_dim = self._shape
         return np.empty((n_layers, kv_heads, tokens, head_dim), dtype=np.float32)

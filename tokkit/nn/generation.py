@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +25,18 @@ Ids = NDArray[np.int64]
 class Sampling:
     """How the next token is chosen, by the names and in the order of transformers.
 
-    Penalties first: `repetition_penalty` (Keskar et al. 2019) divides positive logits of all tokens of the text so far,
-    the prompt included, and multiplies negative ones; `frequency_penalty` times the count, and `presence_penalty` once,
-    are subtracted from tokens that were generated; `no_repeat_ngram_size` n excludes tokens that would repeat n tokens
-    of the text; `logit_bias` (id → number) is added; `banned` ids are excluded.
+    Logits are changed first: `logit_bias` (id → number) is added; `repetition_penalty` (Keskar et al. 2019) divides
+    positive logits of all tokens of the text so far, the prompt included, and multiplies negative ones;
+    `frequency_penalty` times the count, and `presence_penalty` once, are subtracted from tokens that were generated;
+    `no_repeat_ngram_size` n excludes tokens that would repeat n tokens of the text; `banned` are ids, or sequences of
+    ids, that never come; no id that ends a text comes in the first `min_new_tokens`. What is generated begins with the
+    ids of `forced`, and `forced_eos` is the last id of a text that would end by its length.
 
     `temperature` 0 then takes the greatest logit, the lowest id of equal ones. Otherwise logits are divided by it, and
     a token is drawn from those that all filters leave: the `top_k` greatest; the fewest that have `top_p` of the
-    probability (Holtzman et al. 2020); those with at least `min_p` of the greatest probability (Nguyen et al. 2024).
+    probability (Holtzman et al. 2020); those with at least `min_p` of the greatest probability (Nguyen et al. 2024);
+    the fewest that have `typical_p` of the probability, those first whose surprise is nearest to what is expected
+    (Meister et al. 2023).
 
     Numbers out of range raise OptionError.
     """
@@ -40,12 +45,16 @@ class Sampling:
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    typical_p: float = 1.0
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     no_repeat_ngram_size: int = 0
     logit_bias: Mapping[int, float] | None = None
-    banned: tuple[int, ...] = ()
+    banned: Sequence[int | Sequence[int]] = ()
+    min_new_tokens: int = 0
+    forced: Sequence[int] = ()
+    forced_eos: int | None = None
 
     def __post_init__(self) -> None:
         made: dict[str, object] = {
@@ -53,13 +62,18 @@ class Sampling:
             "top_k": as_int("top_k", self.top_k, minimum=0),
             "top_p": as_float("top_p", self.top_p, greater_than=0),
             "min_p": as_float("min_p", self.min_p, minimum=0),
+            "typical_p": as_float("typical_p", self.typical_p, greater_than=0),
             "repetition_penalty": as_float("repetition_penalty", self.repetition_penalty, greater_than=0),
             "presence_penalty": as_float("presence_penalty", self.presence_penalty),
             "frequency_penalty": as_float("frequency_penalty", self.frequency_penalty),
             "no_repeat_ngram_size": as_int("no_repeat_ngram_size", self.no_repeat_ngram_size, minimum=0),
-            "banned": tuple(as_int("each of banned", id_, minimum=0) for id_ in self.banned),
+            "banned": tuple(_sequence(each) for each in self.banned),
+            "min_new_tokens": as_int("min_new_tokens", self.min_new_tokens, minimum=0),
+            "forced": tuple(as_int("each of forced", id_, minimum=0) for id_ in self.forced),
         }
-        for name in ("top_p", "min_p"):
+        if self.forced_eos is not None:
+            made["forced_eos"] = as_int("forced_eos", self.forced_eos, minimum=0)
+        for name in ("top_p", "min_p", "typical_p"):
             if made[name] > 1:  # type: ignore[operator]
                 raise OptionError(f"{name} is {made[name]}; it is a share of the probability, at most 1")
         if self.logit_bias is not None:
@@ -73,6 +87,14 @@ class Sampling:
 def _bias(value: object) -> float:
     # -inf excludes a token.
     return -math.inf if value == -math.inf else as_float("a value of logit_bias", value)
+
+
+def _sequence(banned: int | Sequence[int]) -> tuple[int, ...]:
+    ids = [banned] if isinstance(banned, int | np.integer) else banned
+    made = tuple(as_int("each of banned", id_, minimum=0) for id_ in ids)
+    if not made:
+        raise OptionError("banned has a sequence without ids; give at least one")
+    return made
 
 
 class Constraint(Protocol):
@@ -104,7 +126,7 @@ class Constraint(Protocol):
 class Chooser:
     """Chooses the tokens of one text, one after another; it knows the text so far.
 
-    `constraint` is the text's own; ids of `end_ids` end a text, which one of them allows when it is finished.
+    `constraint` is the text's own; ids of `end_ids` end a text, and so does its length, `max_new_tokens`.
 
     >>> chooser = Chooser(Sampling(repetition_penalty=2.0), prompt=[2])
     >>> logits = np.array([0.5, 1.0, 1.5], dtype=np.float32)
@@ -114,9 +136,9 @@ class Chooser:
 
     def __init__(
         self, sampling: Sampling, prompt: Iterable[int] = (), *, seed: int | Sequence[int] | None = None,
-        constraint: Constraint | None = None, end_ids: Iterable[int] = (),
+        constraint: Constraint | None = None, end_ids: Iterable[int] = (), max_new_tokens: int | None = None,
     ) -> None:  # fmt: skip
-        self.sampling, self._constraint = sampling, constraint
+        self.sampling, self._constraint, self._max_new_tokens = sampling, constraint, max_new_tokens
         self._end_ids = sorted(end_ids)
         self._text = list(prompt)
         self._n_prompt = len(self._text)
@@ -148,29 +170,56 @@ class Chooser:
 
     def processed(self, logits: Floats) -> Floats:
         """Return logits with penalties, biases and what is excluded at -inf; the array given if there are none."""
-        s = self.sampling
-        penalties = s.presence_penalty, s.frequency_penalty, s.no_repeat_ngram_size, s.logit_bias, s.banned
-        if s.repetition_penalty == 1 and not any(penalties) and self._constraint is None:
+        s, n_new = self.sampling, len(self._text) - self._n_prompt
+        forced = self._forced(n_new)
+        excluded = self._excluded(n_new)
+        changes = s.presence_penalty, s.frequency_penalty, s.logit_bias, excluded, s.repetition_penalty != 1
+        if not any(changes) and self._constraint is None and forced is None:
             return logits
         made = np.array(logits, dtype=np.float32)
-        if s.repetition_penalty != 1 and self._text:
-            seen = np.unique(np.array(self._text))
-            made[seen] = np.where(made[seen] < 0, made[seen] * s.repetition_penalty, made[seen] / s.repetition_penalty)
-        generated = self._text[self._n_prompt :]
-        if generated and (s.presence_penalty or s.frequency_penalty):
-            ids, counts = np.unique(np.array(generated), return_counts=True)
-            made[ids] -= s.presence_penalty + s.frequency_penalty * counts
-        excluded = list(s.banned)
-        if s.no_repeat_ngram_size:
-            excluded += repeated(self._text, s.no_repeat_ngram_size)
         for id_, bias in (s.logit_bias or {}).items():
             self._check(id_, made)
             made[id_] += bias
+        if s.repetition_penalty != 1 and self._text:
+            seen = np.unique(np.array(self._text))
+            made[seen] = np.where(made[seen] < 0, made[seen] * s.repetition_penalty, made[seen] / s.repetition_penalty)
+        if n_new and (s.presence_penalty or s.frequency_penalty):
+            ids, counts = np.unique(np.array(self._text[self._n_prompt :]), return_counts=True)
+            made[ids] -= s.presence_penalty + s.frequency_penalty * counts
         for id_ in excluded:
             self._check(id_, made)
             made[id_] = -np.inf
         if self._constraint is not None:
             made[~self._mask(self._constraint, len(made))] = -np.inf
+        if forced is not None:
+            self._check(forced, made)
+            made[:] = -np.inf
+            made[forced] = 0
+        return made
+
+    def _forced(self, n_new: int) -> int | None:
+        s = self.sampling
+        if n_new < len(s.forced):
+            return s.forced[n_new]
+        return s.forced_eos if n_new + 1 == self._max_new_tokens else None
+
+    def _excluded(self, n_new: int) -> list[int]:
+        s = self.sampling
+        made = [last for *before, last in s.banned if self._ends_with(before)]  # type: ignore[misc]
+        if s.no_repeat_ngram_size:
+            made += repeated(self._text, s.no_repeat_ngram_size)
+        return made + self._end_ids if n_new < s.min_new_tokens else made
+
+    def _ends_with(self, ids: list[int]) -> bool:
+        return not ids or self._text[-len(ids) :] == ids
+
+    def copy(self) -> Chooser:
+        """Return a chooser of its own for the same text so far."""
+        made = copy.copy(self)
+        made._text = list(self._text)
+        made._constraint = None if self._constraint is None else self._constraint.copy()
+        if self.sampling.temperature:
+            made._rng = copy.deepcopy(self._rng)
         return made
 
     def _mask(self, constraint: Constraint, n: int) -> NDArray[np.bool_]:
@@ -206,6 +255,8 @@ class Chooser:
         if s.min_p:
             keep = weights >= s.min_p * weights.max()
             ids, weights = ids[keep], weights[keep]
+        if s.typical_p < 1:
+            ids, weights = _typical(ids, weights / weights.sum(), s.typical_p)
         order = np.argsort(-weights, kind="stable")
         return ids[order], weights[order] / weights.sum()
 
@@ -221,6 +272,16 @@ def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> tuple[Ids
             kept = some[before < wanted]
             return ids[kept], weights[kept]
         n *= 8
+
+
+def _typical(ids: Ids, shares: NDArray[np.float64], wanted: float) -> tuple[Ids, NDArray[np.float64]]:
+    """Return the fewest ids whose shares reach what is wanted, those of a surprise near to the entropy first."""
+    surprise = -np.log(shares)
+    off = np.abs(surprise - (surprise * shares).sum())
+    order = np.argsort(off, kind="stable")
+    last = min(int((np.cumsum(shares[order]) < wanted).sum()), len(ids) - 1)
+    keep = off <= off[order[last]]
+    return ids[keep], shares[keep]
 
 
 def repeated(text: Sequence[int], n: int) -> list[int]:

@@ -22,11 +22,10 @@ from tokkit.pipeline.stopping import StoppedText
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """When texts end: after `max_new_tokens`, at one of `eos_ids`, at `max_length` in all, or at a time (monotonic)."""
+    """When texts end: after `max_new_tokens`, at one of `eos_ids`, or at a time (monotonic)."""
 
     max_new_tokens: int
     eos_ids: Collection[int]
-    max_length: int
     until: float | None = None
 
 
@@ -85,7 +84,7 @@ class Text:
             self.parts.append(self.writer.step(id_))
             if self.writer.stopped or self.chooser.ended:
                 self.reason = "stop"
-            elif len(self.ids) >= ending.max_new_tokens or len(self.prompt) + len(self.ids) >= ending.max_length:
+            elif len(self.ids) >= ending.max_new_tokens:
                 self.reason = "length"
             elif ending.until is not None and time.monotonic() >= ending.until:
                 self.reason = "time"

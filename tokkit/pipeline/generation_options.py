@@ -49,6 +49,10 @@ class GenerationOptions:
     - `callback(ids so far, logits)` returns the logits to choose from.
     - `constraint`, to begin with, is copied for each text.
     - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end.
+    - `num_beams` above 1 searches the most probable texts with so many beams and returns the n best; there is nothing
+      to draw then, and nothing to stream. The score of a text is the sum of its log-probabilities by its length to the
+      power of `length_penalty`. `early_stopping` True ends when `num_beams` texts are finished; False when no other can
+      be better at its length of then; "never" when none can be better at any length.
     - `threads` are used by the core.
 
     Values that cannot work raise OptionError.
@@ -65,6 +69,9 @@ class GenerationOptions:
     callback: Callback | None = None
     constraint: Constraint | None = None
     held_caches: HeldCaches | None = None
+    num_beams: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
     threads: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
 
@@ -78,10 +85,22 @@ class GenerationOptions:
             "stop": stops,
             "top_logprobs": as_int("top_logprobs", self.top_logprobs, minimum=0),
         }
+        made["num_beams"] = as_int("num_beams", self.num_beams, minimum=1)
+        made["length_penalty"] = as_float("length_penalty", self.length_penalty)
+        if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
+            raise OptionError(f"early_stopping is {self.early_stopping!r}; it must be True, False or 'never'")
+        if self.num_beams > 1:
+            self._check_beams()
         if self.max_time is not None:
             made["max_time"] = as_float("max_time", self.max_time, greater_than=0)
         for name, value in made.items():
             object.__setattr__(self, name, value)
+
+    def _check_beams(self) -> None:
+        if self.sampling.temperature or self.top_logprobs:
+            raise OptionError("num_beams is for temperature=0 and top_logprobs=0; or leave num_beams out")
+        if self.n > self.num_beams:
+            raise OptionError(f"n is {self.n}; {self.num_beams} beams have as many texts at most")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> GenerationOptions:

@@ -16,7 +16,8 @@ from tokkit.nn.arrays import Floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.generation import Chooser, log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import generation
+from tokkit.pipeline import beam_search, generation
+from tokkit.pipeline.beam_search import BeamSearch
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.generation import Batch, Ending, Text, checked
 from tokkit.pipeline.generation_options import GenerationOptions
@@ -35,7 +36,7 @@ class Generated:
     """One generated text: its new ids, its text, why it ended, and log-probabilities where they were asked for.
 
     `reason` is "eos", "length", "stop" or "time". `ids` includes the id that ended it, `text` does not. `top` has, for
-    each id, the n most probable ones and their log-probabilities.
+    each id, the n most probable ones and their log-probabilities. `score` is that of a beam search.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Generated:
     reason: str
     logprobs: list[float]
     top: list[list[tuple[int, float]]]
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class TextGenerator:
         """
         chosen = GenerationOptions.of(options)
         begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(prompt, chosen) for prompt in prompts]]
+        if chosen.num_beams > 1:
+            return self._searched(begun, chosen)
         batch = Batch(self.decoder, begun)
         made = [(text, *text.forks) for text in begun]
         with generation.threads(chosen.threads):
@@ -124,6 +128,25 @@ class TextGenerator:
                     if event.error is not None:
                         raise event.error
         return [[_generated(text) for text in texts] for texts in made]
+
+    def _searched(self, begun: Sequence[Text], options: GenerationOptions) -> list[list[Generated]]:
+        def written(ids: Sequence[int]) -> tuple[str, bool]:
+            writer = self._writer(options.stop)
+            parts = [writer.step(id_) for id_ in ids if id_ not in self.eos_ids]
+            return "".join(parts) + writer.finish(), writer.stopped
+
+        searches = [
+            BeamSearch(text, options, stopped=(lambda ids: written(ids)[1]) if options.stop else None) for text in begun
+        ]
+        with generation.threads(options.threads):
+            beam_search.run(self.decoder, searches)
+        return [
+            [
+                Generated(written(made.ids)[0], made.ids, made.reason or "length", made.logprobs, [], made.score)
+                for made in search.best[: options.n]
+            ]
+            for search in searches
+        ]
 
     def generate_ids(self, ids: ArrayLike, **options: Any) -> list[int]:
         """Return the new ids that follow ids (T), that of the end included; options are those of `generate_all`."""
@@ -135,6 +158,8 @@ class TextGenerator:
         Options are those of `generate_all` without `n`, and so is all the text: parts joined equal that of `generate`.
         """
         chosen = replace(GenerationOptions.of(options), n=1)
+        if chosen.num_beams > 1:
+            raise OptionError("num_beams finds texts as a whole, not in parts; use generate, or leave it out")
         batch = Batch(self.decoder, [self.begin(self.prompt_ids(prompt, chosen), chosen)])
         while len(batch):
             with generation.threads(chosen.threads):  # which must not be set while the caller has its turn
@@ -147,10 +172,10 @@ class TextGenerator:
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
         """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
-        more = options.max_new_tokens
+        more = min(options.max_new_tokens, self.max_length - len(prompt))
         until = None if options.max_time is None else time.monotonic() + options.max_time
-        ending = Ending(max_new_tokens=more, eos_ids=self.eos_ids, max_length=self.max_length, until=until)
-        capacity, held = min(len(prompt) + more, self.max_length), options.held_caches
+        ending = Ending(max_new_tokens=more, eos_ids=self.eos_ids, until=until)
+        capacity, held = len(prompt) + more, options.held_caches
         cache = None if held is None else held.take(prompt, capacity)
         cache = self.decoder.cache(capacity=capacity) if cache is None else cache
 
@@ -159,6 +184,7 @@ class TextGenerator:
                 # Each text has a seed of its own, which does not depend on its neighbours.
                 options.sampling, prompt.tolist(), seed=None if options.seed is None else [options.seed, i],
                 constraint=None if options.constraint is None else options.constraint.copy(), end_ids=self.eos_ids,
+                max_new_tokens=more,
             )  # fmt: skip
             return Text(
                 cache=cache, chooser=chooser, ending=ending, writer=self._writer(options.stop), prompt=prompt,

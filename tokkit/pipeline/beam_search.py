@@ -1,0 +1,170 @@
+"""Beam search: the most probable continuations of prompts, several at a time for each of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn.arrays import Floats
+from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.generation import Chooser
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline.generation import Text, checked
+from tokkit.pipeline.generation_options import GenerationOptions
+
+BLOCK = 128
+"""Scores of which only the greatest is looked at to find a bound for the greatest of all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hypothesis:
+    """A text that the search goes on with, or has finished with a `reason`."""
+
+    chooser: Chooser
+    ids: list[int]
+    score: float
+    logprobs: list[float]
+    reason: str | None = None
+
+
+class BeamSearch:
+    """The beams of one text that has not begun: `best` are those that are finished, the best first.
+
+    `stopped(ids)` says whether ids end a text for another reason than its `ending` has.
+    """
+
+    def __init__(
+        self, text: Text, options: GenerationOptions, *, stopped: Callable[[list[int]], bool] | None = None
+    ) -> None:
+        self._options, self._ending, self._stopped = options, text.ending, stopped
+        self._running = [Hypothesis(text.chooser, [], 0.0, [])]
+        self._caches = [text.cache]
+        self._common = np.zeros((1, 1), np.int64)  # how many tokens two beams have in common
+        self.pending = [text.pending]
+        """The ids that each running beam has to read."""
+        self.best: list[Hypothesis] = []
+        self.done = False
+
+    @property
+    def caches(self) -> list[DecoderCache]:
+        """The cache of each running beam."""
+        return self._caches
+
+    def step(self, logits: Floats) -> None:
+        """Go one token further with the logits (beams, vocab_size) after what was pending."""
+        n, ending = self._options.num_beams, self._ending
+        log_probs = self._log_probs(logits)
+        totals = log_probs + np.array([[beam.score] for beam in self._running], dtype=np.float32)
+        found = greatest(totals.reshape(-1), n * max(2, 1 + len(ending.eos_ids)))
+        if not len(found) and not self.best:
+            raise OptionError("no token is left: all are banned or excluded")
+        late = ending.until is not None and time.monotonic() >= ending.until
+        running: list[Hypothesis] = []
+        parents: list[int] = []
+        for rank, at in enumerate(found.tolist()):
+            parent, id_ = divmod(at, totals.shape[1])
+            made = self._extended(parent, id_, float(totals[parent, id_]), float(log_probs[parent, id_]), late)
+            if made.reason is None and len(running) < n:
+                running.append(made)
+                parents.append(parent)
+            elif made.reason is not None and rank < n:
+                score = made.score / len(made.ids) ** self._options.length_penalty
+                self.best.append(replace(made, score=score))
+        self.best = sorted(self.best, key=lambda made: -made.score)[:n]
+        self._follow(running, parents)
+        self.done = not running or self._settled()
+
+    def _log_probs(self, logits: Floats) -> Floats:
+        callback = self._options.callback
+        if callback is not None:
+            rows = zip(self._running, logits, strict=True)
+            logits = np.stack([callback(list(beam.ids), row.copy()) for beam, row in rows])
+        made: Floats = logits - logits.max(1, keepdims=True)
+        made -= np.log(np.exp(made).sum(1, keepdims=True))
+        for i, beam in enumerate(self._running):
+            made[i] = beam.chooser.processed(made[i])
+        return made
+
+    def _extended(self, parent: int, id_: int, total: float, log_prob: float, late: bool) -> Hypothesis:
+        before, ending = self._running[parent], self._ending
+        chooser, ids = before.chooser.copy(), [*before.ids, id_]
+        chooser.add(id_)
+        reason = None
+        if id_ in ending.eos_ids:
+            reason = "eos"
+        elif chooser.ended or (self._stopped is not None and self._stopped(ids)):
+            reason = "stop"
+        elif len(ids) >= ending.max_new_tokens:
+            reason = "length"
+        elif late:
+            reason = "time"
+        return Hypothesis(chooser, ids, total, [*before.logprobs, log_prob], reason)
+
+    def _settled(self) -> bool:
+        """Whether no running beam can be better than those that are finished, or need be."""
+        options = self._options
+        if len(self.best) < options.num_beams:
+            return False
+        length = len(self._running[0].ids)
+        if options.early_stopping == "never" and options.length_penalty > 0:
+            length = self._ending.max_new_tokens
+        possible = self._running[0].score / length**options.length_penalty
+        return options.early_stopping is True or possible <= self.best[-1].score
+
+    def _follow(self, running: list[Hypothesis], parents: list[int]) -> None:
+        """Give each beam the cache of the one that it goes on from.
+
+        The first that goes on keeps the cache. Others take those that nobody goes on from, and copy only what came
+        after the last token in common.
+        """
+        free = sorted(set(range(len(self._caches))).difference(parents))
+        caches: list[DecoderCache] = []
+        for i, parent in enumerate(parents):
+            cache = self._caches[parent]
+            if parent in parents[:i] and free:
+                at = max(free, key=lambda other: int(self._common[parent, other]))
+                free.remove(at)
+                self._caches[at].follow(cache, int(self._common[parent, at]))
+                cache = self._caches[at]
+            elif parent in parents[:i]:
+                cache = cache.copy(room=self._ending.max_new_tokens - len(running[i].ids) + 1)
+            caches.append(cache)
+        common = self._common[np.ix_(parents, parents)]
+        same = np.equal.outer(parents, parents)
+        self._running, self._caches = running, caches
+        self._common = np.where(same, caches[0].length if caches else 0, common)
+        self.pending = [np.array([beam.ids[-1]]) for beam in running]
+
+
+def run(decoder: TextDecoder, searches: Sequence[BeamSearch]) -> None:
+    """Run searches to their ends, all beams of all of them side by side."""
+    while alive := [search for search in searches if not search.done]:
+        pending = [ids for search in alive for ids in search.pending]
+        hidden = decoder(pending, [cache for search in alive for cache in search.caches])
+        last = hidden[np.cumsum([len(ids) for ids in pending]) - 1]
+        logits = checked(decoder, decoder.logits(last), pending)
+        start = 0
+        for search in alive:
+            n = len(search.pending)
+            search.step(logits[start : start + n])
+            start += n
+
+
+def greatest(values: Floats, k: int) -> NDArray[np.int64]:
+    """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
+
+    >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
+    [3, 1]
+    """
+    whole = len(values) // BLOCK
+    bound = np.float32(-np.inf)
+    if whole > k:
+        # k blocks have a value that is at least this.
+        bound = np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k]
+    found = np.flatnonzero((values >= bound) & (values > -np.inf))
+    return found[np.argsort(-values[found], kind="stable")][:k]
