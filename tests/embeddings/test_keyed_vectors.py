@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tokkit._core.embed import PackedKeys
 from tokkit.embeddings import KeyedVectors
 from tokkit.errors import OptionError, ShapeError
 
@@ -174,3 +180,67 @@ def test_no_query_warns() -> None:
         words.most_similar("w0")
         words.most_similar_cosmul("w0", "w2")
         words.distances("w0")
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> KeyedVectors:
+    """Vectors of a file: their keys are packed, and no strings."""
+    draw().save_word2vec_format(tmp_path / "v.bin", binary=True)
+    return KeyedVectors.load(tmp_path / "v.bin")
+
+
+def test_keys_of_a_file_are_found_without_a_list_of_them(loaded: KeyedVectors) -> None:
+    made = draw()
+    assert (len(loaded), loaded.get_index("w299"), loaded.get_index("w", -1), loaded.get_index(7)) == (300, 299, -1, 7)
+    assert ("w299" in loaded, "w300" in loaded, "\ud800" in loaded, "" in loaded) == (True, False, False, False)
+    assert loaded.most_similar("w7") == made.most_similar("w7")
+    assert loaded.closer_than("w7", "w8") == made.closer_than("w7", "w8")
+    for again in (pickle.loads(pickle.dumps(loaded)), copy.deepcopy(loaded)):
+        assert again.get_index("w123") == 123
+        assert again.index_to_key == made.index_to_key
+    assert loaded._packed is not None, "none of this makes the strings"
+
+
+def test_the_list_and_the_dict_of_a_files_keys_are_made_when_they_are_used(loaded: KeyedVectors) -> None:
+    assert type(loaded.index_to_key) is list
+    assert loaded.index_to_key == [f"w{i}" for i in range(300)]
+    assert loaded.key_to_index == {f"w{i}": i for i in range(300)}
+    loaded.add_vectors(["new"], np.ones((1, 20), dtype=np.float32))
+    assert (loaded.get_index("new"), loaded.index_to_key[-1], len(loaded)) == (300, "new", 301)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=4), unique=True), st.text(max_size=4))
+def test_packed_keys_are_a_list_and_a_dict(keys: list[str], other: str) -> None:
+    joined = [key.encode() for key in keys]
+    packed = PackedKeys(b"".join(joined), np.cumsum([0, *map(len, joined)]).astype(np.int64).tobytes())
+    assert (len(packed), list(packed), packed.unpacked()) == (
+        len(keys),
+        keys,
+        (keys, {k: i for i, k in enumerate(keys)}),
+    )
+    assert [packed[i] for i in range(-len(keys), len(keys))] == keys + keys
+    assert [packed.find(key) for key in [*keys, other, 5]] == [
+        *range(len(keys)),
+        keys.index(other) if other in keys else -1,
+        -1,
+    ]
+    with pytest.raises(IndexError):
+        packed[len(keys)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ([b"a", b"b", b"a"], "twice"),
+        ([b"a", b"\xff"], "not UTF-8"),
+        ([b"\xc3", b"\xa9"], "not UTF-8"),  # joined they are
+        ([b"\xed\xa0\x80"], "not UTF-8"),
+        ([b"a", b""], "empty"),
+    ],
+)
+def test_packed_keys_differ_and_are_text(keys: list[bytes], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PackedKeys(b"".join(keys), np.cumsum([0, *map(len, keys)]).astype(np.int64).tobytes())
+    for offsets in ([0, 9], [1, 2], [0, 900, 2], [0, -1, 2]):
+        with pytest.raises(ValueError, match=r"offsets|empty"):
+            PackedKeys(b"ab", np.array(offsets, dtype=np.int64).tobytes())

@@ -193,6 +193,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "vectors of nothing": (b"2 0\na b\n", "vectors of 0 numbers"),
     "vectors beyond all": (b"1 5000000000\na 1\n", "5000000000 numbers; 1 to"),
     "keys twice": (b"2 2\na " + FLOATS + b"a " + FLOATS, "vector 2: the key 'a' is that of vector 1 too"),
+    "half a character as a key": (b"2 2\n\xc3 " + FLOATS + b"\xa9 " + FLOATS, r"vector 1: its key is not utf8"),
     "a key that is not UTF-8": (b"1 2\n\xff " + FLOATS, r"vector 1: its key is not utf8 \(b'\\xff'\)"),
     "no key in bytes": (b"1 2\n " + FLOATS + b"      ", "vector 1: there is no key"),
     "text cut": (b"3 2\na 1.25 2\nb 3 4 \n\n\n", "announces 3 vectors; the file ends after 2"),

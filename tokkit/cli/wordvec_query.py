@@ -47,7 +47,7 @@ def check(words: KeyedVectors, given: Sequence[str], path: str) -> None:
     from tokkit.escaping import show
 
     for word in given:
-        if word not in words.key_to_index:
+        if not words.has_index_for(word):
             folded = word.casefold()
             other = next((key for key in words.index_to_key if str(key).casefold() == folded), None)
             more = f"; there is {other!r}" if other is not None else f" among its {len(words):,} words"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tokkit.embeddings.fasttext_file import FastTextArgs
 from tokkit.embeddings.fasttext_rows import Ends, FastTextRows, Rows, character_ngrams, mean, means
 from tokkit.embeddings.keyed_vectors import KeyedVectors
+from tokkit.embeddings.keys import KEY_TYPES, Key
 from tokkit.embeddings.product_quantizer import QuantizedMatrix
 from tokkit.embeddings.similarities import unit
-from tokkit.embeddings.vector_store import KEY_TYPES, Key
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer

@@ -14,8 +14,8 @@ from tokkit.embeddings.correlation import Correlation
 from tokkit.embeddings.formats import reading, saved, writing
 from tokkit.embeddings.formats.detection import START, detect, opened
 from tokkit.embeddings.formats.reading import Options
+from tokkit.embeddings.keys import Key
 from tokkit.embeddings.neighbours import Neighbours
-from tokkit.embeddings.vector_store import Key
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.formats import files
 
@@ -114,7 +114,7 @@ class KeyedVectors(Neighbours):
     @classmethod
     def _found(cls, found: reading.Found, counts: ArrayLike) -> Self:
         made = cls(1)
-        made._fill(found.keys, found.vectors, counts, found.rows)
+        made._fill(found.keys, found.vectors, counts)
         return made
 
     def save_word2vec_format(
@@ -167,8 +167,9 @@ class KeyedVectors(Neighbours):
             raise ShapeError(
                 f"{files.show(fname)} has vectors of {found.vectors.shape[1]} numbers, these have {self.vector_size}"
             )
-        rows = [i for i, key in enumerate(found.keys) if key in self.key_to_index]
-        places = [self.key_to_index[found.keys[i]] for i in rows]
+        given = {i: self._row(key) for i, key in enumerate(found.keys)}
+        rows = [i for i, place in given.items() if place >= 0]
+        places = [given[i] for i in rows]
         self._own()[places] = found.vectors[rows]
         if getattr(self, "vectors_lockf", None) is None or len(self.vectors_lockf) != len(self):
             self.vectors_lockf: NDArray[np.float32] = np.ones(len(self), dtype=np.float32)
@@ -184,7 +185,7 @@ class KeyedVectors(Neighbours):
         `allow_inference` takes keys too for which a subclass makes vectors, as fastText's does. `copy_vecattrs` copies
         attributes.
         """
-        known = [key for key in dict.fromkeys(keys) if (key in self if allow_inference else key in self.key_to_index)]
+        known = [key for key in dict.fromkeys(keys) if (key in self if allow_inference else self._row(key) >= 0)]
         vectors = np.empty((len(known), self.vector_size), dtype=self.vectors.dtype)
         for i, key in enumerate(known):
             vectors[i] = self.get_vector(key)

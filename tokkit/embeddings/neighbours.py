@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.embeddings.keys import KEY_TYPES, Key
 from tokkit.embeddings.similarities import Similarities
-from tokkit.embeddings.vector_store import KEY_TYPES, Key
 from tokkit.errors import OptionError
 
 Item = Key | NDArray[Any] | tuple[Key | NDArray[Any], float]
@@ -68,7 +68,7 @@ class Neighbours(Similarities):
                 return np.dot(self.vectors[start:end], query) / self._lengths()[start:end]
         rows, cosines = self._nearest(query[np.newaxis], start, end, int(topn) + len(known))
         found = zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
-        return [(self.index_to_key[row], cosine) for row, cosine in found if row not in known][:topn]
+        return [(self._key(row), cosine) for row, cosine in found if row not in known][:topn]
 
     def _question(self, positive: Items, negative: Items) -> tuple[NDArray[np.float32], list[int]]:
         """Return the vector that is searched for, of length 1, and the rows of the keys that it is made of."""
@@ -132,7 +132,7 @@ class Neighbours(Similarities):
         if topn is None:
             return scores
         best = np.argsort(-scores, kind="stable")[: topn + len(known)]
-        return [(self.index_to_key[i], float(scores[i])) for i in best if i not in known][:topn]
+        return [(self._key(i), float(scores[i])) for i in best if i not in known][:topn]
 
     def _product(self, items: list[Any], n: int) -> NDArray[Any]:
         """Return the product of the cosines, shifted to [0, 1], of items with the first n rows."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit.embeddings.vector_store import KEY_TYPES, Key, VectorStore
+from tokkit.embeddings.keys import KEY_TYPES, Key
+from tokkit.embeddings.vector_store import VectorStore
 from tokkit.errors import ShapeError
 
 
@@ -93,7 +94,7 @@ class Similarities(VectorStore):
         """Return the keys that are nearer to `key1` than `key2` is."""
         distances = self.distances(key1)
         row, bound = self.get_index(key1), distances[self.get_index(key2)]
-        return [self.index_to_key[i] for i in np.flatnonzero(distances < bound) if i != row]
+        return [self._key(i) for i in np.flatnonzero(distances < bound).tolist() if i != row]
 
     def rank(self, key1: Key, key2: Key) -> int:
         """Return the place of `key2` among the neighbours of `key1`: 1 for the nearest."""

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tokkit._core.embed import PackedKeys
+from tokkit.embeddings.keys import KEY_TYPES, Key, Keys
 from tokkit.errors import OptionError, ShapeError
 
-Key = str | int
-"""A key is text; an int is a key too, or else the row of a key."""
-KEY_TYPES = (str, int, np.integer)
 ROWS = 1 << 8
 """Rows whose lengths are computed at once: 600 KiB of float64 of 300 columns stay in the cache."""
 
 
-class VectorStore:
+class VectorStore(Keys):
     """Vectors by key: row i of `vectors` belongs to `index_to_key[i]`. Names and meaning are those of gensim 4."""
 
     def __init__(self, vector_size: int, count: int = 0, dtype: DTypeLike = np.float32) -> None:
@@ -27,15 +26,18 @@ class VectorStore:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
             raise OptionError(f"count is {count!r}; it must be an int of at least 0")
         self.vector_size = int(vector_size)
-        self.index_to_key: list[Any] = [None] * int(count)
-        self.key_to_index: dict[Any, int] = {}
+        super().__init__(int(count))
         self.vectors: NDArray[Any] = np.zeros((count, vector_size), dtype=dtype)
         self.norms: NDArray[Any] | None = None
         self.expandos: dict[str, NDArray[Any]] = {}
         self.next_index = 0
 
     def _fill(
-        self, keys: Sequence[Key], vectors: NDArray[Any], counts: ArrayLike | None, rows: dict[Any, int] | None = None
+        self,
+        keys: PackedKeys | Sequence[Key],
+        vectors: NDArray[Any],
+        counts: ArrayLike | None,
+        rows: dict[Any, int] | None = None,
     ) -> None:
         """Take keys and the matrix of their vectors, which is not copied; errors for what does not fit.
 
@@ -45,14 +47,13 @@ class VectorStore:
             raise ShapeError(f"vectors have shape {np.shape(vectors)}; they must be an array (n, d)")
         if vectors.dtype.kind != "f":
             raise TypeError(f"vectors are {vectors.dtype}; they must be float32 (or float16, float64)")
-        self.index_to_key = keys if isinstance(keys, list) and rows is not None else list(keys)
-        self.key_to_index = rows if rows is not None else dict(zip(keys, range(len(keys)), strict=True))
-        if len(self.index_to_key) != len(vectors):
-            raise ShapeError(f"{len(self.index_to_key)} keys and {len(vectors)} vectors; each key has one vector")
-        if len(self.key_to_index) != len(vectors):
-            i = next(i for i, key in enumerate(self.index_to_key) if self.key_to_index[key] != i)
-            again = self.key_to_index[self.index_to_key[i]]
-            raise OptionError(f"the key {self.index_to_key[i]!r} is given twice, at {i} and {again}; keys must differ")
+        self._hold(keys, rows)
+        if len(self) != len(vectors):
+            raise ShapeError(f"{len(self)} keys and {len(vectors)} vectors; each key has one vector")
+        if self._packed is None and len(self._rows) != len(vectors):
+            i = next(i for i, key in enumerate(self._list) if self._row(key) != i)
+            again = self._row(self._list[i])
+            raise OptionError(f"the key {self._list[i]!r} is given twice, at {i} and {again}; keys must differ")
         self.vector_size, self.vectors, self.norms = vectors.shape[1], vectors, None
         self.next_index = len(vectors)
         if counts is not None:
@@ -60,9 +61,6 @@ class VectorStore:
             if given.shape != (len(vectors),):
                 raise ShapeError(f"counts have shape {given.shape}; there are {len(vectors)} keys")
             self.expandos["count"] = given
-
-    def __len__(self) -> int:
-        return len(self.index_to_key)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<vector_size={self.vector_size}, {len(self)} keys>"
@@ -79,10 +77,10 @@ class VectorStore:
 
         An int that is not a key is a row itself, if there are so many.
         """
-        found = self.key_to_index.get(key, -1)
+        found = self._row(key)
         if found >= 0:
             return found
-        if isinstance(key, (int, np.integer)) and 0 <= key < len(self.index_to_key):
+        if isinstance(key, (int, np.integer)) and 0 <= key < len(self):
             return int(key)
         if default is not None:
             return default
@@ -201,8 +199,8 @@ class VectorStore:
             old = self.expandos.get(name)
             if old is not None and not np.issubdtype(dtype, old.dtype):
                 raise TypeError(f"the attribute {name!r} has values of {old.dtype}; {np.dtype(dtype)} was given")
-            if old is None or len(old) != len(self.index_to_key):
-                made: NDArray[Any] = np.zeros(len(self.index_to_key), dtype=dtype if old is None else old.dtype)
+            if old is None or len(old) != len(self):
+                made: NDArray[Any] = np.zeros(len(self), dtype=dtype if old is None else old.dtype)
                 if old is not None:
                     n = min(len(old), len(made))
                     made[:n] = old[:n]

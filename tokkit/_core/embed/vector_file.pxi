@@ -1,6 +1,6 @@
 # Reads files of vectors chunk by chunk, and writes their lines of text.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_Decode, PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_Decode
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -15,8 +15,8 @@ cdef extern from "embed/vector_file.h" nogil:
         size_t line
         uint8_t *keys
         size_t keys_capacity
-        int64_t *ends
-        size_t ends_capacity
+        int64_t *offsets
+        size_t offsets_capacity
         size_t field, seen
     void tk_vector_reader_free(tk_vector_reader *r)
     int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used)
@@ -82,33 +82,31 @@ cdef class VectorReader:
             raise ValueError(f"{field.decode(errors='replace')!r} is not a number")
         raise MemoryError("not enough memory for the keys")
 
-    def keys(self, str encoding, str errors):
-        """Return the keys as text, and key → its last row; UnicodeDecodeError, with the row as `row`, for what is not.
+    def packed(self):
+        """Return the keys as PackedKeys, once; ValueError if one is not UTF-8, or given twice."""
+        cdef PackedKeys made = PackedKeys()
+        if self.reader.n:
+            made.own.blob, made.own.offsets, made.own.n_ids = self.reader.keys, self.reader.offsets, self.reader.n
+            made.build()
+            made.blob, made.offsets = self.reader.keys, self.reader.offsets
+            self.reader.keys, self.reader.offsets = NULL, NULL
+            self.reader.keys_capacity = self.reader.offsets_capacity = self.reader.n = 0
+        return made
 
-        One loop for both: a text is hashed while it is in the cache.
-        """
+    def keys(self, str encoding, str errors):
+        """Return the keys as a list of text; UnicodeDecodeError, with the row as `row`, for what is not."""
         cdef size_t i = 0
-        cdef int64_t start = 0, end
+        cdef int64_t *at = self.reader.offsets
         cdef const char *text = <const char *> self.reader.keys
         cdef bytes codec = encoding.encode(), handler = errors.encode()
-        cdef bint utf8 = codec in (b"utf8", b"utf-8")
         cdef list found = [None] * self.reader.n
-        cdef dict rows = {}
-        cdef str key
         try:
             for i in range(self.reader.n):
-                end = self.reader.ends[i]
-                if utf8:
-                    key = PyUnicode_DecodeUTF8(text + start, end - start, handler)
-                else:
-                    key = PyUnicode_Decode(text + start, end - start, codec, handler)
-                found[i] = key
-                rows[key] = i
-                start = end
+                found[i] = PyUnicode_Decode(text + at[i], at[i + 1] - at[i], codec, handler)
         except UnicodeDecodeError as error:
             error.row = i
             raise
-        return found, rows
+        return found
 
 
 def vector_lines(list keys not None, const float[:, ::1] rows not None):

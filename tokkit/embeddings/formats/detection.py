@@ -95,7 +95,10 @@ def detect(start: bytes) -> str:
     if PICKLE.match(start):
         raise FormatError(PICKLED)
     if start.startswith(FASTTEXT):
-        raise FormatError("this is a model of fastText; tokkit.embeddings.FastText.load reads it")
+        raise FormatError(
+            "this is a model of fastText; `tokkit wordvec oov` shows the neighbours of words by it, "
+            "tokkit.embeddings.FastText.load reads it"
+        )
     if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32:
         return "saved"
     header = Header.of(start)

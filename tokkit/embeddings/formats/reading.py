@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from typing import Any, BinaryIO, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import VectorReader
+from tokkit._core.embed import PackedKeys, VectorReader
 from tokkit.embeddings.formats.detection import MAX_SIZE, START, Header, Path, compression, detect, opened
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.strict_json import brief
@@ -34,10 +35,9 @@ class Options(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The keys of a file, key → row, and their vectors (n, d)."""
+    """The keys of a file, which are all different, and their vectors (n, d)."""
 
-    keys: list[str]
-    rows: dict[str, int]
+    keys: PackedKeys | list[str]
     vectors: NDArray[np.float32]
 
 
@@ -163,8 +163,11 @@ class _Reading:
             raise FormatError(f"{where}: {error}") from None
 
     def _keyed(self, vectors: NDArray[np.float32], options: Options) -> Found:
+        if options.encoding in ("utf8", "utf-8"):
+            with contextlib.suppress(ValueError):  # what is wrong is said below
+                return Found(self.reader.packed(), vectors)
         try:
-            keys, rows = self.reader.keys(options.encoding, options.errors)
+            keys = self.reader.keys(options.encoding, options.errors)
         except UnicodeDecodeError as error:
             number: Any = getattr(error, "row", 0)
             raise FormatError(
@@ -173,8 +176,6 @@ class _Reading:
             ) from None
         except LookupError:
             raise OptionError(f"encoding is {options.encoding!r}, which Python does not know") from None
-        if len(rows) == len(keys):
-            return Found(keys, rows, vectors)
         first: dict[str, int] = {}
         for i, key in enumerate(keys):
             if first.setdefault(key, i) != i and options.duplicates == "error":
@@ -182,8 +183,9 @@ class _Reading:
                     f"vector {i + 1}: the key {brief(key)} is that of vector {first[key] + 1} too; "
                     'duplicates="first" keeps the first'
                 )
-        kept = list(first)
-        return Found(kept, dict(zip(kept, range(len(kept)), strict=True)), vectors[list(first.values())])
+        if len(first) == len(keys):
+            return Found(keys, vectors)
+        return Found(list(first), vectors[list(first.values())])
 
 
 def read_counts(path: Path, *, encoding: str = "utf8", errors: str = "strict") -> dict[str, int]:

@@ -6,18 +6,19 @@ static int is_space(uint8_t c) { return c == ' ' || c == '\t'; }
 
 void tk_vector_reader_free(tk_vector_reader *r) {
     free(r->keys);
-    free(r->ends);
-    r->keys = NULL, r->ends = NULL;
-    r->keys_capacity = r->ends_capacity = 0;
+    free(r->offsets);
+    r->keys = NULL, r->offsets = NULL;
+    r->keys_capacity = r->offsets_capacity = 0;
 }
 
 /* Take the key of row n, and with it the row. */
 static int add_key(tk_vector_reader *r, const uint8_t *key, size_t n) {
-    size_t start = r->n ? (size_t)r->ends[r->n - 1] : 0;
+    if (tk_reserve(&r->offsets, &r->offsets_capacity, r->n + 2, sizeof *r->offsets) != TK_OK) return TK_NO_MEMORY;
+    if (!r->n) r->offsets[0] = 0;
+    size_t start = (size_t)r->offsets[r->n];
     if (tk_reserve(&r->keys, &r->keys_capacity, start + n, 1) != TK_OK) return TK_NO_MEMORY;
-    if (tk_reserve(&r->ends, &r->ends_capacity, r->n + 1, sizeof *r->ends) != TK_OK) return TK_NO_MEMORY;
     memcpy(r->keys + start, key, n);
-    r->ends[r->n++] = (int64_t)(start + n);
+    r->offsets[++r->n] = (int64_t)(start + n);
     return TK_VECTOR_OK;
 }
 

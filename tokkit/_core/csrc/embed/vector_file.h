@@ -21,10 +21,10 @@ typedef struct {
     size_t capacity;
     size_t n;          /* vectors so far */
     size_t line;       /* lines of text so far, blank ones too */
-    uint8_t *keys;     /* all keys, joined; key i ends at ends[i] */
+    uint8_t *keys;     /* all keys, joined; key i is from offsets[i] to offsets[i + 1]; no keys have no offsets */
     size_t keys_capacity;
-    int64_t *ends;
-    size_t ends_capacity;
+    int64_t *offsets;
+    size_t offsets_capacity;
     size_t field, seen;
 } tk_vector_reader;
 
