@@ -77,6 +77,18 @@ def test_attention_is_that_of_the_formula_under_every_mask(isa: str, shape: tupl
 
 
 @pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("shape", [(1, 4, 2, 1, 70, 16, 16), (1, 3, 3, 65, 65, 17, 19), (1, 2, 1, 4, 257, 96, 80)])
+def test_capped_scores_are_those_of_the_formula(isa: str, shape: tuple[int, ...]) -> None:
+    q, k, v = draw(shape)
+    q *= 30  # so that some scores are near the cap
+    table = np.random.default_rng(5).standard_normal((shape[1], shape[3] + shape[4] - 1)).astype(np.float32)
+    distances = table[:, np.arange(shape[3])[:, None] - np.arange(shape[4]) + shape[4] - 1]
+    expected, _ = attention(q, k, v, cap=20.0, add=distances)
+    got = run(q, k, v, isa=isa, cap=20.0, by_distance=table, zero=shape[4] - 1)
+    assert np.abs(got - expected).max() < 2e-5
+
+
+@pytest.mark.parametrize("isa", isas())
 def test_a_long_sequence_is_as_exact_as_a_short_one(isa: str) -> None:
     q, k, v = draw((1, 2, 1, 1000, 1000, 24, 24))
     for limits in ((0, None, None), (0, None, 0), (0, 100, 100)):

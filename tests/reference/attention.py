@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def attention(q, k, v, *, scale=None, sees=None, add=None):
+def attention(q, k, v, *, scale=None, cap=0, sees=None, add=None):
     """q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) → (outputs (B, H, T, E), weights (B, H, T, S)), in float64.
 
     `sees` is boolean and `add` a number for each (B, H, T, S); a query that sees nothing gets zeros. Keys that are
-    not seen are left out before anything is computed, so that not even their NaN counts.
+    not seen are left out before anything is computed, so that not even their NaN counts. With a `cap` scores are
+    cap * tanh(score / cap).
     """
     q, k, v = (np.asarray(array, dtype=np.float64) for array in (q, k, v))
     batch, heads, n_queries, d = q.shape
@@ -20,6 +21,7 @@ def attention(q, k, v, *, scale=None, sees=None, add=None):
     for b, h, i in np.ndindex(batch, heads, n_queries):
         seen = np.arange(n_keys) if sees is None else np.flatnonzero(np.broadcast_to(sees, weights.shape)[b, h, i])
         scores = k[b, h // group, seen] @ q[b, h, i] * scale
+        scores = cap * np.tanh(scores / cap) if cap else scores
         if add is not None:
             scores = scores + np.broadcast_to(add, weights.shape)[b, h, i, seen]
         kept = scores != -np.inf

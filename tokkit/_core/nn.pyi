@@ -104,6 +104,7 @@ def attend(
     block: int = 0,
     q_starts: NDArray[Any] | None = None,
     k_starts: NDArray[Any] | None = None,
+    cap: float = 0,
     threads: int = 1,
     isa: str | None = None,
 ) -> None: ...

@@ -27,6 +27,7 @@ cdef extern from "nn/attend.h" nogil:
         size_t d
         size_t dv
         float scale
+        float cap
         ptrdiff_t offset
         ptrdiff_t left
         ptrdiff_t right
@@ -87,7 +88,7 @@ def attend(
     Floats q, Floats k, Floats v, float[:, :, :, :] out, float scale, (Py_ssize_t, Py_ssize_t, Py_ssize_t) band, *,
     Bytes allow=None, Floats add=None, const uint8_t[:, :] ignored=None, const float[:, ::1] by_distance=None,
     Py_ssize_t zero=0, Bytes blocks=None, size_t block=0, const int64_t[::1] q_starts=None,
-    const int64_t[::1] k_starts=None, int threads=1, isa=None,
+    const int64_t[::1] k_starts=None, float cap=0, int threads=1, isa=None,
 ):
     """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's."""
     cdef tk_attention a
@@ -108,7 +109,7 @@ def attend(
     fits(out.shape, out.strides, 4, "out")
     a.q_by, a.k_by, a.v_by = attention_steps(q.strides, 4), attention_steps(k.strides, 4), attention_steps(v.strides, 4)
     a.out_by = attention_steps(out.strides, 4)
-    a.scale = scale
+    a.scale, a.cap = scale, cap
     a.offset, a.left, a.right = band[0], band[1], band[2]
     if max(abs(a.offset), abs(a.left), abs(a.right)) > TK_FAR:
         raise ValueError("the band is out of range")

@@ -1,7 +1,8 @@
 /* Exact softmax attention in tiles, never a whole row of scores.
 
    A query sees the keys that the band, the block mask, the boolean mask and the padding all allow; one that sees
-   nothing gives zeros. Scores are scale * q·k + add + by_distance[i - j]. Several query heads may share a key head. */
+   nothing gives zeros. Scores are capped(scale * q·k) + add + by_distance[i - j]; capped(s) is cap * tanh(s / cap), or s
+   where there is no cap. Several query heads may share a key head. */
 #ifndef TK_ATTEND_H
 #define TK_ATTEND_H
 #include "base.h"
@@ -19,7 +20,7 @@ typedef struct {
     tk_steps q_by, k_by, v_by, out_by;
     size_t batch, heads, group; /* query heads, and how many of them share a key head */
     size_t n_queries, n_keys, d, dv;
-    float scale;
+    float scale, cap; /* cap 0: none */
     ptrdiff_t offset, left, right; /* query i sees keys i + offset - left … i + offset + right */
     const uint8_t *allow;          /* (batch, heads, queries, keys), 1 = attend; or NULL */
     const float *add;              /* the same shape; or NULL */

@@ -70,6 +70,13 @@ TK_INLINE void score_some(const int qs, const tk_attention *a, const tk_rows *t,
     for (int r = 0; r < qs; r++) memcpy(t->s + (row + (size_t)r) * BLOCK + key, sums + r * keys, some * sizeof(float));
 }
 
+/* Scores are in units of log2(e) here. */
+static void cap_row(const tk_attention *a, tk_rows *t, size_t row, size_t n) {
+    const vf down = v_set1(1 / (a->cap * TK_LOG2E)), up = v_set1(a->cap * TK_LOG2E);
+    float *s = t->s + row * BLOCK;
+    for (size_t j = 0; j < n; j += VL) v_store(s + j, v_mul(up, v_activate(v_mul(down, v_load(s + j)), TK_TANH)));
+}
+
 static void mask_row(const tk_attention *a, tk_rows *t, size_t row, size_t key, size_t n) {
     const tk_head *h = &t->heads[row];
     float *s = t->s + row * BLOCK;
@@ -203,6 +210,7 @@ static int attend_rows(const tk_attention *a, tk_rows *t, int careful) {
         int band = (ptrdiff_t)key < (ptrdiff_t)h->n_queries - 1 + a->offset - a->left ||
                    (ptrdiff_t)(key + n) - 1 > a->offset + a->right;
         for (size_t row = 0; row < t->n; row++) {
+            if (a->cap != 0) cap_row(a, t, row, n);
             if (masks || band) mask_row(a, t, row, key, n);
             weigh_row(t, row, n);
         }

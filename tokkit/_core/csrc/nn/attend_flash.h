@@ -123,6 +123,15 @@ TK_INLINE void keep_band(const int nv, const tk_attention *a, const tk_tile *t, 
     }
 }
 
+/* Scores are in units of log2(e) here. */
+TK_INLINE void cap_scores(const int nv, const tk_attention *a, const tk_tile *t, size_t n) {
+    const vf down = v_set1(1 / (a->cap * TK_LOG2E)), up = v_set1(a->cap * TK_LOG2E);
+    for (size_t i = 0; i < n * nv; i++) {
+        float *s = t->s + i * VL;
+        v_store(s, v_mul(up, v_activate(v_mul(down, v_load(s)), TK_TANH)));
+    }
+}
+
 /* What the masks do to the scores of one block of keys. */
 TK_INLINE void mask_scores(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, size_t key, size_t n,
                            const uint8_t *allow) {
@@ -195,6 +204,7 @@ TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *
     for (; j + rows <= n; j += rows) score_rows(rows, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
     for (; j + 4 <= n; j += 4) score_rows(4, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
     for (; j < n; j++) score_rows(1, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
+    if (a->cap != 0) cap_scores(nv, a, t, n);
     mask_scores(nv, a, h, t, key, n, allow);
     vf alpha[2];
     for (int i = 0; i < nv; i++) {
