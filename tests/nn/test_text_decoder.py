@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference.decoder import hidden
 from reference.decoder import logits as naive
 from tokkit import nn
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.nn.rope import RopeConfig
 from tokkit.nn.text_decoder import TextDecoder
 
@@ -28,6 +29,15 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
                  "embedding_scale": 5.5}),
     "GPT-NeoX": ({"norm": "layer", "rope": RopeConfig(head_dim=8, rotary_dim=4)}, {"parallel": True}),
     "GPT-J's pairs": ({"activation": "silu", "rope": RopeConfig(head_dim=8, rotary_dim=6, interleaved=True)}, {}),
+    "Gemma 2": ({"activation": "geglu_tanh", "rope": ROPE, "scale": 0.3},
+                {"windows": (4, None), "part_norms": True, "cap": 1.5, "logit_cap": 2.0, "tied": True}),
+    "Mixtral": ({"activation": "swiglu", "n_kv_heads": 2, "rope": ROPE},
+                {"experts": ExpertsConfig(n=5, top=2, hidden_dim=24)}),
+    "Qwen 2 of experts": ({"activation": "swiglu", "rope": ROPE, "hidden_dim": 40}, {"experts": ExpertsConfig(
+        n=4, top=3, hidden_dim=24, renormalize=False, shared_dim=70, dense=(0,))}),
+    "T5's decoder": ({"relative_buckets": 6, "relative_distance": 9, "scale": 1.0, "head_dim": 5},
+                     {"head_scale": 0.3, "tied": True}),
+    "BART's decoder": ({"norm": "layer", "pre_norm": False}, {"positions": 400, "embedding_norm": True, "tied": True}),
     "BLOOM": ({"norm": "layer", "alibi": True, "activation": "gelu_tanh"}, {"embedding_norm": True, "tied": True}),
 }  # fmt: skip
 
@@ -70,7 +80,64 @@ def test_whole_or_token_by_token_it_is_what_its_formulas_say(form: str, isa: str
     assert cache.length == 21
 
 
-@pytest.mark.parametrize("form", ["GPT-2", "Llama", "BLOOM"])
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize(
+    ("layers", "options"),
+    [
+        ({"relative_buckets": 6, "relative_distance": 9, "scale": 1.0, "activation": "geglu_tanh", "head_dim": 5}, {}),
+        ({"norm": "layer", "pre_norm": False, "alibi": True}, {}),
+        ({"activation": "geglu", "rope": ROPE}, {"windows": (4, None), "qk_norm": True}),
+    ],
+    ids=["T5", "ALiBi", "windows"],
+)
+def test_layers_that_see_later_tokens_read_whole_texts(layers: dict[str, Any], options: Any, isa: str) -> None:
+    c = nn.TransformerConfig(**{**LAYERS, **layers, "causal": False})
+    config = DecoderConfig(layers=c, vocab_size=50, head=False, **options)
+    weights = nn.initial(config.shapes(), seed=3, std=0.3)
+    encoder = TextDecoder(config, weights)
+    encoder._decoder = Forced(encoder._decoder, isa)
+    rng = np.random.default_rng(1)
+    texts = [rng.integers(0, 50, n) for n in (70, 1, 0, 17)]
+    expected = np.concatenate([hidden(config, weights, ids) for ids in texts if len(ids)])
+    np.testing.assert_allclose(encoder(texts), expected, atol=2e-4)
+    with pytest.raises(OptionError, match="no caches; give whole texts"):
+        encoder([[1]], [encoder.cache()])
+    with pytest.raises(OptionError, match="no head"):
+        encoder.logits(encoder([[1]]))
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("form", ["T5's decoder", "BART's decoder"])
+def test_a_decoder_attends_to_the_memory_of_its_cache(form: str, isa: str) -> None:
+    config, weights = model_of(form, cross=True, memory_dim=24)
+    decoder = TextDecoder(config, weights)
+    decoder._decoder = Forced(decoder._decoder, isa)
+    rng = np.random.default_rng(1)
+    texts = [(rng.integers(0, 50, n), rng.normal(0, 1, (m, 24)).astype(np.float32)) for n, m in ((9, 5), (4, 70))]
+    expected = [naive(config, weights, ids, memory) for ids, memory in texts]
+    caches = [decoder.cache(memory=decoder.memory(memory)) for _, memory in texts]
+    made = decoder.logits(decoder([ids[:-1] for ids, _ in texts], caches))
+    np.testing.assert_allclose(made, np.concatenate([each[:-1] for each in expected]), atol=2e-4)
+    caches = [cache.copy(room=1) for cache in caches]  # which share their memories
+    made = decoder.logits(decoder([ids[-1:] for ids, _ in texts], caches))
+    np.testing.assert_allclose(made, np.concatenate([each[-1:] for each in expected]), atol=2e-4)
+    with pytest.raises(OptionError, match="give a memory"):
+        decoder.cache()
+    with pytest.raises(OptionError, match="give caches"):
+        decoder([[1]])
+
+
+@pytest.mark.parametrize("form", ["GPT-2", "Llama", "BLOOM", "Mixtral"])
+def test_a_text_that_is_not_kept_gives_what_a_cache_gives(form: str) -> None:
+    config, weights = model_of(form)
+    decoder = TextDecoder(config, weights)
+    rng = np.random.default_rng(1)
+    texts = [rng.integers(0, 50, n) for n in (300, 1, 0, 77)]
+    expected = decoder(texts, [decoder.cache() for _ in texts])
+    np.testing.assert_allclose(decoder(texts), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["GPT-2", "Llama", "BLOOM", "Mixtral"])
 def test_sequences_side_by_side_give_what_each_gives_alone(form: str) -> None:
     config, weights = model_of(form)
     decoder = TextDecoder(config, weights)
@@ -157,7 +224,8 @@ def test_what_does_not_fit_is_refused_and_caches_stay() -> None:
         ({"windows": (3,)}, ShapeError, "windows has 1 entries for 2 layers"),
         ({"windows": (3, 0)}, OptionError, "a window is 0"),
         ({"local_rope": ROPE}, ShapeError, "local_rope"),
-        ({"layers": nn.TransformerConfig(dim=8, n_heads=2)}, OptionError, "pre_norm=True and causal=True"),
+        ({"layers": nn.TransformerConfig(dim=8, n_heads=2), "parallel": True}, OptionError, "pre_norm=True"),
+        ({"layers": nn.TransformerConfig(dim=8, n_heads=2, shared_layers=True)}, OptionError, "of their own"),
         ({"layers": nn.TransformerConfig(**LAYERS, window=3)}, OptionError, "give windows"),
     ],
     ids=str,

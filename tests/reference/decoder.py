@@ -1,23 +1,17 @@
-"""A decoder-only language model in float64, token by token as the formulas are written."""
+"""A language model in float64, token by token as the formulas are written."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from reference.rows import ACTIVATIONS, layer_norm, rms_norm
-
-GATES = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
-
+from reference.feed_forward import forward, linear
+from reference.rows import layer_norm, rms_norm
+from tokkit.nn.positions import relative_buckets
 
 def norm(config, x, weights, name):
     """The norm of the configuration, with the weights of that name."""
     kind = layer_norm if config.layers.norm == "layer" else rms_norm
     return kind(x, config.layers.eps) * np.float64(weights[f"{name}.weight"]) + weights.get(f"{name}.bias", 0)
-
-
-def linear(x, weights, name):
-    """x Wᵀ + b, b where there is one."""
-    return x @ np.float64(weights[f"{name}.weight"]).T + weights.get(f"{name}.bias", 0)
 
 
 def turned(x, rope, position):
@@ -31,50 +25,61 @@ def turned(x, rope, position):
     return made
 
 
-def attend(config, x, weights, prefix, layer):
-    """Attention of all tokens (T, dim), each to those before it and itself."""
-    c, window = config.layers, config.window(layer)
+def attend(config, x, weights, prefix, layer, memory=None):
+    """Attention of all tokens (T, dim), each to those before it and itself, or to a memory (S, dim)."""
+    c, window, source = config.layers, config.window(layer), x if memory is None else memory
     rope = config.local_rope if config.local_rope is not None and window is not None else c.rope
-    parts = {p: linear(x, weights, f"{prefix}attention.{p}").reshape(len(x), -1, c.head_size) for p in "qkv"}
+    name = f"{prefix}{'attention' if memory is None else 'cross'}."
+    parts = {p: linear(x if p == "q" else source, weights, f"{name}{p}") for p in "qkv"}
+    parts = {p: made.reshape(len(made), -1, c.head_size) for p, made in parts.items()}
     for p in "qk":
-        if config.qk_norm:
+        if config.qk_norm and memory is None:
             parts[p] = norm(config, parts[p], weights, f"{prefix}{p}_norm")
-        if rope is not None:
+        if rope is not None and memory is None:
             parts[p] = np.stack([turned(heads, rope, t) for t, heads in enumerate(parts[p])])
     scale = c.head_size**-0.5 if c.scale is None else c.scale
     out = np.zeros((len(x), c.n_heads, c.head_size))
-    for t in range(len(x)):
-        first = 0 if window is None else max(0, t - window + 1)
-        for h in range(c.n_heads):
-            of = h * c.kv_heads // c.n_heads
-            scores = parts["k"][first : t + 1, of] @ parts["q"][t, h] * scale
-            if c.alibi:
-                scores -= 2.0 ** (-8 * (h + 1) / c.n_heads) * np.arange(t - first, -1, -1)
-            p = np.exp(scores - scores.max())
-            out[t, h] = p / p.sum() @ parts["v"][first : t + 1, of]
-    return linear(out.reshape(len(x), -1), weights, f"{prefix}attention.o")
+    for t, h in np.ndindex(len(x), c.n_heads):
+        seen = np.arange(len(source))
+        if memory is None:
+            after = (0 if c.causal else len(x)) if window is None or c.causal else window - 1
+            seen = seen[(seen <= t + after) & (seen > t - (window or len(x)))]
+        of = h * c.kv_heads // c.n_heads
+        scores = parts["k"][seen, of] @ parts["q"][t, h] * scale
+        scores = config.cap * np.tanh(scores / config.cap) if config.cap else scores
+        if c.alibi:
+            scores -= 2.0 ** (-8 * (h + 1) / c.n_heads) * abs(t - seen)
+        if c.relative_buckets and memory is None:
+            sides = {"n_buckets": c.relative_buckets, "max_distance": c.relative_distance}
+            scores += weights["relative.weight"][relative_buckets(seen - t, **sides, bidirectional=not c.causal), h]
+        p = np.exp(scores - scores.max())
+        out[t, h] = p / p.sum() @ parts["v"][seen, of]
+    return linear(out.reshape(len(x), -1), weights, f"{name}o")
 
 
-def feed_forward(config, x, weights, prefix):
-    """Up, activation or gate, and down."""
-    up = linear(x, weights, f"{prefix}feed_forward.up")
-    gate = GATES.get(config.layers.activation)
-    made = ACTIVATIONS[config.layers.activation](up) if gate is None else (
-        ACTIVATIONS[gate](linear(x, weights, f"{prefix}feed_forward.gate")) * up)  # fmt: skip
-    return linear(made, weights, f"{prefix}feed_forward.down")
-
-
-def logits(config, weights, ids):
-    """(T, vocab_size) for ids (T)."""
+def hidden(config, weights, ids, memory=None):
+    """(T, dim) for ids (T), before the head."""
     x = np.float64(weights["word.weight"])[ids] * config.embedding_scale
     x = x + (np.float64(weights["position.weight"])[: len(ids)] if config.positions else 0)
     x = norm(config, x, weights, "embedding_norm") if config.embedding_norm else x
+    pre, post = config.layers.pre_norm, not config.layers.pre_norm
     for i in range(config.layers.n_layers):
         at = f"layers.{i}."
-        seen = attend(config, norm(config, x, weights, f"{at}attention_norm"), weights, at, i)
-        seen = norm(config, seen, weights, f"{at}attended_norm") if config.part_norms else seen
-        source = x if config.parallel else x + seen
-        more = feed_forward(config, norm(config, source, weights, f"{at}feed_forward_norm"), weights, at)
-        x = x + seen + (norm(config, more, weights, f"{at}forwarded_norm") if config.part_norms else more)
+        parts = [("attention_norm", "attended_norm", lambda y, at=at, i=i: attend(config, y, weights, at, i))]
+        if memory is not None:
+            parts += [("cross_norm", "", lambda y, at=at, i=i: attend(config, y, weights, at, i, memory))]
+        parts += [("feed_forward_norm", "forwarded_norm", lambda y, at=at, i=i: forward(config, y, weights, at, i))]
+        before = x
+        for name, after, part in parts:
+            read = before if config.parallel else x
+            more = part(norm(config, read, weights, at + name) if pre else read)
+            x = x + (norm(config, more, weights, at + after) if config.part_norms and after else more)
+            x = norm(config, x, weights, at + name) if post else x
+    return norm(config, x, weights, "norm") if pre else x
+
+
+def logits(config, weights, ids, memory=None):
+    """(T, vocab_size) for ids (T)."""
     head = {"head.weight": weights["word.weight" if config.tied else "head.weight"], **weights}
-    return linear(norm(config, x, weights, "norm"), head, "head")
+    made = linear(hidden(config, weights, ids, memory) * config.head_scale, head, "head")
+    return config.logit_cap * np.tanh(made / config.logit_cap) if config.logit_cap else made

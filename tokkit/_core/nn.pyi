@@ -142,6 +142,20 @@ class PackedEncoder:
         isa: str | None = None,
     ) -> None: ...
 
+class PackedExperts:
+    dim: int
+    def __init__(
+        self,
+        router: PackedLinear,
+        pairs: Sequence[tuple[PackedLinear, PackedLinear]],
+        *,
+        top: int,
+        gated: bool,
+        renormalize: bool = True,
+        shared: tuple[PackedLinear, PackedLinear] | None = None,
+        shared_gate: PackedLinear | None = None,
+    ) -> None: ...
+
 class PackedDecoder:
     def __init__(
         self,
@@ -159,13 +173,17 @@ class PackedDecoder:
         pairs: bool,
         eps: float,
         scale: float,
+        cap: float = 0,
+        post_norm: bool = False,
+        bidirectional: bool = False,
     ) -> None: ...
     def run(
         self,
         x: NDArray[Any],
         rows: NDArray[Any],
-        caches: Sequence[tuple[NDArray[Any], NDArray[Any], int]],
+        caches: Sequence[tuple[NDArray[Any], NDArray[Any], int]] | None,
         *,
+        memories: Sequence[tuple[NDArray[Any], NDArray[Any]]] | None = None,
         angles: Sequence[tuple[NDArray[Any], NDArray[Any]]] = (),
         by_distance: NDArray[Any] | None = None,
         zero: int = 0,

@@ -7,6 +7,7 @@ import numpy as np
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
+from tokkit.nn.cross_memory import Memory
 
 FIRST_TOKENS = 256
 """Tokens that a cache without a capacity has room for at first; its room doubles as needed."""
@@ -26,6 +27,8 @@ class DecoderCache:
     def __init__(self, *, n_layers: int, kv_heads: int, head_dim: int, capacity: int | None = None) -> None:
         self.capacity = None if capacity is None else as_int("capacity", capacity, minimum=1)
         self.length = 0
+        self.memory: Memory | None = None
+        """What the decoder of an encoder attends to besides; copies share it."""
         self._shape = n_layers, kv_heads, head_dim
         room = FIRST_TOKENS if self.capacity is None else self.capacity
         self.keys, self.values = self._room(room), self._room(room)
@@ -59,7 +62,7 @@ class DecoderCache:
         )
         made.keys[:, :, : self.length] = self.keys[:, :, : self.length]
         made.values[:, :, : self.length] = self.values[:, :, : self.length]
-        made.length, made.capacity = self.length, self.capacity
+        made.length, made.capacity, made.memory = self.length, self.capacity, self.memory
         return made
 
     def follow(self, other: DecoderCache, start: int) -> None:

@@ -1,8 +1,8 @@
-"""`DecoderConfig`: what a decoder-only language model has besides its layers, and the shapes of its weights."""
+"""`DecoderConfig`: what a language model has besides its layers, and the shapes of its weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.checks import as_float, as_int
@@ -11,10 +11,35 @@ from tokkit.nn.rope import RopeConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecoderConfig:
-    """The configuration of a causal language model: pre-norm layers, a table of tokens and a head over it.
+class ExpertsConfig:
+    """A feed-forward of `n` experts of `hidden_dim` columns: a router chooses `top` of them for each token.
 
-    `layers` is the configuration of all layers: `pre_norm` and `causal`, with rope, ALiBi or neither. Weights may have
+    Their weights are the softmax over all experts, divided by the sum of those chosen with `renormalize`. All tokens go
+    through one more expert of `shared_dim` columns, unless it is 0, times the sigmoid of a gate. The layers in `dense`
+    have the usual feed-forward.
+    """
+
+    n: int
+    top: int
+    hidden_dim: int
+    renormalize: bool = True
+    shared_dim: int = 0
+    dense: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("n", "top", "hidden_dim"):
+            object.__setattr__(self, name, as_int(name, getattr(self, name), minimum=1))
+        object.__setattr__(self, "shared_dim", as_int("shared_dim", self.shared_dim, minimum=0))
+        if self.top > self.n:
+            raise OptionError(f"top is {self.top}; there are {self.n} experts to choose from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderConfig:
+    """The configuration of a language model: layers, a table of tokens and a head over it.
+
+    `layers` is the configuration of all layers, with rope, ALiBi, relative buckets or neither, and with `cross` for the
+    decoder of an encoder. Without `causal` they are those of an encoder: whole texts, no caches. Weights may have
     biases or not, whatever its `bias` says. Besides:
 
     - `windows`: for each layer how many tokens one sees, itself included, or None for all (Gemma's alternate);
@@ -24,7 +49,10 @@ class DecoderConfig:
     - `qk_norm`: a norm of each head's queries and keys, RMS (Qwen 3, Gemma 3);
     - `part_norms`: a norm of what a part gives, before it is added (Gemma 3);
     - `parallel`: attention and feed-forward read the same x (GPT-NeoX);
-    - `tied`: the head is the table of tokens.
+    - `tied`: the head is the table of tokens; `head`: whether there is one at all;
+    - `cap`, `logit_cap`: scores of attention, and logits, are cap · tanh(score / cap), unless it is 0 (Gemma 2);
+    - `head_scale`: what hidden states are multiplied by before the head (T5: 1 / √dim);
+    - `experts`: what feed-forwards are made of (Mixtral).
 
     Sizes that do not fit each other raise ShapeError, other settings that cannot work OptionError.
     """
@@ -40,16 +68,28 @@ class DecoderConfig:
     part_norms: bool = False
     parallel: bool = False
     tied: bool = False
+    head: bool = True
+    cap: float = 0.0
+    logit_cap: float = 0.0
+    head_scale: float = 1.0
+    experts: ExpertsConfig | None = None
 
     def __post_init__(self) -> None:
         made: dict[str, object] = {
             "vocab_size": as_int("vocab_size", self.vocab_size, minimum=1),
             "positions": as_int("positions", self.positions, minimum=0),
             "embedding_scale": as_float("embedding_scale", self.embedding_scale),
+            "head_scale": as_float("head_scale", self.head_scale),
+            "cap": as_float("cap", self.cap, minimum=0),
+            "logit_cap": as_float("logit_cap", self.logit_cap, minimum=0),
         }
         c = self.layers
-        if not (c.pre_norm and c.causal) or c.cross or c.shared_layers or c.relative_buckets:
-            raise OptionError("a decoder's layers have pre_norm=True and causal=True, and weights of their own")
+        if c.shared_layers:
+            raise OptionError("the layers have weights of their own: shared_layers is False")
+        if not c.pre_norm and (self.parallel or self.part_norms or self.experts is not None):
+            raise OptionError("parallel, part_norms and experts are for layers with pre_norm=True")
+        if self.part_norms and self.experts is not None:
+            raise OptionError("part_norms are for feed-forwards without experts")
         if c.window is not None:
             raise OptionError(f"window is {c.window!r} in the layers; give windows, one for each layer")
         if self.windows is not None:
@@ -73,10 +113,14 @@ class DecoderConfig:
         """Return how many tokens one sees in a layer, itself included; None for all earlier ones."""
         return None if self.windows is None else self.windows[layer]
 
+    def has_experts(self, layer: int) -> bool:
+        """Return whether the feed-forward of a layer is made of experts."""
+        return self.experts is not None and layer not in self.experts.dense
+
     def norm_names(self) -> dict[str, int]:
         """Return the norms of one layer and how many columns each has."""
         c = self.layers
-        made = {"attention_norm": c.dim, "feed_forward_norm": c.dim}
+        made = {"attention_norm": c.dim, "feed_forward_norm": c.dim} | ({"cross_norm": c.dim} if c.cross else {})
         if self.qk_norm:
             made |= {"q_norm": c.head_size, "k_norm": c.head_size}
         if self.part_norms:
@@ -97,15 +141,34 @@ class DecoderConfig:
         if self.embedding_norm:
             made |= self._norm("embedding_norm", c.dim)
         for i in range(c.n_layers):
-            matrices = {f"attention.{name}": shape for name, shape in c.attention_shapes().items()}
-            matrices |= {f"feed_forward.{name}": shape for name, shape in c.feed_forward_shapes().items()}
-            made |= {f"layers.{i}.{name}": shape for name, shape in matrices.items() if name.endswith("weight")}
+            made |= {f"layers.{i}.{name}": shape for name, shape in self.matrices(i).items()}
             for norm, columns in self.norm_names().items():
                 made |= self._norm(f"layers.{i}.{norm}", columns)
-        made |= self._norm("norm", c.dim)
-        if not self.tied:
+        if c.relative_buckets:
+            made["relative.weight"] = (c.relative_buckets, c.n_heads)
+        if c.pre_norm:
+            made |= self._norm("norm", c.dim)
+        if self.head and not self.tied:
             made["head.weight"] = (self.vocab_size, c.dim)
         return made
+
+    def matrices(self, layer: int) -> Shapes:
+        """Return name → shape of the matrices of a layer; those of attention to an encoder's output are `cross`."""
+        c, experts = self.layers, self.experts
+        made = {f"attention.{name}": shape for name, shape in c.attention_shapes().items()}
+        if c.cross:
+            made |= {f"cross.{name}": shape for name, shape in c.attention_shapes(c.memory_dim).items()}
+        if experts is None or layer in experts.dense:
+            made |= {f"feed_forward.{name}": shape for name, shape in c.feed_forward_shapes().items()}
+        else:
+            made["router.weight"] = (experts.n, c.dim)
+            each = replace(c, hidden_dim=experts.hidden_dim).feed_forward_shapes()
+            made |= {f"experts.{i}.{name}": shape for i in range(experts.n) for name, shape in each.items()}
+            if experts.shared_dim:
+                shared = replace(c, hidden_dim=experts.shared_dim).feed_forward_shapes()
+                made |= {f"shared.{name}": shape for name, shape in shared.items()}
+                made["shared_gate.weight"] = (1, c.dim)
+        return {name: shape for name, shape in made.items() if name.endswith("weight")}
 
     def _norm(self, name: str, columns: int) -> Shapes:
         made: Shapes = {f"{name}.weight": (columns,)}

@@ -35,12 +35,15 @@ class RopeConfig:
       0.1 ln s + 1, or `attention_factor` (Peng et al. 2023; the form that models are published with);
     - "llama3": by wavelength, between L / high_freq_factor and L / low_freq_factor (Llama 3.1).
 
-    `head_factors`: for each head a number by which its positions are divided.
+    `head_factors`: for each head a number by which its positions are divided. `pair_factors`: for each pair a number by
+    which its angle is divided besides, as files state a scaling that has no name; `long_factors` are in their place for
+    texts longer than L (LongRoPE: Ding et al. 2024).
 
-    "dynamic" takes n from the call: its largest position plus one. Beyond L tokens this has two effects. Sequences that
-    are packed or batched together all turn by the base of the longest, not by their own. And keys in a cache keep the
-    rotation they were stored with, while later tokens turn by a larger base, so that token by token gives other results
-    than the whole text at once (as in transformers). If that matters, use "ntk", or `Rope` with a `length`.
+    "dynamic" and `long_factors` take n from the call: its largest position plus one. Beyond L tokens this has two
+    effects. Sequences that are packed or batched together all turn as the longest does, not by their own length. And
+    keys in a cache keep the rotation they were stored with, while later tokens turn otherwise, so that token by token
+    gives other results than the whole text at once (as in transformers). If that matters, use "ntk", or `Rope` with a
+    `length`.
 
     A head or a part of it that does not come in pairs raises ShapeError, any other number that cannot work OptionError.
     """
@@ -59,6 +62,8 @@ class RopeConfig:
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     head_factors: tuple[float, ...] | None = field(default=None)
+    pair_factors: tuple[float, ...] | None = field(default=None)
+    long_factors: tuple[float, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -67,6 +72,10 @@ class RopeConfig:
             raise ShapeError(
                 f"RoPE turns pairs: {dim} columns of a head of {self.head_dim}; give an even number of them"
             )
+        for name in ("pair_factors", "long_factors"):
+            factors = getattr(self, name)
+            if factors is not None and len(factors) != dim // 2:
+                raise ShapeError(f"{name} has {len(factors)} numbers for {dim // 2} pairs")
         if self.scaling not in SCALINGS:
             raise OptionError(f"scaling is {self.scaling!r}; it must be one of {', '.join(SCALINGS)}")
         fast, slow, low, high = self.beta_fast, self.beta_slow, self.low_freq_factor, self.high_freq_factor
@@ -96,8 +105,10 @@ class RopeConfig:
             made[name] = as_float(name, getattr(self, name), minimum=0)
         if self.attention_factor is not None:
             made["attention_factor"] = as_float("attention_factor", self.attention_factor, greater_than=0)
-        if self.head_factors is not None:
-            made["head_factors"] = tuple(as_float("each of head_factors", f, greater_than=0) for f in self.head_factors)
+        for name in ("head_factors", "pair_factors", "long_factors"):
+            factors = getattr(self, name)
+            if factors is not None:
+                made[name] = tuple(as_float(f"each of {name}", f, greater_than=0) for f in factors)
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -116,12 +127,21 @@ def converted_base(base: float, factor: float, dim: int) -> float:
 
 
 def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
-    """Return the angle of each pair per position (rotary_dim / 2); only "dynamic" uses `length`, that of the text.
+    """Return the angle of each pair per position (rotary_dim / 2).
+
+    Only "dynamic" and `long_factors` use `length`, that of the text.
 
     >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
     [1.0, 0.01]
     """
     length = as_int("length", length, minimum=0)
+    long = config.long_factors is not None and length > config.original_length
+    factors = config.long_factors if long else config.pair_factors
+    made = _scaled(config, length)
+    return made if factors is None else made / np.array(factors)
+
+
+def _scaled(config: RopeConfig, length: int) -> Doubles:
     dim, s, train = config.rotary_dim or config.head_dim, config.factor, config.original_length
     base, i = config.base, np.arange(0, dim, 2) / dim
     if config.scaling == "ntk":
@@ -190,6 +210,7 @@ class Rope:
     def __init__(self, config: RopeConfig) -> None:
         self.config = config
         self._tables: tuple[int, Floats, Floats] | None = None
+        self._by_length = config.scaling == "dynamic" or config.long_factors is not None
 
     def angles(self, positions: ArrayLike, *, length: int | None = None) -> tuple[Floats, Floats]:
         """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
@@ -243,7 +264,7 @@ class Rope:
     def _cached(self, where: NDArray[np.int64], length: int | None) -> tuple[Floats, Floats]:
         # Positions 0 … n - 1, as most calls have them, are made once; replaced whole, so that threads may share it.
         n = where.shape[-1]
-        usual = where.ndim == 1 and n and where[0] == 0 and where[-1] == n - 1 and self.config.scaling != "dynamic"
+        usual = where.ndim == 1 and n and where[0] == 0 and where[-1] == n - 1 and not self._by_length
         if not usual or not np.array_equal(where, np.arange(n)):
             return self.angles(where, length=length)
         tables = self._tables

@@ -1,7 +1,8 @@
 """`TextDecoder`: GPT-2, Llama and their relatives, from token ids and a cache to hidden states and logits.
 
-`Decoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs decoder-only models, all layers
-in one call of the core, several sequences at once, each with a cache of its own.
+`Decoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs language models, all layers in
+one call of the core, several sequences at once, each with a cache of its own. Encoders that have the layers of a
+decoder, such as T5's, are run by it too.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core.nn import PackedDecoder
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
+from tokkit.nn import experts, functional
 from tokkit.nn.config import GATES
+from tokkit.nn.cross_memory import Memory, MemoryProjection
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.distance_tables import DistanceTables
 from tokkit.nn.embedding import looked_up
 from tokkit.nn.linear import Linear
 from tokkit.nn.norms import LayerNorm, RMSNorm
-from tokkit.nn.positions import alibi_slopes
 from tokkit.nn.rope import Rope, RopeConfig
 
 ANGLES = 512
 """Positions whose angles are made at first; twice as many when a text is longer."""
 CORE_NORMS = {
     "attention": "attention_norm", "forward": "feed_forward_norm", "q": "q_norm", "k": "k_norm",
-    "attended": "attended_norm", "forwarded": "forwarded_norm",
+    "attended": "attended_norm", "forwarded": "forwarded_norm", "cross": "cross_norm",
 }  # fmt: skip
 """What the core calls a norm → its name among the weights."""
 
@@ -55,7 +58,7 @@ class TextDecoder:
             raise ShapeError(f"word.weight has shape {self.words.shape}; it must be {(config.vocab_size, c.dim)}")
         self._positions = take(weights, "position.weight", (config.positions, c.dim)) if config.positions else None
         self._embedding_norm = self._norm(weights, "embedding_norm") if config.embedding_norm else None
-        self._last = self._norm(weights, "norm")
+        self._last = self._norm(weights, "norm") if c.pre_norm else None
         self._ropes = _Ropes(c.rope, config.local_rope)
         rope = c.rope
         self._decoder = PackedDecoder(
@@ -63,14 +66,19 @@ class TextDecoder:
             dim=c.dim, heads=c.n_heads, kv_heads=c.kv_heads, head_dim=c.head_size, hidden=c.hidden,
             rms=c.norm == "rms", activation=GATES.get(c.activation, c.activation),
             gated=config.gated, parallel=config.parallel, pairs=rope is not None and rope.interleaved, eps=c.eps,
-            scale=c.head_size**-0.5 if c.scale is None else c.scale,
+            scale=c.head_size**-0.5 if c.scale is None else c.scale, cap=config.cap, post_norm=not c.pre_norm,
+            bidirectional=not c.causal,
         )  # fmt: skip
-        self._slopes = alibi_slopes(c.n_heads) if c.alibi else None
-        head = Named({"head.weight": weights["word.weight" if config.tied else "head.weight"]}, "")
+        self._distances = DistanceTables(c, weights)
+        self._remembered = MemoryProjection(c, weights) if c.cross else None
+        self._head = self._packed_head(weights) if config.head else None
+
+    def _packed_head(self, weights: Mapping[str, Any]) -> Linear:
+        head = Named({"head.weight": weights["word.weight" if self.config.tied else "head.weight"]}, "")
         if "head.bias" in weights:
             head["head.bias"] = weights["head.bias"]
         head["head.weight"] = _as_float32(head["head.weight"])
-        self._head = Linear.of(head, ("head",), dtype=c.dtype)
+        return Linear.of(head, ("head",), dtype=self.config.layers.dtype)
 
     def _norm(self, weights: Mapping[str, Any], name: str) -> LayerNorm | RMSNorm:
         c = self.config.layers
@@ -79,18 +87,23 @@ class TextDecoder:
 
     def _layer(self, weights: Mapping[str, Any], i: int) -> dict[str, Any]:
         config, c, prefix = self.config, self.config.layers, f"layers.{i}."
-        shapes = {f"attention.{name}": shape for name, shape in c.attention_shapes().items()}
-        shapes |= {f"feed_forward.{name}": shape for name, shape in c.feed_forward_shapes().items()}
-        matrices = {name: shape for name, shape in shapes.items() if name.endswith("weight")}
+        # Experts are packed one by one; those of all layers make keys and values of a memory in one product.
+        others = ("experts.", "shared", "router.", "cross.k.", "cross.v.")
+        matrices = {name: shape for name, shape in config.matrices(i).items() if not name.startswith(others)}
         own = Named({name: take(weights, prefix + name, shape) for name, shape in matrices.items()}, prefix)
         for name, (rows, _) in matrices.items():
             of_matrix = name.removesuffix("weight") + "bias"
             if prefix + of_matrix in weights:
                 own[of_matrix] = take(weights, prefix + of_matrix, (rows,))
         up = ("feed_forward.gate", "feed_forward.up") if config.gated else ("feed_forward.up",)
-        parts = {"qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",), "up": up,
-                 "down": ("feed_forward.down",)}  # fmt: skip
+        parts = {"qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",)}
+        if not config.has_experts(i):
+            parts |= {"up": up, "down": ("feed_forward.down",)}
+        if c.cross:
+            parts |= {"cross_q": ("cross.q",), "cross_o": ("cross.o",)}
         made: dict[str, Any] = {name: Linear.of(own, of, dtype=c.dtype).packed for name, of in parts.items()}
+        if config.has_experts(i):
+            made["experts"] = experts.packed(config, weights, i)
         columns = config.norm_names()
         for core, name in CORE_NORMS.items():
             if name in columns:
@@ -103,50 +116,69 @@ class TextDecoder:
         made["rope"] = -1 if c.rope is None else int(local)
         return made
 
-    def cache(self, *, capacity: int | None = None) -> DecoderCache:
-        """Return an empty cache for one sequence: it grows, or has room for `capacity` tokens."""
+    def cache(self, *, capacity: int | None = None, memory: Memory | None = None) -> DecoderCache:
+        """Return an empty cache for one sequence: it grows, or has room for `capacity` tokens.
+
+        The decoder of an encoder needs the `memory` that its tokens attend to.
+        """
         c = self.config.layers
-        return DecoderCache(n_layers=c.n_layers, kv_heads=c.kv_heads, head_dim=c.head_size, capacity=capacity)
+        if (memory is None) == c.cross:
+            raise OptionError(f"the layers have cross={c.cross}; {'give a' if c.cross else 'there is no'} memory")
+        cache = DecoderCache(n_layers=c.n_layers, kv_heads=c.kv_heads, head_dim=c.head_size, capacity=capacity)
+        cache.memory = memory
+        return cache
+
+    def memory(self, hidden: Floats) -> Memory:
+        """Return what hidden states (length, memory_dim) of an encoder are to this decoder's layers."""
+        if self._remembered is None:
+            raise OptionError("the layers have cross=False; they attend to nothing but their own text")
+        return self._remembered(hidden)
 
     def __call__(
-        self, ids: Sequence[ArrayLike], caches: Sequence[DecoderCache], *, states: Floats | None = None
+        self, ids: Sequence[ArrayLike], caches: Sequence[DecoderCache] | None = None, *, states: Floats | None = None
     ) -> Floats:
         """Return hidden states (total, dim) after the last norm, for new ids of several sequences, one after another.
 
-        caches[i] holds what came before ids[i], and these are added to it. `states` (n_layers, total, dim) gets what
-        each layer leaves, before the last norm. An id outside the table raises IndexError, more tokens than there are
-        positions ShapeError; the caches are then as they were.
+        caches[i] holds what came before ids[i], and these are added to it; without caches, each sequence is a whole
+        text, and nothing of it is kept. `states` (n_layers, total, dim) gets what each layer leaves, before the last
+        norm. An id outside the table raises IndexError, more tokens than there are positions ShapeError; the caches are
+        then as they were.
         """
         arrays = [np.atleast_1d(ids_of(each)) for each in ids]
-        if len(arrays) != len(caches) or len({id(cache) for cache in caches}) != len(caches):
+        if caches is not None and not len(arrays) == len(caches) == len({id(cache) for cache in caches}):
             raise OptionError(f"{len(arrays)} sequences need as many caches, each its own; {len(caches)} were given")
+        if caches is None and self.config.layers.cross:
+            raise OptionError("this decoder attends to a memory, which is in its caches; give caches")
+        if caches is not None and not self.config.layers.causal:
+            raise OptionError("tokens of these layers see later ones, so that there are no caches; give whole texts")
         for array in arrays:
             if array.ndim != 1:
                 raise ShapeError(f"the ids of a sequence have shape {array.shape}; they must be one row")
         rows = np.array([len(array) for array in arrays], dtype=np.int64)
-        x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, caches)
-        for cache, n in zip(caches, rows.tolist(), strict=True):
-            cache.reserve(n)
-        longest = max((cache.length + n for cache, n in zip(caches, rows.tolist(), strict=True)), default=0)
-        by_distance, zero = None, 0
-        if self._slopes is not None:
-            zero = max(len(x), 1)
-            distance = np.maximum(np.arange(-zero, longest), 0).astype(np.float32)
-            by_distance = -self._slopes[:, None] * distance
+        before = np.array([0 if caches is None else caches[i].length for i in range(len(arrays))], dtype=np.int64)
+        x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, before)
+        kept, memories = None, None
+        if caches is not None:
+            for cache, n in zip(caches, rows.tolist(), strict=True):
+                cache.reserve(n)
+            kept = [(cache.keys, cache.values, cache.length) for cache in caches]
+            if self.config.layers.cross:
+                memories = [(m.keys, m.values) for m in (cache.memory for cache in caches) if m is not None]
+        longest = int((before + rows).max(initial=0))
+        by_distance, zero = self._distances(len(x), longest)
         self._decoder.run(
-            x, rows, [(cache.keys, cache.values, cache.length) for cache in caches], angles=self._ropes(longest),
-            by_distance=by_distance, zero=zero, states=states, threads=current_threads(),
+            x, rows, kept, memories=memories, angles=self._ropes(longest), by_distance=by_distance, zero=zero,
+            states=states, threads=current_threads(),
         )  # fmt: skip
-        for cache, n in zip(caches, rows.tolist(), strict=True):
+        for cache, n in zip(caches or (), rows.tolist(), strict=caches is not None):
             cache.length += n
-        return self._last(x)
+        return x if self._last is None else self._last(x)
 
-    def _embedded(self, ids: NDArray[np.int64], rows: NDArray[np.int64], caches: Sequence[DecoderCache]) -> Floats:
+    def _embedded(self, ids: NDArray[np.int64], rows: NDArray[np.int64], first: NDArray[np.int64]) -> Floats:
         x = looked_up(self.words, ids)
         if self.config.embedding_scale != 1:
             x *= np.float32(self.config.embedding_scale)
         if self._positions is not None:
-            first = np.array([cache.length for cache in caches], dtype=np.int64)
             if rows.size and (first + rows).max() > len(self._positions):
                 raise ShapeError(
                     f"a sequence of {(first + rows).max()} tokens is too long; the model has positions for "
@@ -158,7 +190,17 @@ class TextDecoder:
 
     def logits(self, hidden: Floats) -> Floats:
         """Return the logits (…, vocab_size) of hidden states (…, dim) after the last norm."""
-        return self._head(hidden)
+        if self._head is None:
+            raise OptionError("this model has no head; hidden states are all that it gives")
+        if self.config.head_scale != 1:
+            hidden = hidden * np.float32(self.config.head_scale)
+        made = self._head(hidden)
+        if self.config.logit_cap:
+            cap = np.float32(self.config.logit_cap)
+            made /= cap
+            functional.activate(made, "tanh", out=made)
+            made *= cap
+        return made
 
 
 class _Ropes:
@@ -166,17 +208,19 @@ class _Ropes:
 
     def __init__(self, *configs: RopeConfig | None) -> None:
         self._ropes = [Rope(config) for config in configs if config is not None]
-        self._tables: tuple[int, list[tuple[Floats, Floats]]] = 0, []
+        self._tables: dict[bool, tuple[int, list[tuple[Floats, Floats]]]] = {}
 
     def __call__(self, length: int) -> list[tuple[Floats, Floats]]:
         """Return cosines and sines (at least `length`, half) of each rope."""
-        if any(rope.config.scaling == "dynamic" and length > rope.config.original_length for rope in self._ropes):
+        beyond = [rope.config for rope in self._ropes if length > rope.config.original_length]
+        if any(config.scaling == "dynamic" for config in beyond):
             return [rope.angles(np.arange(length), length=length) for rope in self._ropes]
-        held, tables = self._tables
+        long = any(config.long_factors is not None for config in beyond)
+        held, tables = self._tables.get(long, (0, []))
         if held < length:
             held = max(ANGLES, 1 << (length - 1).bit_length())
-            tables = [rope.angles(np.arange(held), length=0) for rope in self._ropes]
-            self._tables = held, tables  # replaced whole, so that threads may share it
+            tables = [rope.angles(np.arange(held), length=held if long else 0) for rope in self._ropes]
+            self._tables[long] = held, tables  # replaced whole, so that threads may share it
         return tables
 
 

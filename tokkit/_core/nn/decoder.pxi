@@ -1,4 +1,4 @@
-# The layers of a pre-norm decoder over new tokens and caches, in one call without the GIL (csrc/nn/decoder.h).
+# The layers of a transformer over new tokens, caches and memories, in one call without the GIL (csrc/nn/decoder.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t
@@ -15,7 +15,11 @@ cdef extern from "nn/decoder.h" nogil:
         const tk_linear *o
         const tk_linear *up
         const tk_linear *down
+        const tk_experts *experts
+        const tk_linear *cross_q
+        const tk_linear *cross_o
         tk_norm attention
+        tk_norm cross
         tk_norm forward
         tk_norm q
         tk_norm k
@@ -40,8 +44,11 @@ cdef extern from "nn/decoder.h" nogil:
         int gated
         int parallel
         int pairs
+        int post_norm
+        int bidirectional
         float eps
         float scale
+        float cap
         tk_angles angles[2]
         const float *by_distance
         ptrdiff_t distance_by
@@ -51,26 +58,34 @@ cdef extern from "nn/decoder.h" nogil:
         float *v
         size_t capacity
         size_t length
-    int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_kv *caches, size_t n, float *states,
-                       int isa, int threads)
+    ctypedef struct tk_memory:
+        const float *k
+        const float *v
+        size_t length
+    int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_kv *caches,
+                       const tk_memory *memories, size_t n, float *states, int isa, int threads)
 
 
 cdef class PackedDecoder:
-    """Layers of a decoder: immutable, so that threads can share it.
+    """Layers of a decoder, or with `bidirectional` of an encoder: immutable, so that threads can share it.
 
     Each layer is a dict of `qkv`, `o`, `up`, `down` (PackedLinear), norms (weight, bias or None) by the names
     `attention`, `forward`, and where there are such `q`, `k`, `attended`, `forwarded`, a `window` or None, and `rope`,
-    the number of its table of angles, or -1.
+    the number of its table of angles, or -1. `experts` (PackedExperts) may be in the place of `up` and `down`;
+    `cross_q` and `cross_o`, with the norm `cross`, are attention to a memory.
     """
 
     cdef tk_decoder decoder
     cdef tk_decoder_layer *layers
     cdef list kept  # what the layers point into
+    cdef bint remembers  # whether a layer attends to a memory
 
     def __cinit__(self, layers not None, *, size_t dim, size_t heads, size_t kv_heads, size_t head_dim, size_t hidden,
-                  bint rms, activation, bint gated, bint parallel, bint pairs, float eps, float scale):
+                  bint rms, activation, bint gated, bint parallel, bint pairs, float eps, float scale, float cap=0,
+                  bint post_norm=False, bint bidirectional=False):
         cdef size_t i, n = len(layers)
-        cdef PackedLinear qkv, o, up, down
+        cdef PackedLinear qkv, o, up, down, cross_q, cross_o
+        cdef PackedExperts experts
         cdef tk_decoder_layer *layer
         self.kept = []
         self.layers = <tk_decoder_layer *> calloc(n + 1, sizeof(tk_decoder_layer))
@@ -82,30 +97,53 @@ cdef class PackedDecoder:
             raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
         for i in range(n):
             made = layers[i]
-            qkv, o, up, down = made["qkv"], made["o"], made["up"], made["down"]
+            layer = &self.layers[i]
+            qkv, o = made["qkv"], made["o"]
             if qkv.shape != ((heads + 2 * kv_heads) * head_dim, dim) or o.shape != (dim, heads * head_dim):
                 raise ValueError(f"the attention of layer {i} does not fit")
-            if up.shape != (hidden * (2 if gated else 1), dim) or down.shape != (dim, hidden):
-                raise ValueError(f"the feed-forward of layer {i} does not fit")
-            layer = &self.layers[i]
-            layer.qkv, layer.o, layer.up, layer.down = qkv.packed, o.packed, up.packed, down.packed
+            layer.qkv, layer.o = qkv.packed, o.packed
+            self.kept.append((qkv, o))
+            experts = made.get("experts")
+            if experts is not None:
+                if experts.dim != dim or post_norm or made.get("forwarded") is not None:
+                    raise ValueError(f"the experts of layer {i} do not fit")
+                layer.experts = &experts.experts
+                self.kept.append(experts)
+            else:
+                up, down = made["up"], made["down"]
+                if up.shape != (hidden * (2 if gated else 1), dim) or down.shape != (dim, hidden):
+                    raise ValueError(f"the feed-forward of layer {i} does not fit")
+                layer.up, layer.down = up.packed, down.packed
+                self.kept.append((up, down))
+            if made.get("cross_q") is not None:
+                cross_q, cross_o = made["cross_q"], made["cross_o"]
+                if cross_q.shape != (heads * head_dim, dim) or cross_o.shape != (dim, heads * head_dim):
+                    raise ValueError(f"the attention of layer {i} to a memory does not fit")
+                layer.cross_q, layer.cross_o = cross_q.packed, cross_o.packed
+                layer.cross = self.norm(made, "cross", dim)
+                self.kept.append((cross_q, cross_o))
+                self.remembers = True
             layer.attention = self.norm(made, "attention", dim)
             layer.forward = self.norm(made, "forward", dim)
             layer.q, layer.k = self.norm(made, "q", head_dim), self.norm(made, "k", head_dim)
             layer.attended, layer.forwarded = self.norm(made, "attended", dim), self.norm(made, "forwarded", dim)
             if layer.attention.weight is NULL or layer.forward.weight is NULL:
                 raise ValueError(f"layer {i} has no norms")
+            if layer.cross_q is not NULL and layer.cross.weight is NULL:
+                raise ValueError(f"layer {i} has no norms")
             layer.window = TK_FAR if made["window"] is None else <ptrdiff_t> made["window"]
             layer.rope = made["rope"]
             if layer.window < 1 or not -1 <= layer.rope < 2:
                 raise ValueError(f"the window or the rope of layer {i} does not fit")
-            self.kept.append((qkv, o, up, down))
         self.decoder.layers, self.decoder.n_layers, self.decoder.dim = self.layers, n, dim
         self.decoder.heads, self.decoder.kv_heads, self.decoder.head_dim = heads, kv_heads, head_dim
         self.decoder.hidden = hidden
         self.decoder.rms, self.decoder.gated, self.decoder.parallel, self.decoder.pairs = rms, gated, parallel, pairs
         self.decoder.activation = ACTIVATIONS.index(activation)
-        self.decoder.eps, self.decoder.scale = eps, scale
+        self.decoder.eps, self.decoder.scale, self.decoder.cap = eps, scale, cap
+        self.decoder.post_norm, self.decoder.bidirectional = post_norm, bidirectional
+        if post_norm and parallel:
+            raise ValueError("parallel parts have their norm before them")
 
     cdef tk_norm norm(self, dict layer, str name, size_t size) except *:
         cdef tk_norm made
@@ -121,28 +159,47 @@ cdef class PackedDecoder:
             self.kept.append((weight, bias))
         return made
 
+    cdef int check(self, const Py_ssize_t *keys, const Py_ssize_t *values, name, Py_ssize_t number) except -1:
+        cdef tk_decoder *d = &self.decoder
+        for j in range(4):
+            if keys[j] != values[j]:
+                raise ValueError(f"keys and values of {name} {number} do not fit each other")
+        if (<size_t> keys[0], <size_t> keys[1], <size_t> keys[3]) != (d.n_layers, d.kv_heads, d.head_dim):
+            raise ValueError(f"{name} {number} does not fit")
+        return 0
+
     def __dealloc__(self):
         free(self.layers)
 
-    def run(self, float[:, ::1] x not None, const int64_t[::1] rows not None, caches not None, *, angles=(),
+    def run(self, float[:, ::1] x not None, const int64_t[::1] rows not None, caches, *, memories=None, angles=(),
             const float[:, ::1] by_distance=None, Py_ssize_t zero=0, float[:, :, ::1] states=None, int threads=1,
             isa=None):
         """Change x (sum of rows, dim) in place, and write new keys and values.
 
         Sequence i has rows[i] new tokens, and caches[i] = (keys, values, length), arrays (n_layers, kv_heads, capacity,
-        head_dim). `angles` are pairs of cosines and sines (positions, half) by the numbers that the layers name.
-        `by_distance` (heads, …) at [zero + d] is added to the score of a key d tokens earlier.
+        head_dim); with None, each sequence is whole, and nothing is kept. memories[i] = (keys, values), arrays
+        (n_layers, kv_heads, length, head_dim), is what sequence i attends to besides. `angles` are pairs of cosines
+        and sines (positions, half) by the numbers that the layers name.
+
+        `by_distance` (heads, …) at [zero + d] is added to the score of a key d tokens earlier; `zero` is at least the
+        sum of rows.
         """
         cdef tk_decoder d = self.decoder
         cdef tk_kv *kv = NULL
+        cdef tk_memory *read = NULL
         cdef size_t *counts = NULL
         cdef float[:, :, :, ::1] keys, values
+        cdef const float[:, :, :, ::1] memory_keys, memory_values
         cdef const float[:, ::1] cosines, sines
         cdef float *out = NULL
         cdef Py_ssize_t i, n = rows.shape[0], total = 0, longest = 0
         cdef int status = 0, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
-        if <size_t> x.shape[1] != d.dim or len(caches) != n or len(angles) > 2:
+        if <size_t> x.shape[1] != d.dim or (caches is not None and len(caches) != n) or len(angles) > 2:
             raise ValueError("x, rows, caches or angles do not fit")
+        if caches is not None and d.bidirectional:
+            raise ValueError("what sees later tokens has no caches")
+        if (memories is not None) != self.remembers or (memories is not None and len(memories) != n):
+            raise ValueError("memories do not fit")
         for i in range(n):
             if rows[i] < 0:
                 raise ValueError(f"sequence {i} has {rows[i]} tokens")
@@ -151,26 +208,32 @@ cdef class PackedDecoder:
             raise ValueError(f"rows are {total} in all, and x has {x.shape[0]}")
         if not total or not d.n_layers:
             return
-        kv = <tk_kv *> calloc(n, sizeof(tk_kv))
         counts = <size_t *> calloc(n, sizeof(size_t))
         try:
-            if kv is NULL or counts is NULL:
+            if caches is not None:
+                kv = <tk_kv *> calloc(n, sizeof(tk_kv))
+            if memories is not None:
+                read = <tk_memory *> calloc(n, sizeof(tk_memory))
+            if counts is NULL or (caches is not None and kv is NULL) or (memories is not None and read is NULL):
                 raise MemoryError()
             for i in range(n):
+                counts[i] = rows[i]
+                longest = max(longest, rows[i])
+                if memories is not None and rows[i]:
+                    memory_keys, memory_values = memories[i]
+                    self.check(memory_keys.shape, memory_values.shape, "memory", i)
+                    if not memory_keys.shape[2]:
+                        raise ValueError(f"memory {i} is empty")
+                    read[i] = tk_memory(&memory_keys[0, 0, 0, 0], &memory_values[0, 0, 0, 0], memory_keys.shape[2])
+                if caches is None:
+                    continue
                 keys, values, length = caches[i]
-                for j in range(4):
-                    if keys.shape[j] != values.shape[j]:
-                        raise ValueError(f"keys and values of cache {i} do not fit each other")
-                if (<size_t> keys.shape[0], <size_t> keys.shape[1], <size_t> keys.shape[3]) != (
-                    d.n_layers, d.kv_heads, d.head_dim
-                ):
-                    raise ValueError(f"cache {i} does not fit")
+                self.check(keys.shape, values.shape, "cache", i)
                 if not 0 <= length <= keys.shape[2] - rows[i]:
                     raise ValueError(f"cache {i} has no room")
                 if not keys.shape[2]:  # without new tokens: nothing is read of it
                     continue
                 kv[i] = tk_kv(&keys[0, 0, 0, 0], &values[0, 0, 0, 0], keys.shape[2], length)
-                counts[i] = rows[i]
                 longest = max(longest, <Py_ssize_t> length + rows[i])
             for i in range(len(angles)):
                 cosines, sines = angles[i]
@@ -191,9 +254,10 @@ cdef class PackedDecoder:
                     raise ValueError("states do not fit")
                 out = &states[0, 0, 0]
             with nogil:
-                status = tk_decoder_run(&d, &x[0, 0], counts, kv, n, out, chosen, max(1, threads))
+                status = tk_decoder_run(&d, &x[0, 0], counts, kv, read, n, out, chosen, max(1, threads))
         finally:
             free(kv)
+            free(read)
             free(counts)
         if status:
             raise MemoryError()

@@ -2,15 +2,17 @@
 #include "nn/decoder.h"
 
 #include "nn/rows.h"
+#include "nn/steps.h"
 
 /* New rows of a chunk: enough that reading the weights again for the next one costs little, and few enough that the
    widest layer of a small model stays in the second cache (benchmarks/bench_generate.py). */
-enum { CHUNK_ROWS = 256, STEP_PAD = 16 };
+enum { CHUNK_ROWS = 256 };
 enum { IDENTITY = 0 }; /* the first of lanes_math.h, which is for files of one instruction set */
 
 /* New tokens of one sequence: `rows` of them, after the `before` that are in its cache or in chunks before. */
 typedef struct {
-    const tk_kv *kv;
+    const tk_kv *kv;         /* or NULL */
+    const tk_memory *memory; /* or NULL */
     size_t before, rows;
 } tk_span;
 
@@ -21,9 +23,6 @@ typedef struct {
     int isa, threads;
 } tk_decoder_job;
 
-/* Rows a multiple of 512 bytes apart would share their places in the cache. */
-static size_t padded(size_t columns) { return columns % 128 ? columns : columns + STEP_PAD; }
-
 static void normalise(const tk_decoder_job *job, const float *x, size_t x_step, size_t rows, size_t columns,
                       const tk_norm *norm, float *y, size_t y_step) {
     tk_row_work w = {.x = x, .y = y, .n = rows, .m = columns, .weight = norm->weight, .bias = norm->bias};
@@ -33,9 +32,7 @@ static void normalise(const tk_decoder_job *job, const float *x, size_t x_step, 
 
 static int product(const tk_decoder_job *job, const tk_linear *l, const float *x, size_t x_step, size_t rows, float *y,
                    size_t y_step, int activation, const float *residual) {
-    tk_product p = {.l = l, .x = x, .y = y, .m = rows, .residual = residual, .activation = activation};
-    p.x_step = (ptrdiff_t)x_step, p.y_step = (ptrdiff_t)y_step, p.residual_step = (ptrdiff_t)y_step;
-    return tk_linear_run(&p, job->isa, job->threads);
+    return tk_multiply(l, x, x_step, rows, y, y_step, activation, residual, job->isa, job->threads);
 }
 
 static void norm_heads(const tk_decoder_job *job, float *x, size_t rows, size_t heads, const tk_norm *norm) {
@@ -65,11 +62,22 @@ static void keep(const tk_decoder_job *job, const float *x, const tk_span *span,
             memcpy(to + (h * span->kv->capacity + span->before + r) * size, x + h * size, size * sizeof(float));
 }
 
+/* What all attention of a span has: its queries and where its outputs go. */
+static tk_attention attention_of(const tk_decoder_job *job, const tk_span *span, const float *q, float *mixed) {
+    const tk_decoder *d = job->d;
+    tk_attention a = {.q = q, .out = mixed, .batch = 1, .heads = d->heads, .group = d->heads / d->kv_heads};
+    a.n_queries = span->rows, a.d = a.dv = d->head_dim;
+    a.q_by.head = (ptrdiff_t)d->head_dim, a.q_by.row = (ptrdiff_t)job->wide_step;
+    a.out_by.head = (ptrdiff_t)d->head_dim, a.out_by.row = (ptrdiff_t)job->mixed_step;
+    a.scale = d->scale, a.cap = d->cap, a.left = a.right = TK_FAR;
+    return a;
+}
+
 /* The attention of one sequence's new rows, which begin at `qkv`. */
 static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, float *qkv, float *mixed) {
     const tk_decoder *d = job->d;
     const tk_decoder_layer *l = &d->layers[layer];
-    const size_t size = d->head_dim, at = layer * d->kv_heads * span->kv->capacity * size;
+    const size_t size = d->head_dim;
     float *k = qkv + d->heads * size, *v = k + d->kv_heads * size;
     norm_heads(job, qkv, span->rows, d->heads, &l->q);
     norm_heads(job, k, span->rows, d->kv_heads, &l->k);
@@ -77,18 +85,31 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
         turn(job, qkv, span, d->heads, &d->angles[l->rope]);
         turn(job, k, span, d->kv_heads, &d->angles[l->rope]);
     }
-    keep(job, k, span, span->kv->k + at);
-    keep(job, v, span, span->kv->v + at);
-    tk_attention a = {.q = qkv, .k = span->kv->k + at, .v = span->kv->v + at, .out = mixed, .batch = 1};
-    a.heads = d->heads, a.group = d->heads / d->kv_heads;
-    a.n_queries = span->rows, a.n_keys = span->before + span->rows, a.d = a.dv = size;
-    a.q_by.head = (ptrdiff_t)size, a.q_by.row = (ptrdiff_t)job->wide_step;
-    a.k_by.head = (ptrdiff_t)(span->kv->capacity * size), a.k_by.row = (ptrdiff_t)size;
+    tk_attention a = attention_of(job, span, qkv, mixed);
+    a.k = k, a.v = v, a.k_by = a.q_by;
+    if (span->kv) {
+        const size_t at = layer * d->kv_heads * span->kv->capacity * size;
+        keep(job, k, span, span->kv->k + at);
+        keep(job, v, span, span->kv->v + at);
+        a.k = span->kv->k + at, a.v = span->kv->v + at;
+        a.k_by.head = (ptrdiff_t)(span->kv->capacity * size), a.k_by.row = (ptrdiff_t)size;
+    }
     a.v_by = a.k_by;
-    a.out_by.head = (ptrdiff_t)size, a.out_by.row = (ptrdiff_t)job->mixed_step;
-    a.scale = d->scale, a.offset = (ptrdiff_t)span->before, a.right = 0;
-    a.left = l->window == TK_FAR ? TK_FAR : l->window - 1;
+    a.n_keys = span->before + span->rows, a.offset = (ptrdiff_t)span->before;
+    if (l->window != TK_FAR) a.left = a.right = l->window - 1;
+    if (!d->bidirectional) a.right = 0;
     a.by_distance = d->by_distance, a.distance_by = d->distance_by, a.zero = d->zero + a.offset;
+    return tk_attention_run(&a, job->isa, job->threads);
+}
+
+/* The attention of one sequence's new rows to its memory. */
+static int attend_memory(const tk_decoder_job *job, size_t layer, const tk_span *span, const float *q, float *mixed) {
+    const tk_memory *m = span->memory;
+    const size_t size = job->d->head_dim, at = layer * job->d->kv_heads * m->length * size;
+    tk_attention a = attention_of(job, span, q, mixed);
+    a.k = m->k + at, a.v = m->v + at, a.n_keys = m->length;
+    a.k_by.head = (ptrdiff_t)(m->length * size), a.k_by.row = (ptrdiff_t)size;
+    a.v_by = a.k_by;
     return tk_attention_run(&a, job->isa, job->threads);
 }
 
@@ -104,12 +125,19 @@ static int added(const tk_decoder_job *job, const tk_linear *l, const float *par
     return TK_OK;
 }
 
-static int feed_forward(const tk_decoder_job *job, const tk_decoder_layer *l, const float *normed, size_t rows,
-                        float *x) {
+/* Rows that a part reads. */
+typedef struct {
+    const float *x;
+    size_t step;
+} tk_read;
+
+static int feed_forward(const tk_decoder_job *job, const tk_decoder_layer *l, tk_read from, size_t rows, float *x) {
     const tk_decoder *d = job->d;
     const int activation = d->gated ? IDENTITY : d->activation;
-    if (product(job, l->up, normed, job->dim_step, rows, job->wide, job->wide_step, activation, NULL))
-        return TK_NO_MEMORY;
+    if (l->experts)
+        return tk_experts_run(l->experts, from.x, from.step, rows, x, d->dim, d->gated, d->activation, job->isa,
+                              job->threads);
+    if (product(job, l->up, from.x, from.step, rows, job->wide, job->wide_step, activation, NULL)) return TK_NO_MEMORY;
     if (d->gated) {
         tk_row_work w = {.x = job->wide, .other = job->wide + d->hidden, .y = job->wide, .n = rows, .m = d->hidden};
         w.x_step = w.other_step = w.y_step = (ptrdiff_t)job->wide_step;
@@ -119,66 +147,101 @@ static int feed_forward(const tk_decoder_job *job, const tk_decoder_layer *l, co
     return added(job, l->down, job->wide, job->wide_step, rows, &l->forwarded, x);
 }
 
+/* What a part reads: x, or with norms before the parts its norm, which is written to `room`. */
+static tk_read entering(const tk_decoder_job *job, const float *x, size_t rows, const tk_norm *norm, float *room) {
+    const size_t dim = job->d->dim;
+    if (job->d->post_norm) return (tk_read){x, dim};
+    normalise(job, x, dim, rows, dim, norm, room, job->dim_step);
+    return (tk_read){room, job->dim_step};
+}
+
+/* With norms after the parts, that of the sum. */
+static void leaving(const tk_decoder_job *job, float *x, size_t rows, const tk_norm *norm) {
+    const size_t dim = job->d->dim;
+    if (job->d->post_norm) normalise(job, x, dim, rows, dim, norm, x, dim);
+}
+
 /* One layer on `rows` rows of x, those of `spans` after one another. */
 static int through(const tk_decoder_job *job, size_t layer, const tk_span *spans, size_t n, float *x, size_t rows) {
     const tk_decoder *d = job->d;
     const tk_decoder_layer *l = &d->layers[layer];
-    float *qkv = job->wide, *mixed = job->mixed;
-    normalise(job, x, d->dim, rows, d->dim, &l->attention, job->normed, job->dim_step);
-    if (product(job, l->qkv, job->normed, job->dim_step, rows, qkv, job->wide_step, IDENTITY, NULL))
-        return TK_NO_MEMORY;
+    float *wide = job->wide, *mixed = job->mixed;
+    tk_read from = entering(job, x, rows, &l->attention, job->normed), second = {NULL, 0};
+    if (product(job, l->qkv, from.x, from.step, rows, wide, job->wide_step, IDENTITY, NULL)) return TK_NO_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        if (attend(job, layer, &spans[i], qkv, mixed)) return TK_NO_MEMORY;
-        qkv += spans[i].rows * job->wide_step, mixed += spans[i].rows * job->mixed_step;
+        if (attend(job, layer, &spans[i], wide, mixed)) return TK_NO_MEMORY;
+        wide += spans[i].rows * job->wide_step, mixed += spans[i].rows * job->mixed_step;
     }
     /* Of the x that attention read too, if both parts have the same. */
-    if (d->parallel) normalise(job, x, d->dim, rows, d->dim, &l->forward, job->second, job->dim_step);
+    if (d->parallel) second = entering(job, x, rows, &l->forward, job->second);
     if (added(job, l->o, job->mixed, job->mixed_step, rows, &l->attended, x)) return TK_NO_MEMORY;
-    if (!d->parallel) normalise(job, x, d->dim, rows, d->dim, &l->forward, job->second, job->dim_step);
-    return feed_forward(job, l, job->second, rows, x);
-}
-
-static int run(tk_decoder_job *job, float *x, const size_t *rows, const tk_kv *caches, size_t n, tk_span *spans,
-               float *states, size_t all) {
-    const tk_decoder *d = job->d;
-    size_t i = 0, done = 0, row = 0; /* sequences, rows of sequence i, rows of x */
-    while (row < all) {
-        size_t n_spans = 0, taken = 0;
-        while (i < n && taken < CHUNK_ROWS) {
-            size_t left = rows[i] - done, some = left < CHUNK_ROWS - taken ? left : CHUNK_ROWS - taken;
-            if (some) spans[n_spans++] = (tk_span){&caches[i], caches[i].length + done, some};
-            taken += some, done += some;
-            if (done == rows[i]) i++, done = 0;
+    leaving(job, x, rows, &l->attention);
+    if (l->cross_q) {
+        wide = job->wide, mixed = job->mixed;
+        from = entering(job, x, rows, &l->cross, job->normed);
+        if (product(job, l->cross_q, from.x, from.step, rows, wide, job->wide_step, IDENTITY, NULL)) return TK_NO_MEMORY;
+        for (size_t i = 0; i < n; i++) {
+            if (attend_memory(job, layer, &spans[i], wide, mixed)) return TK_NO_MEMORY;
+            wide += spans[i].rows * job->wide_step, mixed += spans[i].rows * job->mixed_step;
         }
-        for (size_t layer = 0; layer < d->n_layers; layer++) {
-            if (through(job, layer, spans, n_spans, x + row * d->dim, taken)) return TK_NO_MEMORY;
-            if (states)
-                memcpy(states + (layer * all + row) * d->dim, x + row * d->dim, taken * d->dim * sizeof(float));
-        }
-        row += taken;
+        if (product(job, l->cross_o, job->mixed, job->mixed_step, rows, x, d->dim, IDENTITY, x)) return TK_NO_MEMORY;
+        leaving(job, x, rows, &l->cross);
     }
+    if (!d->parallel) second = entering(job, x, rows, &l->forward, job->second);
+    if (feed_forward(job, l, second, rows, x)) return TK_NO_MEMORY;
+    leaving(job, x, rows, &l->forward);
     return TK_OK;
 }
 
-int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_kv *caches, size_t n, float *states,
-                   int isa, int threads) {
+/* The next rows of a chunk: of one sequence after another, which without a cache stay whole. Returns their spans. */
+static size_t next_chunk(const size_t *rows, const tk_kv *caches, const tk_memory *memories, size_t n, size_t *i,
+                         size_t *done, tk_span *spans, size_t *taken) {
+    size_t n_spans = 0;
+    for (*taken = 0; *i < n && *taken < CHUNK_ROWS;) {
+        size_t left = rows[*i] - *done, room = CHUNK_ROWS - *taken, some = left < room ? left : room;
+        if (!caches && some < left) {
+            if (*taken) break;
+            some = left;
+        }
+        if (some)
+            spans[n_spans++] = (tk_span){caches ? &caches[*i] : NULL, memories ? &memories[*i] : NULL,
+                                         (caches ? caches[*i].length : 0) + *done, some};
+        *taken += some, *done += some;
+        if (*done == rows[*i]) ++*i, *done = 0;
+    }
+    return n_spans;
+}
+
+int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_kv *caches, const tk_memory *memories,
+                   size_t n, float *states, int isa, int threads) {
     tk_decoder_job job = {.d = d, .isa = isa, .threads = threads};
-    size_t all = 0, wide = (d->heads + 2 * d->kv_heads) * d->head_dim, chunk;
-    for (size_t i = 0; i < n; i++) all += rows[i];
+    size_t all = 0, wide = (d->heads + 2 * d->kv_heads) * d->head_dim, chunk = CHUNK_ROWS, i, done, taken;
+    for (i = 0; i < n; i++) {
+        all += rows[i];
+        if (!caches && rows[i] > chunk) chunk = rows[i];
+    }
     if (!all || !d->n_layers) return TK_OK;
+    if (all < chunk) chunk = all;
     if (wide < d->hidden * (d->gated ? 2 : 1)) wide = d->hidden * (d->gated ? 2 : 1);
-    job.wide_step = padded(wide), job.dim_step = padded(d->dim), job.mixed_step = padded(d->heads * d->head_dim);
-    chunk = all < CHUNK_ROWS ? all : CHUNK_ROWS;
+    job.wide_step = tk_padded(wide), job.dim_step = tk_padded(d->dim), job.mixed_step = tk_padded(d->heads * d->head_dim);
     float *room = tk_alloc(chunk, (job.wide_step + 2 * job.dim_step + job.mixed_step) * sizeof(float));
     /* A chunk has at most one span a row. */
     tk_span *spans = tk_alloc(chunk, sizeof *spans);
-    int status = TK_NO_MEMORY;
-    if (room && spans) {
+    int status = room && spans ? TK_OK : TK_NO_MEMORY;
+    if (!status) {
         job.wide = room;
         job.normed = job.wide + chunk * job.wide_step;
         job.second = job.normed + chunk * job.dim_step;
         job.mixed = job.second + chunk * job.dim_step;
-        status = run(&job, x, rows, caches, n, spans, states, all);
+    }
+    i = done = 0; /* sequences, rows of sequence i */
+    for (size_t row = 0; row < all && !status; row += taken) {
+        size_t n_spans = next_chunk(rows, caches, memories, n, &i, &done, spans, &taken);
+        float *at = x + row * d->dim;
+        for (size_t layer = 0; layer < d->n_layers && !status; layer++) {
+            status = through(&job, layer, spans, n_spans, at, taken);
+            if (states) memcpy(states + (layer * all + row) * d->dim, at, taken * d->dim * sizeof(float));
+        }
     }
     free(room);
     free(spans);

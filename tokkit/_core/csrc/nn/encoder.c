@@ -5,10 +5,11 @@
 
 #include "thread_team.h"
 #include "nn/rows.h"
+#include "nn/steps.h"
 
 /* Rows of a chunk, if its sequences allow that: 256 rows of a small encoder's widest layer are 1.6 MB. Of 64, 128, 256
    and 512 this was fastest (benchmarks/bench_pipeline.py). A thread is worth starting for half a chunk. */
-enum { CHUNK_ROWS = 256, LEAST_ROWS = 64, STEP_PAD = 16 };
+enum { CHUNK_ROWS = 256, LEAST_ROWS = 64 };
 enum { IDENTITY = 0 }; /* the first of lanes_math.h, which is for files of one instruction set */
 
 typedef struct {
@@ -25,9 +26,6 @@ typedef struct {
     _Atomic(int) failed;
 } tk_encoder_job;
 
-/* Rows a multiple of 512 bytes apart would share their places in the cache. */
-static size_t padded(size_t columns) { return columns % 128 ? columns : columns + STEP_PAD; }
-
 static void normalise(const tk_encoder *e, float *x, size_t rows, const float *weight, const float *bias, int isa) {
     tk_row_work w = {.x = x, .y = x, .n = rows, .m = e->dim, .weight = weight, .bias = bias, .eps = e->eps};
     w.x_step = w.y_step = (ptrdiff_t)e->dim;
@@ -36,9 +34,7 @@ static void normalise(const tk_encoder *e, float *x, size_t rows, const float *w
 
 static int product(const tk_encoder_job *job, const tk_linear *l, const float *x, size_t x_step, size_t rows, float *y,
                    size_t y_step, int activation, const float *residual) {
-    tk_product p = {.l = l, .x = x, .y = y, .m = rows, .residual = residual, .activation = activation};
-    p.x_step = (ptrdiff_t)x_step, p.y_step = (ptrdiff_t)y_step, p.residual_step = (ptrdiff_t)y_step;
-    return tk_linear_run(&p, job->isa, job->inside);
+    return tk_multiply(l, x, x_step, rows, y, y_step, activation, residual, job->isa, job->inside);
 }
 
 static int look(const tk_encoder_job *job, const tk_chunk *chunk, float *qkv, float *mixed) {
@@ -113,7 +109,7 @@ int tk_encoder_run(const tk_encoder *e, float *x, const int64_t *starts, size_t 
     if (most < LEAST_ROWS) most = LEAST_ROWS;
     for (size_t i = 0; i < e->n_layers; i++)
         if (e->layers[i].up->n > wide) wide = e->layers[i].up->n;
-    job.wide_step = padded(wide), job.dim_step = padded(e->dim);
+    job.wide_step = tk_padded(wide), job.dim_step = tk_padded(e->dim);
     tk_chunk *chunks = tk_alloc(n, sizeof *chunks);
     int64_t *relative = tk_alloc(2 * n, sizeof *relative);
     int status = TK_NO_MEMORY;

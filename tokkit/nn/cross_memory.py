@@ -1,0 +1,50 @@
+"""`Memory`: what a decoder attends to besides its own text, as keys and values of each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokkit.nn.arrays import Floats
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.linear import Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Keys and values (n_layers, kv_heads, length, head_dim) of an encoder's output; several caches may share one."""
+
+    keys: Floats
+    values: Floats
+
+    @property
+    def length(self) -> int:
+        """The number of tokens that the encoder read."""
+        return self.keys.shape[2]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that keys and values take."""
+        return self.keys.nbytes + self.values.nbytes
+
+
+class MemoryProjection:
+    """From what an encoder leaves to the keys and values of all layers, in one product. Immutable.
+
+    Weights: layers.{i}.cross.k and layers.{i}.cross.v.
+    """
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
+        self._shape = config.n_layers, 2, config.kv_heads, config.head_size
+        names = [f"layers.{i}.cross.{part}" for i in range(config.n_layers) for part in "kv"]
+        own = {name: weights[name] for stem in names for name in (f"{stem}.weight", f"{stem}.bias") if name in weights}
+        self._linear = Linear.of(own, names, dtype=config.dtype)
+
+    def __call__(self, hidden: Floats) -> Memory:
+        """Return the memory of hidden states (length, memory_dim)."""
+        rows = self._linear(hidden).reshape(len(hidden), *self._shape)
+        keys, values = (np.ascontiguousarray(rows[:, :, part].transpose(1, 2, 0, 3)) for part in (0, 1))
+        return Memory(keys, values)

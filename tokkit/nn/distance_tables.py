@@ -1,0 +1,55 @@
+"""What a decoder adds to scores by the distance of query and key: ALiBi or T5's buckets, made as texts become longer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.nn.arrays import Floats, take
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.positions import alibi_slopes, relative_buckets
+
+FIRST = 512
+"""Distances that a table has at first on each side; twice as many when a text is longer."""
+
+
+class DistanceTables:
+    """A table (n_heads, …): what is added for a query d tokens after its key is at [zero + d].
+
+    Weights: relative.weight (n_buckets, n_heads) where the configuration has relative_buckets.
+    """
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
+        self._config = config
+        self._slopes = alibi_slopes(config.n_heads) if config.alibi else None
+        self._relative: Floats | None = None
+        if config.relative_buckets:
+            shape = config.relative_buckets, config.n_heads
+            self._relative = np.array(take(weights, "relative.weight", shape))
+        self._held: tuple[Floats, int] | None = None
+
+    def __call__(self, rows: int, longest: int) -> tuple[Floats | None, int]:
+        """Return a table and its zero, for that many new tokens in all and the longest text; None where none is added.
+
+        A causal decoder reads nothing of keys after a query, and its table holds anything there.
+        """
+        if self._slopes is None and self._relative is None:
+            return None, 0
+        held = self._held
+        if held is None or held[1] < rows or held[0].shape[1] < held[1] + longest:
+            zero, after = (max(FIRST, 1 << (n - 1).bit_length()) for n in (max(rows, 1), max(longest, 1)))
+            held = self._held = self._made(np.arange(-zero, after)), zero  # replaced whole: threads may share it
+        return held
+
+    def _made(self, distances: NDArray[np.int64]) -> Floats:
+        c = self._config
+        if self._slopes is not None:
+            return -self._slopes[:, None] * np.abs(distances).astype(np.float32)
+        buckets = relative_buckets(
+            -distances, n_buckets=c.relative_buckets, max_distance=c.relative_distance, bidirectional=not c.causal
+        )
+        assert self._relative is not None
+        return np.ascontiguousarray(self._relative[buckets].T)
