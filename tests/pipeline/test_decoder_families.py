@@ -27,6 +27,9 @@ GROUPED = {**SIZES, "num_key_value_heads": 2}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16, "rope_theta": 500000.0}  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32,
+        "short_factor": [1.0, 1.1, 1.3, 2.0], "long_factor": [1.0, 2.0, 4.0, 8.0]}  # fmt: skip
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 HALF_TURNED = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("gpt2", {**COMMON, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64}),
@@ -46,6 +49,24 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2": ("qwen2", GROUPED),
     "qwen2 with windows": ("qwen2", {**GROUPED, "use_sliding_window": True, "sliding_window": 6,
                                      "max_window_layers": 1}),
+    "qwen2 with windows by type": ("qwen2", {**GROUPED, "use_sliding_window": True, "sliding_window": 6, "layer_types": [
+        "sliding_attention", "full_attention", "sliding_attention"]}),
+    "qwen3 with windows": ("qwen3", {**GROUPED, "head_dim": 8, "use_sliding_window": True, "sliding_window": 5,
+                                     "max_window_layers": 2}),
+    "mixtral": ("mixtral", {**GROUPED, "num_local_experts": 4}),
+    "mixtral with windows": ("mixtral", {**GROUPED, "num_local_experts": 5, "num_experts_per_tok": 3, "head_dim": 16,
+                                         "sliding_window": 5, "tie_word_embeddings": True}),
+    "qwen2_moe": ("qwen2_moe", {**GROUPED, **EXPERTS, "shared_expert_intermediate_size": 40}),
+    "qwen2_moe with dense layers": ("qwen2_moe", {**GROUPED, **EXPERTS, "shared_expert_intermediate_size": 80,
+        "norm_topk_prob": True, "decoder_sparse_step": 2, "use_sliding_window": True, "sliding_window": 6}),
+    "qwen3_moe": ("qwen3_moe", {**GROUPED, **EXPERTS, "head_dim": 16}),
+    "qwen3_moe with dense layers": ("qwen3_moe", {**GROUPED, **EXPERTS, "head_dim": 8, "norm_topk_prob": True,
+        "mlp_only_layers": [1], "attention_bias": True, "use_sliding_window": True, "sliding_window": 5}),
+    "gemma2": ("gemma2", {**GROUPED, "head_dim": 16, "sliding_window": 6, "query_pre_attn_scalar": 20,
+                          "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
+    "gemma2 without caps": ("gemma2", {**GROUPED, "head_dim": 8, "attn_logit_softcapping": None, "layer_types": [
+        "full_attention", "sliding_attention", "sliding_attention"], "sliding_window": 4, "attention_bias": True,
+        "final_logit_softcapping": None}),
     "qwen3": ("qwen3", {**GROUPED, "head_dim": 16}),
     "qwen3 tied": ("qwen3", {**GROUPED, "head_dim": 8, "attention_bias": True, "tie_word_embeddings": True}),
     "gemma": ("gemma", {**GROUPED, "head_dim": 16}),
@@ -54,6 +75,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "sliding_attention", "full_attention", "sliding_attention"]}),
     "gemma3 scaled": ("gemma3_text", {**GROUPED, "head_dim": 8, "query_pre_attn_scalar": 10}),
     "phi3": ("phi3", GROUPED),
+    "phi3 for long texts": ("phi3", {**GROUPED, "rope_parameters": LONG, "original_max_position_embeddings": 32}),
+    "phi3 half turned for long texts": ("phi3", {**GROUPED, "rope_parameters": {
+        **LONG, "short_factor": [1.0, 1.5], "long_factor": [1.0, 5.0], "partial_rotary_factor": 0.5},
+        "original_max_position_embeddings": 32}),
     "phi3 half turned": ("phi3", {**GROUPED, "sliding_window": 7, "rope_parameters": HALF_TURNED}),
     "bloom": ("bloom", {**COMMON, "hidden_size": 32, "n_layer": 3, "n_head": 4}),
     "bloom of six heads": ("bloom", {**COMMON, "hidden_size": 48, "n_layer": 2, "n_head": 6}),
@@ -82,11 +107,16 @@ def ours(folder: Path) -> TextDecoder:
 @pytest.mark.parametrize("name", CASES)
 def test_logits_and_greedy_ids_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     model, decoder = random_model(name, tmp_path), ours(tmp_path)
-    ids = np.random.default_rng(0).integers(3, 97, 64 if "gpt" in name else 40)
+    ids = np.random.default_rng(0).integers(3, 97, 64)  # as many as the models have positions
     with torch.no_grad():
         expected = model(torch.tensor(ids)[None]).logits[0].numpy()
     tolerance = 1e-4 * max(1.0, float(np.abs(expected).max()) / 5)
-    np.testing.assert_allclose(decoder.logits(decoder([ids], [decoder.cache()])), expected, atol=tolerance)
+    for caches in ([decoder.cache()], None):
+        np.testing.assert_allclose(decoder.logits(decoder([ids], caches)), expected, atol=tolerance)
+    if "for long texts" in name:  # what is in a cache turns as a short text does
+        ids = ids[:32]
+        with torch.no_grad():
+            expected = model(torch.tensor(ids)[None]).logits[0].numpy()
     one, other = decoder.cache(), decoder.cache()
     made = [decoder.logits(decoder([ids[:9], ids[:4]], [one, other]))[:9]]
     for i in range(9, len(ids)):  # another sequence goes beside it

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import GATES, TransformerConfig
-from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.pipeline.decoder_ropes import ropes
 from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
 
@@ -23,10 +23,11 @@ from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
 class Family:
     """How one family of decoders says what it is.
 
-    `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer; "name:q" is the part q of a
-    tensor in which several are joined: their rows after one another, or with `by_heads` those of each head. `prefixes`
-    may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what is added to the
-    weights of norms. `refused` maps keys to the values that are run.
+    `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer, {j} the expert; "name:q" is
+    the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
+    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what is added to the
+    weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are keys of the
+    sizes of experts, ours → the configuration's. `refused` maps keys to the values that are run.
     """
 
     keys: Mapping[str, str]
@@ -47,7 +48,9 @@ class Family:
     parallel: str | None = None
     rotary_share: float = 1.0
     head: str = "lm_head"
-    windows: bool = False
+    windows: str = ""
+    caps: bool = False
+    experts: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
@@ -70,24 +73,49 @@ def _tensors(layer: str, parts: Mapping[str, str], **tables: str) -> dict[str, s
 
 _LLAMA_TABLES = {"word": "embed_tokens", "norm": "norm"}
 _LLAMA_TENSORS = _tensors("layers", _LLAMA_LAYER, **_LLAMA_TABLES)
-LLAMA = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), refused={"pretraining_tp": (1,)})
-MISTRAL = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows=True)
-QWEN3 = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows=True, qk_norm=True)
+LLAMA = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""))
+MISTRAL = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows="all")
+QWEN2 = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows="switched")
+QWEN3 = Family(keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), windows="switched", qk_norm=True)
+MIXTRAL = Family(
+    keys=SIZES, prefixes=("model.", ""), windows="all", eps=("rms_norm_eps", 1e-5),
+    tensors=_LLAMA_TENSORS | _tensors("layers", {
+        "router": "block_sparse_moe.gate", "experts.{j}.gate": "block_sparse_moe.experts.{j}.w1",
+        "experts.{j}.up": "block_sparse_moe.experts.{j}.w3", "experts.{j}.down": "block_sparse_moe.experts.{j}.w2"}),
+    experts={"n": "num_local_experts", "top": "num_experts_per_tok", "hidden_dim": "intermediate_size"},
+)  # fmt: skip
+_QWEN_EXPERTS = {"n": "num_experts", "top": "num_experts_per_tok", "hidden_dim": "moe_intermediate_size"}
+_QWEN_EXPERT_TENSORS = _tensors("layers", {
+    "router": "mlp.gate", "shared_gate": "mlp.shared_expert_gate",
+    **{f"experts.{{j}}.{part}": f"mlp.experts.{{j}}.{part}_proj" for part in ("gate", "up", "down")},
+    **{f"shared.{part}": f"mlp.shared_expert.{part}_proj" for part in ("gate", "up", "down")},
+})  # fmt: skip
+QWEN2_MOE = Family(
+    keys=SIZES, tensors=_LLAMA_TENSORS | _QWEN_EXPERT_TENSORS, prefixes=("model.", ""),
+    experts={**_QWEN_EXPERTS, "shared_dim": "shared_expert_intermediate_size"}, windows="typed",
+)  # fmt: skip
+QWEN3_MOE = Family(
+    keys=SIZES, tensors=_LLAMA_TENSORS | _QWEN_EXPERT_TENSORS, prefixes=("model.", ""), experts=_QWEN_EXPERTS,
+    qk_norm=True, windows="switched for all",
+)  # fmt: skip
 GEMMA = Family(
     keys=SIZES, tensors=_LLAMA_TENSORS, prefixes=("model.", ""), activation=("hidden_activation", "gelu_pytorch_tanh"),
     tied=True, norm_offset=1.0, scaled_embedding=True,
 )  # fmt: skip
-GEMMA3 = Family(
-    keys=SIZES, prefixes=("model.", "language_model.model.", ""), windows=True, tied=True, norm_offset=1.0,
-    activation=("hidden_activation", "gelu_pytorch_tanh"), scaled_embedding=True, qk_norm=True, part_norms=True,
+GEMMA2 = Family(
+    keys=SIZES, prefixes=("model.", ""), windows="alternating", tied=True, norm_offset=1.0, caps=True,
+    activation=("hidden_activation", "gelu_pytorch_tanh"), scaled_embedding=True, part_norms=True,
     tensors=_tensors("layers", _LLAMA_LAYER | {
         "attended_norm": "post_attention_layernorm", "feed_forward_norm": "pre_feedforward_layernorm",
         "forwarded_norm": "post_feedforward_layernorm"}, **_LLAMA_TABLES),
-    refused={"attn_logit_softcapping": (None,), "final_logit_softcapping": (None,),
-             "use_bidirectional_attention": (False, None)},
+    refused={"use_bidirectional_attention": (False, None)},
+)  # fmt: skip
+GEMMA3 = replace(
+    GEMMA2, prefixes=("model.", "language_model.model.", ""), windows="five of six", qk_norm=True,
+    refused={**GEMMA2.refused, "attn_logit_softcapping": (None,)},
 )  # fmt: skip
 PHI3 = Family(
-    keys=SIZES, prefixes=("model.", ""), windows=True, eps=("rms_norm_eps", 1e-5),
+    keys=SIZES, prefixes=("model.", ""), windows="all", eps=("rms_norm_eps", 1e-5),
     tensors=_tensors("layers", _LLAMA_LAYER | {
         "attention.q": "self_attn.qkv_proj:q", "attention.k": "self_attn.qkv_proj:k",
         "attention.v": "self_attn.qkv_proj:v", "feed_forward.gate": "mlp.gate_up_proj:gate",
@@ -127,9 +155,13 @@ BLOOM = Family(
         word="word_embeddings", embedding_norm="word_embeddings_layernorm", norm="ln_f"),
     refused={"apply_residual_connection_post_layernorm": (False,)},
 )  # fmt: skip
+CAPS = {"cap": "attn_logit_softcapping", "logit_cap": "final_logit_softcapping"}
+PATTERNS = {"alternating": 2, "five of six": 6}
+"""A rule of windows → every which layer sees all."""
 FAMILIES = {
-    "gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "qwen2": MISTRAL, "qwen3": QWEN3, "gemma": GEMMA,
-    "gemma3_text": GEMMA3, "phi3": PHI3, "gpt_neox": GPT_NEOX, "bloom": BLOOM,
+    "gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "mixtral": MIXTRAL, "qwen2": QWEN2, "qwen3": QWEN3,
+    "qwen2_moe": QWEN2_MOE, "qwen3_moe": QWEN3_MOE, "gemma": GEMMA, "gemma2": GEMMA2, "gemma3_text": GEMMA3,
+    "phi3": PHI3, "gpt_neox": GPT_NEOX, "bloom": BLOOM,
 }  # fmt: skip
 """model_type of a config.json → family. Pythia is of type gpt_neox; Qwen 2.5 of type qwen2; Llama 2 and 3 of llama."""
 
@@ -152,10 +184,13 @@ class DecoderSpec:
         stem, _, kind = ours.rpartition(".")
         if stem == "head":
             return f"{self.family.head}.{kind}", ""
-        layer = re.match(r"layers\.(\d+)\.", stem)
-        generic = stem.replace(layer[0], "layers.{i}.", 1) if layer else stem
+        found = re.fullmatch(r"layers\.(\d+)\.(?:experts\.(\d+)\.)?(.+)", stem)
+        if found is None:
+            return f"{self.family.tensors[stem]}.{kind}", ""
+        layer, expert, rest = found.groups()
+        generic = f"layers.{{i}}.{'' if expert is None else 'experts.{j}.'}{rest}"
         name, _, part = self.family.tensors[generic].partition(":")
-        return f"{name.replace('{i}', layer[1] if layer else '')}.{kind}", part
+        return f"{name.replace('{i}', layer).replace('{j}', expert or '')}.{kind}", part
 
 
 def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
@@ -181,7 +216,8 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
             causal=True, rope=rope, alibi=family.positions == "alibi", dtype=dtype, bias=False,
             scale=_scale(config),
         )  # fmt: skip
-        windows = _windows(config, sizes["n_layers"]) if family.windows else None
+        windows = _windows(config, family.windows, sizes["n_layers"]) if family.windows else None
+        caps = {ours: _cap(config, key) for ours, key in CAPS.items()} if family.caps else {}
         made = DecoderConfig(
             layers=layers, vocab_size=count(config, "vocab_size"), windows=windows, local_rope=local,
             positions=max_length if family.positions == "learned" else 0,
@@ -189,6 +225,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
             embedding_scale=float(sizes["dim"]) ** 0.5 if family.scaled_embedding else 1.0,
             parallel=family.parallel is not None and bool(config.get(family.parallel, True)),
             tied=bool(typed(config.get("tie_word_embeddings", family.tied), "tie_word_embeddings", bool)),
+            experts=_experts(config, family, sizes["n_layers"]) if family.experts else None, **caps,
         )  # fmt: skip
     except FormatError:
         raise
@@ -214,20 +251,44 @@ def _scale(config: Mapping[str, Any]) -> float | None:
     return float(scalar) ** -0.5 if "query_pre_attn_scalar" in config else None
 
 
-def _windows(config: Mapping[str, Any], n_layers: int) -> tuple[int | None, ...] | None:
-    """Return the window of each layer: of sliding_window, for those that layer_types calls sliding."""
+def _cap(config: Mapping[str, Any], key: str) -> float:
+    cap = typed(config.get(key) or 0, key, int, float)
+    if cap < 0:
+        raise FormatError(f"{key} is {cap}; it must be above 0, or null")
+    return float(cap)
+
+
+def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> ExpertsConfig:
+    # transformers writes the number of experts of Qwen under Mixtral's name.
+    known = {**config, "num_experts": config.get("num_experts", config.get("num_local_experts"))}
+    sizes = {ours: count(known, key) for ours, key in family.experts.items()}
+    dense = typed(config.get("mlp_only_layers") or [], "mlp_only_layers", list)
+    step = count(config, "decoder_sparse_step", 1)
+    return ExpertsConfig(
+        **sizes, dense=tuple(i for i in range(n_layers) if i in dense or (i + 1) % step),
+        renormalize=family is MIXTRAL or bool(typed(config.get("norm_topk_prob", False), "norm_topk_prob", bool)),
+    )  # fmt: skip
+
+
+def _windows(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int | None, ...] | None:
+    """Return the window of each layer: of sliding_window, for those that layer_types calls sliding.
+
+    Without layer_types these are, by the rule of the family: "all" layers; "alternating" with others, the first has one;
+    "five of six", or as many as sliding_window_pattern says; with use_sliding_window alone, "switched", those from
+    max_window_layers on, or "switched for all"; or files must say it, "typed".
+    """
     window = config.get("sliding_window")
-    if window is None or config.get("use_sliding_window") is False:
+    if window is None or (("switched" in rule or rule == "typed") and not config.get("use_sliding_window", False)):
         return None
     width = count(config, "sliding_window")
     types = config.get("layer_types")
     if types is None:
-        pattern = config.get("sliding_window_pattern", config.get("_sliding_window_pattern"))
-        first = count(config, "max_window_layers", 0, minimum=0) if "use_sliding_window" in config else 0
-        if pattern is not None:
-            every = typed(pattern, "sliding_window_pattern", int)
-            return tuple(None if every and (i + 1) % every == 0 else width for i in range(n_layers))
-        return tuple(width if i >= first else None for i in range(n_layers))
+        if rule == "typed":
+            raise FormatError("layer_types: missing; with use_sliding_window it says which layers have a window")
+        first = count(config, "max_window_layers", 28, minimum=0) if rule == "switched" else 0
+        stated = config.get("sliding_window_pattern", config.get("_sliding_window_pattern", PATTERNS.get(rule, 0)))
+        every = typed(stated, "sliding_window_pattern", int)
+        return tuple(width if i >= first and not (every and (i + 1) % every == 0) else None for i in range(n_layers))
     named = typed(types, "layer_types", list)
     if len(named) != n_layers or any(name not in ("sliding_attention", "full_attention") for name in named):
         raise FormatError(

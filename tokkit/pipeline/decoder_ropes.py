@@ -12,6 +12,7 @@ from tokkit.nn.rope import RopeConfig
 
 KINDS = {
     "default": "none", "linear": "linear", "dynamic": "dynamic", "yarn": "yarn", "llama3": "llama3",
+    "longrope": "none", "su": "none",
 }  # fmt: skip
 """rope_type → scaling of `RopeConfig`."""
 
@@ -56,6 +57,11 @@ def _rope(
     rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
     original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
     options: dict[str, Any] = {}
+    if "long_factor" in stated:  # Phi-3's older files call it yarn
+        return RopeConfig(head_dim=head_dim, base=_base(stated, path, config), rotary_dim=rotary,
+                          **_long(stated, path, config, original or max_length, max_length))  # fmt: skip
+    if kind in ("longrope", "su"):
+        raise FormatError(f"{path}.long_factor: missing")
     if kind != "default":
         options["factor"] = _number(stated.get("factor"), f"{path}.factor")
         options["original_length"] = int(_number(original or max_length, f"{path}.original_max_position_embeddings"))
@@ -67,8 +73,28 @@ def _rope(
         options |= {
             name: _number(stated.get(name), f"{path}.{name}") for name in ("low_freq_factor", "high_freq_factor")
         }
-    base = _number(stated.get("rope_theta", config.get("rope_theta", 10000.0)), f"{path}.rope_theta")
+    base = _base(stated, path, config)
     return RopeConfig(head_dim=head_dim, base=base, rotary_dim=rotary, scaling=KINDS[kind], **options)
+
+
+def _base(stated: Mapping[str, Any], path: str, config: Mapping[str, Any]) -> float:
+    return _number(stated.get("rope_theta", config.get("rope_theta", 10000.0)), f"{path}.rope_theta")
+
+
+def _long(
+    stated: Mapping[str, Any], path: str, config: Mapping[str, Any], original: object, max_length: int
+) -> dict[str, Any]:
+    """Return LongRoPE's options: factors of angles for texts up to the length of training, and for longer ones."""
+    trained = int(_number(original, f"{path}.original_max_position_embeddings"))
+    factor = _number(stated.get("factor") or max_length / max(trained, 1), f"{path}.factor")
+    grown = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 and trained > 1 else 1.0
+    made: dict[str, Any] = {"original_length": trained, "attention_factor": grown}
+    if stated.get("attention_factor") is not None:
+        made["attention_factor"] = _number(stated["attention_factor"], f"{path}.attention_factor")
+    for ours, key in (("pair_factors", "short_factor"), ("long_factors", "long_factor")):
+        factors = typed(stated.get(key), f"{path}.{key}", list)
+        made[ours] = tuple(_number(each, f"{path}.{key}") for each in factors)
+    return made
 
 
 def _attention_factor(stated: Mapping[str, Any], path: str, factor: float) -> float:
