@@ -49,8 +49,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2": ("qwen2", GROUPED),
     "qwen2 with windows": ("qwen2", {**GROUPED, "use_sliding_window": True, "sliding_window": 6,
                                      "max_window_layers": 1}),
-    "qwen2 with windows by type": ("qwen2", {**GROUPED, "use_sliding_window": True, "sliding_window": 6, "layer_types": [
-        "sliding_attention", "full_attention", "sliding_attention"]}),
+    "qwen2 with windows by type": ("qwen2", {
+        **GROUPED, "use_sliding_window": True, "sliding_window": 6,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}),
     "qwen3 with windows": ("qwen3", {**GROUPED, "head_dim": 8, "use_sliding_window": True, "sliding_window": 5,
                                      "max_window_layers": 2}),
     "mixtral": ("mixtral", {**GROUPED, "num_local_experts": 4}),

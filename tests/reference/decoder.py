@@ -8,6 +8,7 @@ from reference.feed_forward import forward, linear
 from reference.rows import layer_norm, rms_norm
 from tokkit.nn.positions import relative_buckets
 
+
 def norm(config, x, weights, name):
     """The norm of the configuration, with the weights of that name."""
     kind = layer_norm if config.layers.norm == "layer" else rms_norm

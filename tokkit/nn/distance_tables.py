@@ -1,4 +1,4 @@
-"""What a decoder adds to scores by the distance of query and key: ALiBi or T5's buckets, made as texts become longer."""
+"""What is added to scores by the distance of query and key, ALiBi or T5's buckets: made as texts become longer."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ def packed(config: DecoderConfig, weights: Mapping[str, Any], layer: int) -> Pac
         return Linear.of(own, names, dtype=dtype).packed
 
     def pair(name: str) -> tuple[Any, Any]:
-        return linear(*(f"{name}.{part}" for part in (("gate", "up") if config.gated else ("up",)))), linear(f"{name}.down")
+        up = (f"{name}.gate", f"{name}.up") if config.gated else (f"{name}.up",)
+        return linear(*up), linear(f"{name}.down")
 
     shared = pair("shared") if experts.shared_dim else None
     return PackedExperts(

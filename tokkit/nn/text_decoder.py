@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core.nn import PackedDecoder
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn import experts, functional
+from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.config import GATES
 from tokkit.nn.cross_memory import Memory, MemoryProjection
 from tokkit.nn.decoder_cache import DecoderCache

@@ -25,9 +25,9 @@ class Family:
 
     `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer, {j} the expert; "name:q" is
     the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
-    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what is added to the
-    weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are keys of the
-    sizes of experts, ours → the configuration's. `refused` maps keys to the values that are run.
+    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what
+    is added to the weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are
+    keys of the sizes of experts, ours → the configuration's. `refused` maps keys to the values that are run.
     """
 
     keys: Mapping[str, str]
@@ -273,7 +273,7 @@ def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> Expert
 def _windows(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int | None, ...] | None:
     """Return the window of each layer: of sliding_window, for those that layer_types calls sliding.
 
-    Without layer_types these are, by the rule of the family: "all" layers; "alternating" with others, the first has one;
+    Without layer_types these are, by the rule of the family: "all" layers; "alternating" ones, the first among them;
     "five of six", or as many as sliding_window_pattern says; with use_sliding_window alone, "switched", those from
     max_window_layers on, or "switched for all"; or files must say it, "typed".
     """
