@@ -35,16 +35,37 @@ def value_bytes(kind: int, value: Any, element: int = STRING) -> bytes:
     return struct.pack("<" + FORMATS[kind], value)
 
 
+class Stored(NamedTuple):
+    """A tensor: the number of its type, its shape, rows first, and its bytes."""
+
+    kind: int
+    shape: tuple[int, ...]
+    data: bytes
+
+
 def gguf(
-    keys: Mapping[str, Typed | str | bytes] | Sequence[tuple[str, Typed | str | bytes]], version: int = 3
+    keys: Mapping[str, Typed | str | bytes] | Sequence[tuple[str, Typed | str | bytes]],
+    version: int = 3,
+    tensors: Mapping[str, Stored] | None = None,
+    alignment: int = 32,
 ) -> bytes:
     """A str or bytes is a string; anything else is Typed. A list of pairs may have a key twice."""
     pairs = list(keys.items()) if isinstance(keys, Mapping) else list(keys)
-    parts = [b"GGUF", struct.pack("<IQQ", version, 0, len(pairs))]
+    parts = [b"GGUF", struct.pack("<IQQ", version, len(tensors or ()), len(pairs))]
     for name, given in pairs:
         typed = given if isinstance(given, Typed) else Typed(STRING, given)
         parts += [text(name), struct.pack("<I", typed.kind), value_bytes(*typed)]
-    return b"".join(parts)
+    return with_data(b"".join(parts), tensors or {}, alignment)
+
+
+def with_data(head: bytes, tensors: Mapping[str, Stored], alignment: int = 32) -> bytes:
+    """A header up to its last key, with what it says of tensors and their bytes."""
+    data = b""
+    for name, tensor in tensors.items():
+        axes = struct.pack(f"<{len(tensor.shape)}Q", *reversed(tensor.shape))
+        head += text(name) + struct.pack("<I", len(tensor.shape)) + axes + struct.pack("<IQ", tensor.kind, len(data))
+        data += tensor.data + bytes(-len(tensor.data) % alignment)
+    return head + bytes(-len(head) % alignment) + data if tensors else head
 
 
 # ---- a SentencePiece model as GGUF

@@ -1,16 +1,18 @@
-"""Reads the metadata of a GGUF file, key → value, and checks each length before it is used.
+"""Reads the header of a GGUF file, its keys and the places of its tensors, and checks each length before it is used.
 
 GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name, the
-number of its type, and the value. The tensors that follow are never read: a model of gigabytes takes the time of its
-first megabytes. Version 1 (32-bit lengths) and big-endian files are refused.
+number of its type, and the value; then for each tensor its name, its axes, the number of its type, and where its data
+begin. The data that follow are not read here: a model of gigabytes takes the time of its first megabytes. Version 1
+(32-bit lengths) and big-endian files are refused.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,11 @@ MAX_NAME = 1 << 16
 MAX_STRINGS = 1 << 22
 """Strings in one array: a vocabulary has at most half as many tokens (vocab.MAX_ID), and fewer merges than this."""
 MAX_DEPTH = 4
+MAX_TENSORS = 1 << 16
+MAX_AXES = 4
+"""Axes of a tensor, as the specification has it."""
+MAX_ITEMS = 1 << 56
+"""Numbers in one tensor: more than any file holds, and products of it with a number's bytes fit 64 bits."""
 
 # Number of a type → what it is: the type of a fixed-width value, BOOL, STRING or ARRAY.
 _FIXED = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
@@ -36,6 +43,23 @@ _BOOL, _STRING, _ARRAY = 7, 8, 9
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 
 Value = bool | int | float | bytes | list[bytes] | NDArray[np.generic] | None
+
+
+class TensorPlace(NamedTuple):
+    """What the header says of a tensor: its shape, rows first as numpy has it, and where in the data it begins."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    offset: int
+
+
+class Header(NamedTuple):
+    """The keys of a file, its tensors in the order of the header, and the byte at which the header ends."""
+
+    keys: dict[str, Value]
+    places: list[TensorPlace]
+    end: int
 
 
 def read(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, Value]:
@@ -48,6 +72,13 @@ def read(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, Value]:
     return _Reader(file).metadata(wanted)
 
 
+def read_header(file: BinaryIO) -> Header:
+    """Return all keys, as `read` does, and the places of the tensors, which nobody has compared with the data yet."""
+    reader = _Reader(file)
+    keys = reader.metadata(lambda name: True)
+    return Header(keys, *reader.tensors())
+
+
 class _Reader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -56,6 +87,7 @@ class _Reader:
         self._start = 0  # where in the file self._data begins
         self._at = 0  # where in self._data the next byte is
         self._key = ""
+        self._n_tensors = 0
 
     def metadata(self, wanted: Callable[[str], bool]) -> dict[str, Value]:
         if self._take(4) != MAGIC:
@@ -65,7 +97,7 @@ class _Reader:
             if version and not version & 0xFFFF:
                 raise self._error(4, "a big-endian GGUF file; little-endian ones are read")
             raise self._error(4, f"GGUF version {version}; versions 2 and 3 are read")
-        self._take(8)  # the number of tensors
+        self._n_tensors = self._u64()
         n_keys = self._u64()
         # The shortest key: the length of its name, one letter, its type, a value of one byte.
         self._check_count(n_keys, 8 + 1 + 4 + 1, MAX_KEYS, "keys")
@@ -83,6 +115,30 @@ class _Reader:
             if wanted(name):
                 found[name] = value
         return found
+
+    def tensors(self) -> tuple[list[TensorPlace], int]:
+        """Return the tensors, and where the header ends; `metadata` goes before."""
+        self._key = ""
+        # The shortest description: the length of its name, one letter, no axes, its type, its offset.
+        self._check_count(self._n_tensors, 8 + 1 + 4 + 4 + 8, MAX_TENSORS, "tensors", at=8)
+        found: dict[str, TensorPlace] = {}
+        for number in range(self._n_tensors):
+            self._key = f"tensor number {number}"
+            at = self._place
+            name = self._name()
+            self._key = f"tensor {name}"
+            if name in found:
+                raise self._error(at, "the tensor is there twice")
+            at = self._place
+            (n_axes,) = _U32.unpack(self._take(4))
+            if n_axes > MAX_AXES:
+                raise self._error(at, f"{n_axes} axes; {MAX_AXES} are the most")
+            shape = tuple(self._u64() for _ in range(n_axes))[::-1]
+            if not 0 < math.prod(shape) <= MAX_ITEMS:
+                raise self._error(at, f"no tensor has the shape {shape}")
+            (kind,) = _U32.unpack(self._take(4))
+            found[name] = TensorPlace(name, shape, kind, self._u64())
+        return list(found.values()), self._place
 
     # ---- values
 
@@ -207,13 +263,14 @@ class _Reader:
         if self._place + n > MAX_METADATA:
             raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
-    def _check_count(self, count: int, width: int, limit: int, what: str) -> None:
-        """Refuse a number of items that the rest of the file, or any tokenizer, cannot have."""
+    def _check_count(self, count: int, width: int, limit: int, what: str, at: int | None = None) -> None:
+        """Refuse a number of items, stated at byte `at`, that the rest of the file, or any model, cannot have."""
         left = self._size - self._place
+        at = self._place - 8 if at is None else at
         if count * width > left:
-            raise self._error(self._place - 8, f"{count} {what} by the header, but only {left} bytes are left")
+            raise self._error(at, f"{count} {what} by the header, but only {left} bytes are left")
         if count > limit:
-            raise self._error(self._place - 8, f"the file has {count} {what}; at most {limit} are read")
+            raise self._error(at, f"the file has {count} {what}; at most {limit} are read")
 
     def _error(self, at: int, reason: str) -> FormatError:
         key = f"{brief(self._key) if not self._key.isprintable() else self._key[:80]}, " if self._key else ""

@@ -55,7 +55,7 @@ class Vocabulary:
 
 
 def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
-    """Return the tokenizer's keys of a GGUF file; a FormatError names the invalid key."""
+    """Return the tokenizer's keys among those of a GGUF file; a FormatError names the invalid key."""
     model = _text(keys, "model")
     if model is None:
         raise FormatError(f"{GGML}model: missing; this GGUF file has no tokenizer")
@@ -76,7 +76,11 @@ def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
         scores=_scores(keys, len(tokens), needed=model in _SCORED),
         merges=_texts(keys, "merges") or [],
         ids=_ids(keys, len(tokens)),
-        flags={name.removeprefix(GGML): value for name, value in keys.items() if isinstance(value, bool)},
+        flags={
+            name.removeprefix(GGML): value
+            for name, value in keys.items()
+            if name.startswith(GGML) and isinstance(value, bool)
+        },
         charsmap=_charsmap(keys),
     )
 

@@ -1,0 +1,132 @@
+"""The block types of GGUF tensors: bytes → whole numbers with a scale, and often a minimum, for each group → float32.
+
+Weights of a row are stored in blocks of 32 or 256. All types are of one form: weight = code * scale - minimum, where a
+group of 16 or 32 weights has the same scale and minimum; in blocks of 256 these are 6-bit or 8-bit numbers themselves,
+times one float16 of the block. Layouts: ggml-org/ggml, docs/gguf.md and the structs of ggml-common.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[Any]
+"""Arrays of uint8; what numpy's stubs make of arithmetic with them is wider."""
+Floats = NDArray[np.float32]
+
+
+class Groups(NamedTuple):
+    """n blocks taken apart: codes int8 (n, groups, weights), scales and, in some types, minima float32 (n, groups)."""
+
+    codes: NDArray[np.int8]
+    scales: Floats
+    minima: Floats | None
+
+    def float32(self) -> Floats:
+        """Return the weights (n, groups, weights)."""
+        made = self.codes.astype(np.float32)
+        made *= self.scales[:, :, None]
+        if self.minima is not None:
+            made -= self.minima[:, :, None]
+        return made
+
+
+class BlockType(NamedTuple):
+    """A type of block: its name, its weights and bytes, and how its bytes (n, n_bytes) are taken apart."""
+
+    name: str
+    n_weights: int
+    n_bytes: int
+    groups: Callable[[Bytes], Groups]
+
+
+def _half(blocks: Bytes, at: int) -> Floats:
+    """Return the float16 at a byte of each block (n, 1)."""
+    return np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2").astype(np.float32)
+
+
+def _nibbles(packed: Bytes, runs: int) -> Bytes:
+    """Return the low halves, then the high ones, of each of `runs` runs of bytes: (n, 2 runs, bytes of a run)."""
+    each = packed.reshape(len(packed), runs, 1, -1)
+    return np.concatenate([each & 15, each >> 4], axis=2).reshape(len(packed), 2 * runs, -1)
+
+
+def _signed(codes: Bytes, zero: int) -> NDArray[np.int8]:
+    made: NDArray[np.int8] = codes.view(np.int8)
+    made -= np.int8(zero)
+    return made
+
+
+def _codes_of_32(blocks: Bytes, at: int) -> Bytes:
+    return _nibbles(blocks[:, at:], 1).reshape(len(blocks), 1, 32)
+
+
+def _codes_of_32_with_high_bits(blocks: Bytes, at: int) -> Bytes:
+    high: Bytes = np.unpackbits(blocks[:, at : at + 4], axis=1, bitorder="little")
+    made: Bytes = _codes_of_32(blocks, at + 4) | (high << 4)[:, None]
+    return made
+
+
+def _q4_0(blocks: Bytes) -> Groups:
+    return Groups(_signed(_codes_of_32(blocks, 2), 8), _half(blocks, 0), None)
+
+
+def _q4_1(blocks: Bytes) -> Groups:
+    return Groups(_codes_of_32(blocks, 4).view(np.int8), _half(blocks, 0), -_half(blocks, 2))
+
+
+def _q5_0(blocks: Bytes) -> Groups:
+    return Groups(_signed(_codes_of_32_with_high_bits(blocks, 2), 16), _half(blocks, 0), None)
+
+
+def _q5_1(blocks: Bytes) -> Groups:
+    return Groups(_codes_of_32_with_high_bits(blocks, 4).view(np.int8), _half(blocks, 0), -_half(blocks, 2))
+
+
+def _q8_0(blocks: Bytes) -> Groups:
+    return Groups(blocks[:, None, 2:].view(np.int8), _half(blocks, 0), None)
+
+
+def _scales_and_minima(blocks: Bytes) -> tuple[Floats, Floats]:
+    """Return both (n, 8) of a block that begins with two float16 and eight pairs of 6 bits in 12 bytes."""
+    first, second, third = (blocks[:, at : at + 4] for at in (4, 8, 12))
+    scales = np.concatenate([first & 63, (third & 15) | (first >> 6 << 4)], axis=1)
+    minima = np.concatenate([second & 63, (third >> 4) | (second >> 6 << 4)], axis=1)
+    return _half(blocks, 0) * scales, _half(blocks, 2) * minima
+
+
+def _q4_k(blocks: Bytes) -> Groups:
+    return Groups(_nibbles(blocks[:, 16:], 4).view(np.int8), *_scales_and_minima(blocks))
+
+
+def _q5_k(blocks: Bytes) -> Groups:
+    bit = np.arange(8, dtype=np.uint8)[:, None]
+    high = (blocks[:, None, 16:48] >> bit) & 1
+    return Groups((_nibbles(blocks[:, 48:], 4) | (high << 4)).view(np.int8), *_scales_and_minima(blocks))
+
+
+def _q6_k(blocks: Bytes) -> Groups:
+    n = len(blocks)
+    low = _nibbles(blocks[:, :128], 2).reshape(n, 2, 4, 32)  # of each half of the block four times 32
+    shift = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high: Bytes = (blocks[:, 128:192].reshape(n, 2, 1, 32) >> shift) & 3
+    scales = _half(blocks, 208) * blocks[:, 192:208].view(np.int8)
+    return Groups(_signed((low | (high << 4)).reshape(n, 16, 16), 32), scales, None)
+
+
+BLOCK_TYPES = {
+    2: BlockType("Q4_0", 32, 18, _q4_0),
+    3: BlockType("Q4_1", 32, 20, _q4_1),
+    6: BlockType("Q5_0", 32, 22, _q5_0),
+    7: BlockType("Q5_1", 32, 24, _q5_1),
+    8: BlockType("Q8_0", 32, 34, _q8_0),
+    12: BlockType("Q4_K", 256, 144, _q4_k),
+    13: BlockType("Q5_K", 256, 176, _q5_k),
+    14: BlockType("Q6_K", 256, 210, _q6_k),
+}
+"""Number of a type in the file → what it is."""
+PLAIN_TYPES = {0: ("F32", "<f4"), 1: ("F16", "<f2"), 28: ("F64", "<f8"), 30: ("BF16", "<u2")}
+"""Number of a type whose weights stand alone → its name in .safetensors, and numpy's."""

@@ -1,0 +1,155 @@
+"""Reads the keys and the tensors of a GGUF file, memory-mapped: data is read when it is accessed."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats import files, gguf_file
+from tokkit.formats.gguf_blocks import BLOCK_TYPES, PLAIN_TYPES, BlockType, Groups
+from tokkit.formats.gguf_file import TensorPlace, Value
+from tokkit.formats.safetensors import Tensor
+from tokkit.formats.strict_json import brief
+
+ALIGNMENT = 32
+"""Bytes of which offsets are multiples, unless the key general.alignment says otherwise."""
+MAX_ALIGNMENT = 1 << 20
+BLOCKS_AT_ONCE = 1 << 17
+"""Weights that are taken apart at once, so that what lies between stays in a core's cache."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTensor:
+    """A tensor in blocks: its type as `Tensor.dtype` is, its shape, and its bytes over the mapped file, row by row.
+
+    `len` and `rows` make it a table that is read row by row; all else needs `float32`.
+    """
+
+    name: str
+    type: BlockType
+    shape: tuple[int, ...]
+    data: NDArray[np.uint8]
+
+    @property
+    def dtype(self) -> str:
+        """The name of the type, Q4_K for example."""
+        return self.type.name
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def between(self, first: int, end: int) -> BlockTensor:
+        """Return rows `first` to `end` of a matrix as a tensor."""
+        return replace(self, shape=(end - first, *self.shape[1:]), data=self.data[first:end])
+
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return some rows as float32; only these are read."""
+        return self._groups(self.data[ids]).float32().reshape(len(ids), *self.shape[1:])
+
+    def float32(self) -> NDArray[np.float32]:
+        """Return all weights as float32; FormatError if a scale is not finite."""
+        made = np.empty(self.shape, dtype=np.float32)
+        flat = made.reshape(len(self.data), -1)
+        step = max(1, BLOCKS_AT_ONCE // flat.shape[1])
+        for first in range(0, len(flat), step):
+            part = flat[first : first + step]
+            part[...] = self._groups(self.data[first : first + step]).float32().reshape(part.shape)
+        return made
+
+    def _groups(self, data: NDArray[np.uint8]) -> Groups:
+        made = self.type.groups(data.reshape(-1, self.type.n_bytes))
+        if not (np.isfinite(made.scales).all() and (made.minima is None or np.isfinite(made.minima).all())):
+            raise FormatError(f"the tensor {self.name!r} of {self.dtype} has a scale that is NaN or infinite")
+        return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What a GGUF file holds: keys as `gguf_file.read` returns them, and tensors by name."""
+
+    keys: dict[str, Value]
+    tensors: dict[str, Tensor | BlockTensor]
+
+
+def read_gguf(path: str | os.PathLike[str]) -> Contents:
+    """Return the keys and the tensors of a file; data is read when it is accessed.
+
+    Types of tensors are those of `PLAIN_TYPES` and `BLOCK_TYPES`. The file must not be truncated while they are in use.
+    FormatError names the file, the tensor and the error; OSErrors are not caught.
+    """
+    path = Path(path)
+    try:
+        with files.open_regular(path, "a GGUF file") as file:
+            header = gguf_file.read_header(file)
+            size = os.fstat(file.fileno()).st_size
+            places = _checked(header, size)
+            if not places:
+                return Contents(header.keys, {})
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if len(mapped) < size:
+                raise FormatError("the file was cut while it was read")
+        return Contents(header.keys, {place.name: _tensor(mapped, at, place) for at, place in places})
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+
+
+def _checked(header: gguf_file.Header, size: int) -> list[tuple[int, TensorPlace]]:
+    """Return where in the file each tensor begins, in the order of their bytes, once all have their place in it."""
+    alignment = header.keys.get("general.alignment", ALIGNMENT)
+    if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
+        raise FormatError(f"general.alignment: {alignment!r}; it is a power of two of at most {MAX_ALIGNMENT}")
+    if header.keys.get("split.count", 1) not in (0, 1):
+        raise FormatError(
+            f"split.count: the model is in {header.keys['split.count']!r} files; join them (llama-gguf-split --merge)"
+        )
+    start = header.end + -header.end % alignment
+    found = sorted(((start + place.offset, place) for place in header.places), key=lambda each: each[0])
+    end, before = start, ""
+    for at, place in found:
+        name = f"tensor {brief(place.name)}"
+        if place.offset % alignment:
+            raise FormatError(f"{name}: its offset {place.offset} is no multiple of the alignment, {alignment}")
+        if at < end:
+            raise FormatError(f"{name} begins at byte {at}, and the tensor {before} ends at byte {end}: they overlap")
+        end, before = at + _n_bytes(place), brief(place.name)
+        if end > size:
+            raise FormatError(f"{name} ends at byte {end} of a file that has {size}: the file is cut or damaged")
+    return found
+
+
+def _n_bytes(place: TensorPlace) -> int:
+    """Return the bytes of a tensor; FormatError for a type that is not read, or rows that are not whole blocks."""
+    if place.kind in PLAIN_TYPES:
+        return math.prod(place.shape) * int(np.dtype(PLAIN_TYPES[place.kind][1]).itemsize)
+    if place.kind not in BLOCK_TYPES:
+        names = [name for name, _ in PLAIN_TYPES.values()] + [block.name for block in BLOCK_TYPES.values()]
+        raise FormatError(
+            f"tensor {brief(place.name)}: its type has the number {place.kind}; {', '.join(names)} are read"
+        )
+    block = BLOCK_TYPES[place.kind]
+    if not place.shape or place.shape[-1] % block.n_weights:
+        raise FormatError(
+            f"tensor {brief(place.name)}: {block.name} is for rows of a multiple of {block.n_weights}, and its shape "
+            f"is {place.shape}"
+        )
+    return math.prod(place.shape) // block.n_weights * block.n_bytes
+
+
+def _tensor(mapped: mmap.mmap, at: int, place: TensorPlace) -> Tensor | BlockTensor:
+    raw = np.frombuffer(mapped, dtype=np.uint8, count=_n_bytes(place), offset=at)
+    if place.kind in BLOCK_TYPES:
+        rows = math.prod(place.shape[:-1])
+        return BlockTensor(place.name, BLOCK_TYPES[place.kind], place.shape, raw.reshape(rows, -1))
+    name, numpys = PLAIN_TYPES[place.kind]
+    dtype = np.dtype(numpys)
+    if at % dtype.alignment:
+        raw = raw.copy()
+        raw.flags.writeable = False
+    return Tensor(name, place.shape, raw.view(dtype).reshape(place.shape))
