@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tokkit.chat import gguf
 from tokkit.chat.template import ChatTemplate
 from tokkit.errors import ChatError, FormatError
 from tokkit.formats import files, strict_json
@@ -22,7 +23,7 @@ NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_t
 def load_chat_template(
     path: str | os.PathLike[str], *, name: str | None = None, with_tools: bool = False
 ) -> ChatTemplate:
-    """Return the chat template of a tokenizer: a folder, a tokenizer_config.json, or a template in a .jinja file.
+    """Return the chat template of a tokenizer: a folder, a tokenizer_config.json, a .gguf, or a template in a .jinja.
 
     chat_template.jinja takes precedence over the template in tokenizer_config.json. A model may have several templates:
     `name` chooses one; the default is "tool_use" with `with_tools`, if there is one, else "default". FormatError for an
@@ -32,15 +33,21 @@ def load_chat_template(
     if path.suffix == ".jinja":
         return ChatTemplate(_text(path), special_tokens_of(path.parent))
     folder = path if path.is_dir() else path.parent
-    templates = templates_of(folder, path if path.is_file() else folder / CONFIG)
+    if path.suffix.lower() == ".gguf":
+        templates, special_tokens = gguf.read(path)
+        where = f"the file has no {gguf.KEY}"
+    else:
+        templates = templates_of(folder, path if path.is_file() else folder / CONFIG)
+        special_tokens = special_tokens_of(folder, path if path.is_file() else None) if templates else {}
+        where = f"{CONFIG} has none, and there is no {JINJA}"
     if not templates:
-        raise ChatError(f"{files.show(path)}: no chat template; {CONFIG} has none, and there is no {JINJA}")
+        raise ChatError(f"{files.show(path)}: no chat template; {where}")
     chosen = name or ("tool_use" if with_tools and "tool_use" in templates else "default")
     if name is None and len(templates) == 1:
         (chosen,) = templates
     if chosen not in templates:
         raise ChatError(f"{files.show(path)}: no chat template is named {chosen!r}; there are {', '.join(templates)}")
-    return ChatTemplate(templates[chosen], special_tokens_of(folder, path if path.is_file() else None))
+    return ChatTemplate(templates[chosen], special_tokens)
 
 
 def templates_of(folder: Path, config: Path) -> dict[str, str]:

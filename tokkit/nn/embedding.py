@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,7 +78,22 @@ class Embedding:
         return result
 
 
-def looked_up(table: NDArray[Any], ids: NDArray[np.int64]) -> Floats:
+class Table(Protocol):
+    """A table of tokens that is stored in another way than as an array."""
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def rows(self, ids: NDArray[np.int64]) -> Floats:
+        """Return some rows as float32."""
+
+    def float32(self) -> Floats:
+        """Return all rows as float32."""
+
+
+def looked_up(table: NDArray[Any] | Table, ids: NDArray[np.int64]) -> Floats:
     """Return the rows (n, dim) of ids (n) as float32, of a table of float32, float16, float64 or bfloat16 (as uint16).
 
     Only these rows are read, of a mapped file too. An id outside the table raises IndexError, and names it.
@@ -87,6 +102,8 @@ def looked_up(table: NDArray[Any], ids: NDArray[np.int64]) -> Floats:
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
         bad = int(ids.max()) if ids.max() >= n else int(ids.min())
         raise IndexError(f"the id {bad} is outside an embedding table of {n} rows")
+    if not isinstance(table, np.ndarray):
+        return table.rows(ids)
     if table.dtype == np.uint16:  # bfloat16: the upper halves of float32
         return (table[ids].astype(np.uint32) << 16).view(np.float32)
     if table.dtype != np.float32:

@@ -22,7 +22,7 @@ from tokkit.nn.cross_memory import Memory, MemoryProjection
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.distance_tables import DistanceTables
-from tokkit.nn.embedding import looked_up
+from tokkit.nn.embedding import Table, looked_up
 from tokkit.nn.linear import Linear
 from tokkit.nn.norms import LayerNorm, RMSNorm
 from tokkit.nn.rope import Rope, RopeConfig
@@ -53,7 +53,7 @@ class TextDecoder:
     def __init__(self, config: DecoderConfig, weights: Mapping[str, Any]) -> None:
         c = config.layers
         self.config = config
-        self.words: NDArray[Any] = weights["word.weight"]
+        self.words: NDArray[Any] | Table = weights["word.weight"]
         if self.words.shape != (config.vocab_size, c.dim):
             raise ShapeError(f"word.weight has shape {self.words.shape}; it must be {(config.vocab_size, c.dim)}")
         self._positions = take(weights, "position.weight", (config.positions, c.dim)) if config.positions else None
@@ -224,7 +224,11 @@ class _Ropes:
         return tables
 
 
-def _as_float32(weight: NDArray[Any]) -> Floats:
+def _as_float32(weight: Any) -> Floats:
+    if hasattr(weight, "rows"):  # a `Table`
+        made: Floats = weight.float32()
+        return made
     if weight.dtype == np.uint16:
-        return (weight.astype(np.uint32) << 16).view(np.float32)
+        made = (weight.astype(np.uint32) << 16).view(np.float32)
+        return made
     return floats(weight, "head.weight")

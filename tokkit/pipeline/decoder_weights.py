@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
+from tokkit.formats.gguf_tensors import BlockTensor
 from tokkit.formats.safetensors import Tensor
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.weights import RELEASED_BYTES, checked, release
@@ -23,11 +24,14 @@ OTHERS = r"(?:vision_tower|multi_modal_projector|model\.vision)\."
 class DecoderWeights(Mapping[str, NDArray[Any]]):
     """The tensors that a decoder needs, by our names: float32 when asked for, the table of tokens as it is stored.
 
-    Every name and shape is checked first. Matrices may have biases; one that is not there is not among the names.
+    Every name and shape is checked first. Matrices may have biases; one that is not there is not among the names. `by`
+    is what states the shapes.
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor], spec: DecoderSpec, where: str) -> None:
-        self._tensors, self._spec, self._where, self._handed = tensors, spec, where, 0
+    def __init__(
+        self, tensors: Mapping[str, Tensor | BlockTensor], spec: DecoderSpec, where: str, by: str = "config.json"
+    ) -> None:
+        self._tensors, self._spec, self._where, self._by, self._handed = tensors, spec, where, by, 0
         self._prefix = next((p for p in spec.family.prefixes if any(n.startswith(p) for n in tensors)), "")
         self._shapes = dict(self._all_shapes())
         self._found = {ours: self._tensor(ours) for ours in self._shapes}
@@ -54,7 +58,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         # The head is beside the model, under no prefix of it.
         return name if ours.startswith("head.") else self._prefix + name
 
-    def _tensor(self, ours: str) -> Tensor:
+    def _tensor(self, ours: str) -> Tensor | BlockTensor:
         name, shape = self._name(ours), self._shapes[ours]
         part = self._spec.source(ours)[1]
         if part:
@@ -64,7 +68,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         tensor = self._tensors.get(name)
         if tensor is None and ours.startswith("head."):
             tensor = self._tensors.get(self._prefix + name)
-        return checked(tensor, name, shape, self._where)
+        return checked(tensor, name, shape, self._where, self._by)
 
     def _transposed(self, ours: str) -> bool:
         return self._spec.family.transposed and ours.startswith("layers.") and len(self._shapes[ours]) == 2
@@ -79,14 +83,18 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
     def __getitem__(self, ours: str) -> NDArray[Any]:
         tensor, spec = self._found[ours], self._spec
         if ours == "word.weight":  # read row by row
+            if isinstance(tensor, BlockTensor):
+                return tensor  # type: ignore[return-value]  # which `looked_up` reads
             return tensor.float32() if tensor.dtype == "F64" else tensor.data
         self._handed += tensor.data.nbytes
         if self._handed > RELEASED_BYTES:
             self.release()
+        part = spec.source(ours)[1]
+        if part and isinstance(tensor, BlockTensor):  # of which only these rows are made float32
+            tensor, part = tensor.between(*self._ends(part)), ""
         made: NDArray[Any] = tensor.float32()
         if self._transposed(ours):
             made = made.T
-        part = spec.source(ours)[1]
         if part:
             made = self._taken(made, part)
         if spec.family.norm_offset and "norm." in ours:
@@ -99,8 +107,14 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
             size = self._spec.config.layers.head_size
             by_heads = joined.reshape(-1, len(parts), size, *joined.shape[1:])
             return by_heads[:, list(parts).index(part)].reshape(-1, *joined.shape[1:])
+        first, end = self._ends(part)
+        return joined[first:end]
+
+    def _ends(self, part: str) -> tuple[int, int]:
+        """Return the rows of a part of what is joined: the first, and the one after the last."""
+        parts = self._parts(part)
         first = sum(rows for _, rows in list(parts.items())[: list(parts).index(part)])
-        return joined[first : first + parts[part]]
+        return first, first + parts[part]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)

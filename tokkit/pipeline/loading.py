@@ -15,7 +15,15 @@ from tokkit.formats.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
-from tokkit.pipeline import decoder_families, families, generator_loading, modules, static_folders, static_format
+from tokkit.pipeline import (
+    decoder_families,
+    families,
+    generator_loading,
+    gguf_loading,
+    modules,
+    static_folders,
+    static_format,
+)
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.text_generator import TextGenerator
@@ -33,28 +41,32 @@ NO_LIMIT = 1 << 31
 
 
 def load(
-    path_or_name: str | os.PathLike[str], *, precision: str = "fp32", max_length: int | None = None,
+    path_or_name: str | os.PathLike[str], *, precision: str | None = None, max_length: int | None = None,
     download: bool = False,
 ) -> SentenceEncoder | StaticEncoder | TextGenerator:  # fmt: skip
-    """Return the model of a folder with config.json, model.safetensors and a tokenizer.
+    """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
     An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet) is a `SentenceEncoder`: the modules of
     a folder of sentence-transformers are applied; vectors of any other are pooled by the mean. A decoder (GPT-2, Llama,
-    Mistral, Qwen 2 and 3, Gemma 1 and 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`.
+    Mistral, Qwen 2 and 3, Gemma 1 and 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`, and so is a GGUF file
+    with one of them and its tokenizer.
 
-    `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
-    0.9999); or "int8", a quarter and fastest (above 0.995 for nearly all texts). `max_length` replaces the folder's
-    limit of tokens, as far as the model has positions. "org/name" that is not a folder is looked for in the hub's cache
-    (extra `hub`), and downloaded with `download`; a name alone, such as "all-MiniLM-L6-v2", is one of
-    sentence-transformers.
+    `precision` is "fp32", the default for folders; "bf16", half of the memory and, if the CPU multiplies bfloat16,
+    faster (cosine to fp32 above 0.9999); or "int8", a quarter and fastest (above 0.995 for nearly all texts).
+    `max_length` replaces the limit of tokens in the folder, as far as the model has positions. "org/name" that is not a
+    folder is looked for in the hub's cache (extra `hub`), and downloaded with `download`; a name alone, such as
+    "all-MiniLM-L6-v2", is one of sentence-transformers.
 
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
-    if precision not in PRECISIONS:
+    if precision is not None and precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     folder = Path(_found(path_or_name, download))
+    if gguf_loading.is_gguf(folder):
+        return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
+    precision = precision or "fp32"
     if not folder.is_dir():
         if not folder.exists():
             raise FileNotFoundError(f"{files.show(folder)}: no such folder; a model is a folder with config.json")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
+from tokkit.formats.gguf_tensors import BlockTensor
 from tokkit.formats.safetensors import FLOATS, Tensor
 from tokkit.pipeline.families import EncoderSpec, names
 
+AnyTensor = TypeVar("AnyTensor", bound=Tensor | BlockTensor)
 OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
 RELEASED_BYTES = 8 << 20
 """So much of the mapped files is read before their pages are given back: packed copies take their place."""
@@ -87,25 +89,30 @@ class Weights(Mapping[str, NDArray[Any]]):
         release(self._tensors.values())
 
 
-def checked(tensor: Tensor | None, name: str, shape: tuple[int, ...], where: str) -> Tensor:
-    """Return a tensor of a file once it is there, has that shape, and holds floating point; else FormatError."""
+def checked(
+    tensor: AnyTensor | None, name: str, shape: tuple[int, ...], where: str, by: str = "config.json"
+) -> AnyTensor:
+    """Return a tensor of a file once it is there, has the shape that `by` states, and holds floating point.
+
+    Else FormatError.
+    """
     if tensor is None:
-        raise FormatError(f"{where}: the tensor {name!r} is missing; by config.json its shape is {shape}")
+        raise FormatError(f"{where}: the tensor {name!r} is missing; by {by} its shape is {shape}")
     if tensor.shape != shape:
-        raise FormatError(f"{where}: the tensor {name!r} has shape {tensor.shape}; by config.json it is {shape}")
-    if tensor.dtype not in FLOATS:
+        raise FormatError(f"{where}: the tensor {name!r} has shape {tensor.shape}; by {by} it is {shape}")
+    if not isinstance(tensor, BlockTensor) and tensor.dtype not in FLOATS:
         raise FormatError(f"{where}: the tensor {name!r} is of dtype {tensor.dtype}; {', '.join(FLOATS)} are read")
     return tensor
 
 
-def release(tensors: Iterable[Tensor]) -> None:
+def release(tensors: Iterable[Tensor | BlockTensor]) -> None:
     """Give back the pages of mapped files that have been read; they are read again when they are needed."""
     for mapped in {id(m): m for m in map(_map_of, tensors) if m is not None}.values():
         if hasattr(mapped, "madvise"):
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _map_of(tensor: Tensor) -> mmap.mmap | None:
+def _map_of(tensor: Tensor | BlockTensor) -> mmap.mmap | None:
     under: Any = tensor.data
     while under is not None and not isinstance(under, mmap.mmap):
         under = under.obj if isinstance(under, memoryview) else getattr(under, "base", None)

@@ -1,0 +1,42 @@
+"""Reads the chat templates in a GGUF file, and the special tokens that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokkit.errors import FormatError
+from tokkit.formats import files, gguf_file, gguf_vocabulary
+
+KEY = "tokenizer.chat_template"
+ROLES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
+"""What the keys of a vocabulary call a token → what templates call it."""
+
+
+def read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the templates by name, and the texts of special tokens by their names in templates.
+
+    tokenizer.chat_template is the default, tokenizer.chat_template.NAME another one.
+    """
+    try:
+        with files.open_regular(path, "a GGUF file") as file:
+            keys = gguf_file.read(file, lambda name: name.startswith(gguf_vocabulary.PREFIX))
+        vocabulary = gguf_vocabulary.read(keys)
+        templates = {
+            name.removeprefix(KEY).removeprefix(".") or "default": _text(name, value)
+            for name, value in keys.items()
+            if name == KEY or name.startswith(f"{KEY}.")
+        }
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+    tokens = {theirs: vocabulary.tokens[vocabulary.ids[role]] for role, theirs in ROLES.items()
+              if role in vocabulary.ids}  # fmt: skip
+    return templates, tokens
+
+
+def _text(name: str, value: gguf_file.Value) -> str:
+    if not isinstance(value, bytes):
+        raise FormatError(f"{name}: a string is needed")
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{name}: not UTF-8, at byte {error.start}") from None

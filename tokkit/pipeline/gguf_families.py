@@ -1,0 +1,226 @@
+"""What the model in a GGUF file is: its keys → the `DecoderSpec` that a config.json of the same model would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats.gguf_file import Value
+from tokkit.formats.gguf_tensors import BlockTensor
+from tokkit.formats.safetensors import Tensor
+from tokkit.formats.strict_json import brief, kind, typed
+from tokkit.nn.config import GATES
+from tokkit.nn.rope import RopeConfig
+from tokkit.pipeline import decoder_families
+from tokkit.pipeline.decoder_families import DecoderSpec
+from tokkit.pipeline.families import count
+
+ROPE_FACTORS = "rope_freqs.weight"
+"""The tensor with a number for each pair of a head, by which its frequency is divided (Llama 3)."""
+TABLES = {"word": "token_embd", "position": "position_embd", "embedding_norm": "token_embd_norm", "norm": "output_norm"}
+LAYER = {
+    "attention.q": "attn_q", "attention.k": "attn_k", "attention.v": "attn_v", "attention.o": "attn_output",
+    "feed_forward.gate": "ffn_gate", "feed_forward.up": "ffn_up", "feed_forward.down": "ffn_down",
+    "attention_norm": "attn_norm", "feed_forward_norm": "ffn_norm", "q_norm": "attn_q_norm", "k_norm": "attn_k_norm",
+    "attended_norm": "post_attention_norm", "forwarded_norm": "post_ffw_norm",
+}  # fmt: skip
+"""Ours → the name of a tensor, the same in all architectures."""
+JOINED = {part: f"attn_qkv:{part[-1]}" for part in ("attention.q", "attention.k", "attention.v")}
+JOINED_GATE = {"feed_forward.gate": "ffn_up:gate", "feed_forward.up": "ffn_up:up"}
+"""Names where one tensor holds several."""
+SIZES = {
+    "dim": "embedding_length", "n_heads": "attention.head_count", "n_layers": "block_count",
+    "hidden_dim": "feed_forward_length", "n_kv_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
+    "max_length": "context_length",
+}  # fmt: skip
+"""What `Family.keys` calls a size → the key, without the name of the architecture before it."""
+NEEDED = ("dim", "n_heads", "n_layers", "hidden_dim", "max_length")
+SCALINGS = {"none": "default", "linear": "linear", "yarn": "yarn"}
+"""rope.scaling.type → rope_type of a config.json."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """How an architecture of GGUF files differs from the family of config.json that it is.
+
+    `interleaved`: rows of queries and keys are in such an order that RoPE turns neighbours. `every`: of so many layers
+    the last has no window. `wide`: with so many layers scores are scaled by dim / n_heads, and not by the size of a
+    head. `caps`: there are soft caps of scores and logits.
+    """
+
+    model_type: str
+    interleaved: bool = False
+    every: int = 0
+    wide: int = 0
+    caps: bool = False
+
+
+ARCHITECTURES = {
+    "llama": Architecture(model_type="mistral", interleaved=True),
+    "qwen2": Architecture(model_type="qwen2"),
+    "qwen3": Architecture(model_type="qwen3"),
+    "gemma": Architecture(model_type="gemma"),
+    "gemma3": Architecture(model_type="gemma3_text", every=6, wide=62),
+    "phi3": Architecture(model_type="phi3"),
+    "gpt2": Architecture(model_type="gpt2"),
+    "gptneox": Architecture(model_type="gpt_neox"),
+    "bloom": Architecture(model_type="bloom"),
+}
+"""general.architecture → what it is. Llama 1 to 3 and Mistral are of llama, Pythia of gptneox, Qwen 2.5 of qwen2."""
+
+
+def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor], dtype: str = "float32") -> DecoderSpec:
+    """Return the specification of the model in a file, with matrices packed as `dtype`; a FormatError names the key."""
+    model = _Model(keys, tensors)
+    spec = decoder_families.read(model.config(), dtype)
+    joined = JOINED if "blk.0.attn_qkv.weight" in tensors else {}
+    if spec.config.layers.activation in GATES and "blk.0.ffn_gate.weight" not in tensors:
+        joined = joined | JOINED_GATE
+    names = {f"layers.{{i}}.{ours}": f"blk.{{i}}.{name}" for ours, name in (LAYER | joined).items()}
+    # Files are written for reading: matrices as (outputs, inputs), parts after one another, what norms add added.
+    family = replace(
+        spec.family, tensors=TABLES | names, prefixes=("",), head="output", transposed=False, by_heads=False,
+        norm_offset=0.0,
+    )  # fmt: skip
+    layers = spec.config.layers
+    if layers.rope is not None:
+        try:
+            layers = replace(layers, rope=model.rope(layers.rope))
+        except TokkitError as error:
+            raise FormatError(f"{model.name('rope.dimension_count')}: {error}") from None
+    return replace(spec, family=family, config=replace(spec.config, layers=layers))
+
+
+class _Model:
+    """The keys of one model, which begin with the name of its architecture."""
+
+    def __init__(self, keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor]) -> None:
+        self._keys, self._tensors = keys, tensors
+        stated = _text(keys, "general.architecture")
+        if stated not in ARCHITECTURES:
+            raise FormatError(f"general.architecture: {brief(stated)} is not supported; {', '.join(ARCHITECTURES)} are")
+        self._prefix, self.of = stated, ARCHITECTURES[stated]
+        self._family = decoder_families.FAMILIES[self.of.model_type]
+
+    def name(self, short: str) -> str:
+        return f"{self._prefix}.{short}"
+
+    def config(self) -> dict[str, Any]:
+        """Return what a config.json would say."""
+        family = self._family
+        made: dict[str, Any] = {"model_type": self.of.model_type}
+        for ours, theirs in family.keys.items():
+            if ours in NEEDED or self.name(SIZES[ours]) in self._keys:
+                made[theirs] = count(self._keys, self.name(SIZES[ours]))
+        norm = "layer_norm_rms_epsilon" if family.norm == "rms" else "layer_norm_epsilon"
+        made[family.eps[0]] = self._number(f"attention.{norm}", family.eps[1])
+        made["vocab_size"] = self._rows()
+        made["tie_word_embeddings"] = "output.weight" not in self._tensors
+        if family.parallel is not None:
+            made[family.parallel] = typed(self._get(family.parallel, True), self.name(family.parallel), bool)
+        self._refuse()
+        if family.positions == "rope":
+            made |= self._ropes()
+        if family.windows:
+            made |= self._windows(made[family.keys["n_layers"]])
+        if self.of.caps:
+            made |= {f"{part}_logit_softcapping": self._number(f"{part}_logit_softcapping", 0.0) or None
+                     for part in ("attn", "final")}  # fmt: skip
+        if self.of.wide:
+            size = made.get("head_dim", made["hidden_size"] // made["num_attention_heads"])
+            wide = made["num_hidden_layers"] == self.of.wide
+            made["query_pre_attn_scalar"] = made["hidden_size"] // made["num_attention_heads"] if wide else size
+        return made
+
+    def _ropes(self) -> dict[str, Any]:
+        scaling = _text(self._keys, self.name("rope.scaling.type"), "linear")
+        if scaling not in SCALINGS:
+            raise FormatError(
+                f"{self.name('rope.scaling.type')}: {brief(scaling)} is not supported; {', '.join(SCALINGS)} are"
+            )
+        factor = self._number("rope.scaling.factor", self._number("rope.scale_linear", 0.0)) or 1.0
+        made: dict[str, Any] = {"rope_theta": self._number("rope.freq_base", 10000.0)}
+        if factor != 1 and scaling != "none":
+            made |= {"rope_type": SCALINGS[scaling], "factor": factor}
+            length = "rope.scaling.original_context_length"
+            made["original_max_position_embeddings"] = count(
+                self._keys, self.name(length if self.name(length) in self._keys else "context_length")
+            )
+            for key, name in (("beta_fast", "yarn_beta_fast"), ("beta_slow", "yarn_beta_slow"),
+                              ("attention_factor", "yarn_attn_factor")):  # fmt: skip
+                if self.name(f"rope.scaling.{name}") in self._keys:
+                    made[key] = self._number(f"rope.scaling.{name}")
+        if not self.of.every:
+            return {"rope_parameters": made}
+        local = {"rope_theta": self._number("rope.freq_base_swa", 10000.0)}
+        return {"rope_parameters": {"full_attention": made, "sliding_attention": local}}
+
+    def rope(self, of_config: RopeConfig) -> RopeConfig:
+        """Return the rope with what a config.json does not say."""
+        size = self.name("rope.dimension_count")
+        made = replace(of_config, interleaved=self.of.interleaved)
+        if size in self._keys:
+            made = replace(made, rotary_dim=count(self._keys, size))
+        factors = self._tensors.get(ROPE_FACTORS)
+        if factors is None:
+            return made
+        pairs = (made.rotary_dim or made.head_dim) // 2
+        if factors.shape != (pairs,) or isinstance(factors, BlockTensor):
+            raise FormatError(f"the tensor {ROPE_FACTORS!r} has shape {factors.shape}; a head has {pairs} pairs")
+        return replace(made, pair_factors=tuple(factors.float32().tolist()))
+
+    def _windows(self, n_layers: int) -> dict[str, Any]:
+        key = self.name("attention.sliding_window")
+        window = count(self._keys, key, 0, minimum=0)
+        if not window:
+            return {"sliding_window": None}
+        if not self.of.every:
+            return {"sliding_window": window}
+        name = self.name("attention.sliding_window_pattern")
+        pattern = self._keys.get(name, self.of.every)
+        if isinstance(pattern, np.ndarray) and pattern.dtype == bool and len(pattern) == n_layers:
+            slides = pattern.tolist()
+        else:
+            every = count({name: pattern}, name)
+            slides = [(i + 1) % every != 0 for i in range(n_layers)]
+        types = ["sliding_attention" if each else "full_attention" for each in slides]
+        return {"sliding_window": window, "layer_types": types}
+
+    def _rows(self) -> int:
+        words = self._tensors.get("token_embd.weight")
+        if words is None or len(words.shape) != 2:
+            raise FormatError("the tensor 'token_embd.weight', the table of tokens, is missing or no matrix")
+        return words.shape[0]
+
+    def _refuse(self) -> None:
+        """Raise FormatError for what the families of decoders do not have."""
+        if self._get("attention.causal", True) is not True:
+            raise FormatError(f"{self.name('attention.causal')}: only causal models are run")
+        if self._get("expert_count", 0) not in (0, 1):
+            raise FormatError(f"{self.name('expert_count')}: mixtures of experts are not supported")
+        key, value = (self._get(f"attention.{part}_length", None) for part in ("key", "value"))
+        if None not in (key, value) and key != value:
+            raise FormatError(f"{self.name('attention.value_length')}: {value!r}, and keys have {key!r} columns")
+
+    def _get(self, short: str, default: Value) -> Value:
+        return self._keys.get(self.name(short), default)
+
+    def _number(self, short: str, default: float | None = None) -> float:
+        name = self.name(short)
+        value = typed(self._keys.get(name, default), name, int, float)
+        if not abs(value) < 1e30:
+            raise FormatError(f"{name} is {value}; it must be a finite number")
+        return float(value)
+
+
+def _text(keys: Mapping[str, Value], name: str, default: str | None = None) -> str | None:
+    value = keys.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bytes):
+        raise FormatError(f"{name}: a string is needed, not {kind(value)}")
+    return value.decode("utf-8", "replace")

@@ -1,0 +1,77 @@
+"""Loads the causal language model in a GGUF file, with the tokenizer of the same file, as a `TextGenerator`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files, gguf, gguf_vocabulary
+from tokkit.formats.gguf_file import MAGIC
+from tokkit.formats.gguf_tensors import read_gguf
+from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline import gguf_families
+from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.text_generator import TextGenerator
+from tokkit.tokenizer import Tokenizer
+
+ENDS = ("eos", "eot", "eom")
+"""Keys of tokens that end a text: of all, of a turn, of a message."""
+END_NAMES = (
+    "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
+)  # fmt: skip
+"""Control tokens that end a text though no key says so: most files have the key of one token alone."""
+DERIVED = ("rope_freqs.weight", "attn_rot_embd.weight")
+"""Tensors that are no weights: angles, which the configuration holds."""
+
+
+def is_gguf(path: Path) -> bool:
+    """Return whether a path is a file that begins as a GGUF file does, or is called one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return path.suffix.lower() == ".gguf" or file.read(4) == MAGIC
+
+
+def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator:
+    """Return the generator of a file, with matrices packed as `dtype`, or as the file has them."""
+    where = files.show(path)
+    contents = read_gguf(path)
+    tensors = contents.tensors
+    if not tensors:
+        raise FormatError(f"{where}: it has no tensors, only a vocabulary")
+    try:
+        spec = gguf_families.read(contents.keys, tensors, dtype or "float32")
+        vocabulary = gguf_vocabulary.read(contents.keys)
+        tokenizer = Tokenizer(gguf.definition(vocabulary))
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
+    if max_length is not None:
+        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
+            raise OptionError(
+                f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens"
+            )
+        spec = replace(spec, max_length=max_length)
+    rows = spec.config.vocab_size
+    if tokenizer.n_ids > rows:
+        raise FormatError(f"{where}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows")
+    named = {name: tensor for name, tensor in tensors.items() if not name.endswith(DERIVED)}
+    weights = DecoderWeights(named, spec, where, by="the keys of the file")
+    try:
+        decoder = TextDecoder(spec.config, weights)
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
+    weights.release()
+    again = functools.partial(load, Path(os.path.abspath(path)), dtype, max_length)
+    return TextGenerator(path, tokenizer, decoder, spec, eos_ids=_eos_ids(vocabulary), reload=again)
+
+
+def _eos_ids(vocabulary: Vocabulary) -> set[int]:
+    named = {vocabulary.ids[name] for name in ENDS if name in vocabulary.ids}
+    control = set(np.flatnonzero(vocabulary.types == CONTROL).tolist())
+    return named | {id_ for id_ in control if vocabulary.tokens[id_] in END_NAMES}
