@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tokkit"
 PUBLIC = "(tokkit itself)"
 TABLE = """
-6 cli __main__
+6 cli web __main__
 5 search compat chunks conversion embeddings
 5 pipeline
 5 view

@@ -45,6 +45,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "wordvec plot": {"vectors": "vectors.txt", "output": "new.html"},
     "wordvec oov": {"model": "fasttext.bin", "words": "cats"},
     "wordvec classify": {"model": "classifier.bin", "train": "labelled.txt", "output": "new.bin"},
+    "serve": {"models": "generator", "host": "no such host"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},

@@ -8,6 +8,8 @@ from tokkit.errors import OptionError
 from tokkit.escaping import show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
 
 KINDS = {
@@ -32,6 +34,27 @@ def load_generator(model: str, **options: Any) -> TextGenerator:
     """Return a model that generates text; OptionError for another kind."""
     made: TextGenerator = _load(model, ("TextGenerator",), options)
     return made
+
+
+def load_served(
+    models: Sequence[str], **options: Any
+) -> tuple[TextGenerator | None, SentenceEncoder | StaticEncoder | None]:
+    """Return the decoder and the encoder among models; OptionError for two of a kind."""
+    from tokkit import pipeline
+
+    generator: TextGenerator | None = None
+    encoder: SentenceEncoder | StaticEncoder | None = None
+    for model in models:
+        made = pipeline.load(model, **options)
+        if isinstance(made, pipeline.TextGenerator):
+            if generator is not None:
+                raise OptionError(f"{show(model)} is the second decoder; a server has one decoder and one encoder")
+            generator = made
+        elif encoder is not None:
+            raise OptionError(f"{show(model)} is the second encoder; a server has one decoder and one encoder")
+        else:
+            encoder = made
+    return generator, encoder
 
 
 def _load(model: str, wanted: tuple[str, ...], options: dict[str, Any]) -> Any:

@@ -1,0 +1,343 @@
+"""The server of `tokkit serve`: OpenAI's API with a decoder and an encoder, as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
+from tokkit.pipeline.generation_options import GenerationOptions
+from tokkit.web import answers, requests
+from tokkit.web.access import LOCAL, Access, Limits
+from tokkit.web.errors import RequestError
+from tokkit.web.requests import Asked
+from tokkit.web.scheduler import Job, Part, Scheduler
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
+
+    Encoder = SentenceEncoder | StaticEncoder
+    Handler = Callable[[Request], Awaitable[Response]]
+
+PAUSE = 0.5
+"""Seconds after which it is looked whether a client that waits for a whole answer is still there."""
+
+
+def model_server(
+    generator: TextGenerator | None = None, encoder: Encoder | None = None, *, key: str | None = None,
+    hosts: Sequence[str] | None = LOCAL, origins: Sequence[str] = (), limits: Limits | None = None,
+    max_sequences: int = 8, max_waiting: int = 64, threads: int | None = None,
+) -> Access:  # fmt: skip
+    """Return an ASGI application with a decoder, an encoder or both, for any ASGI server; `tokkit serve` runs it.
+
+    It has /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /tokenize, /detokenize and /health. Up to
+    `max_sequences` texts are generated side by side, and as many requests as `max_waiting` wait for their turn; more
+    are answered by 429. `key`, `hosts` and `origins` say who may ask: see `Access`.
+    """
+    if generator is None and encoder is None:
+        raise OptionError("a server needs a model: a decoder, an encoder or both")
+    chosen = Limits() if limits is None else limits
+    server = _Server(generator, encoder, chosen, max_sequences, max_waiting, threads)
+    return Access(server.application(), key=key, hosts=hosts, origins=origins, body=chosen.body)
+
+
+def name_of(model: TextGenerator | Encoder) -> str:
+    """Return the name by which clients ask for a model: that of its folder."""
+    return "model" if model.folder is None else model.folder.name
+
+
+class _Server:
+    def __init__(
+        self, generator: TextGenerator | None, encoder: Encoder | None, limits: Limits, max_sequences: int,
+        max_waiting: int, threads: int | None,
+    ) -> None:  # fmt: skip
+        self.generator, self.encoder, self.limits = generator, encoder, limits
+        self.threads, self.created = threads, int(time.time())
+        self.scheduler: Scheduler | None = None
+        if generator is not None:
+            self.scheduler = Scheduler(generator, max_sequences=max_sequences, max_waiting=max_waiting, threads=threads)
+        # One thread, so that texts come to the encoder one request after another.
+        self.encoding = ThreadPoolExecutor(1, thread_name_prefix="tokkit-encoder")
+
+    def application(self) -> Starlette:
+        try:
+            from starlette.applications import Starlette
+            from starlette.exceptions import HTTPException
+            from starlette.routing import Route
+        except ImportError:
+            raise OptionError("servers need starlette and uvicorn: pip install 'pytokkit[web]'") from None
+        handlers: dict[str, tuple[str, Handler]] = {
+            "/health": ("GET", self.health),
+            "/v1/models": ("GET", self.models),
+            "/v1/models/{name:path}": ("GET", self.model),
+            "/v1/completions": ("POST", functools.partial(self.generate, requests.completion)),
+            "/v1/chat/completions": ("POST", functools.partial(self.generate, requests.chat)),
+            "/v1/embeddings": ("POST", self.embeddings),
+            "/tokenize": ("POST", self.tokenize),
+            "/detokenize": ("POST", self.detokenize),
+        }
+        return Starlette(
+            routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in handlers.items()],
+            exception_handlers={
+                RequestError: _requested,
+                TokkitError: _refused,
+                HTTPException: _no_such,
+                Exception: _failed,
+            },
+            lifespan=self._lifespan,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        if self.scheduler is not None:
+            self.scheduler.start()
+        try:
+            yield
+        finally:
+            if self.scheduler is not None:
+                self.scheduler.close()
+            self.encoding.shutdown(wait=True, cancel_futures=True)
+
+    # ---- which models there are
+
+    def _names(self) -> list[str]:
+        return [name_of(each) for each in (self.generator, self.encoder) if each is not None]
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self.created, "owned_by": "tokkit"}
+
+    async def health(self, _: Request) -> Response:
+        running, waiting = (0, 0) if self.scheduler is None else self.scheduler.load()
+        return _json({"status": "ok", "models": self._names(), "running": running, "waiting": waiting})
+
+    async def models(self, _: Request) -> Response:
+        return _json({"object": "list", "data": [self._entry(name) for name in self._names()]})
+
+    async def model(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        self._check(name, self._names())
+        return _json(self._entry(name))
+
+    def _check(self, name: str, served: Sequence[str]) -> None:
+        if name and name not in served:
+            raise RequestError(
+                f"there is no model {name!r} here for this; there is {', '.join(served)}", status=404, param="model",
+                code="model_not_found",
+            )  # fmt: skip
+
+    def _decoder(self, name: str) -> tuple[TextGenerator, Scheduler]:
+        if self.generator is None or self.scheduler is None:
+            raise RequestError("this server has no model that generates text", status=404, code="model_not_found")
+        self._check(name, [self.generator.folder.name])
+        return self.generator, self.scheduler
+
+    # ---- texts
+
+    async def generate(self, read: requests.Reader, request: Request) -> Response:
+        from starlette.responses import StreamingResponse
+
+        asked = read(await request.body(), self.limits)
+        generator, scheduler = self._decoder(asked.model)
+        loop = asyncio.get_running_loop()
+        parts: asyncio.Queue[Part] = asyncio.Queue()
+
+        def emit(part: Part) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(parts.put_nowait, part)
+
+        prompts = await asyncio.to_thread(_prompts, generator, asked)
+        jobs = [self._job(asked, prompt, i * asked.n, emit) for i, prompt in enumerate(prompts)]
+        n_prompt = sum(len(prompt) for prompt in prompts)
+        answer = answers.Answer(
+            generator.folder.name, chat=bool(asked.messages), logprobs=asked.logprobs, spell=_speller(generator)
+        )
+        scheduler.submit(jobs)
+        n = len(prompts) * asked.n
+        if asked.stream:
+            try:
+                first = await parts.get()  # an error is then an answer with a status of its own
+                _raise(first)
+            except BaseException:
+                scheduler.cancel(jobs)
+                raise
+            events = _events(answer, asked, n, n_prompt, first, parts, functools.partial(scheduler.cancel, jobs))
+            return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        texts = [answers.Whole() for _ in range(n)]
+        try:
+            while any(text.reason is None for text in texts):
+                try:
+                    part = await asyncio.wait_for(parts.get(), PAUSE)
+                except TimeoutError:
+                    if await request.is_disconnected():
+                        return _json({}, 499)
+                    continue
+                _raise(part)
+                texts[part.number].add(part)
+        finally:
+            scheduler.cancel(jobs)
+        return _json(answer.whole(texts, answers.usage(n_prompt, texts)))
+
+    def _job(self, asked: Asked, prompt: list[int], first: int, emit: Callable[[Part], None]) -> Job:
+        limit = self.limits.new_tokens if asked.max_new_tokens is None else asked.max_new_tokens
+        options = GenerationOptions(
+            max_new_tokens=limit, n=asked.n, stop=asked.stop, seed=asked.seed, logprobs=asked.logprobs,
+            top_logprobs=asked.alternatives, sampling=asked.sampling,
+        )  # fmt: skip
+        return Job(prompt=prompt, options=options, first=first, until=time.monotonic() + self.limits.seconds, emit=emit)
+
+    # ---- vectors and tokens
+
+    async def embeddings(self, request: Request) -> Response:
+        if self.encoder is None:
+            raise RequestError("this server has no encoder; start it with the folder of one", status=404)
+        encoder = self.encoder
+        asked = requests.embeddings(await request.body(), encoder.dimension)
+        self._check(asked.model, [name_of(encoder)])
+        loop = asyncio.get_running_loop()
+        made, n_tokens = await loop.run_in_executor(self.encoding, _vectors, encoder, asked.texts, self.threads)
+        return _json(answers.vectors(name_of(encoder), made, n_tokens, as_base64=asked.base64))
+
+    def _of_tokens(self, name: str) -> TextGenerator | Encoder:
+        served = [each for each in (self.generator, self.encoder) if each is not None]
+        self._check(name, self._names())
+        return next((each for each in served if name_of(each) == name), served[0])
+
+    async def tokenize(self, request: Request) -> Response:
+        asked = requests.tokenize(await request.body())
+        model = self._of_tokens(asked.model)
+        found = await asyncio.to_thread(_tokens, model, asked)
+        return _json({"tokens": found, "count": len(found), "max_model_len": model.max_length})
+
+    async def detokenize(self, request: Request) -> Response:
+        asked = requests.detokenize(await request.body())
+        text = await asyncio.to_thread(self._of_tokens(asked.model).tokenizer.decode, list(asked.ids))
+        return _json({"prompt": text, "content": text})
+
+
+# ---- what is done in threads, beside the loop
+
+
+def _prompts(generator: TextGenerator, asked: Asked) -> list[list[int]]:
+    if asked.messages:
+        try:
+            made = [generator.chat_ids(asked.messages)]
+        except ChatError as error:
+            raise RequestError(str(error), param="messages") from None
+    else:
+        made = [generator.ids(each).tolist() if isinstance(each, str) else each for each in asked.prompts]
+    for prompt in made:
+        if not prompt:
+            raise RequestError("the prompt has no tokens, and a model needs one to begin with", param="prompt")
+        if max(prompt) >= generator.decoder.config.vocab_size:
+            raise RequestError(f"there is no token {max(prompt)} in the vocabulary", param="prompt")
+        if len(prompt) >= generator.max_length:
+            raise RequestError(
+                f"the prompt has {len(prompt)} tokens, and the model has positions for {generator.max_length}, those "
+                "of the answer included", code="context_length_exceeded",
+            )  # fmt: skip
+    return made
+
+
+def _vectors(encoder: Encoder, texts: list[str], threads: int | None) -> tuple[Any, int]:
+    n_tokens = sum(min(len(_ids(encoder, text)), encoder.max_length) for text in texts)
+    return encoder.encode(texts, threads=threads), n_tokens
+
+
+def _tokens(model: TextGenerator | Encoder, asked: requests.AskedTokens) -> list[int]:
+    if asked.messages:
+        if not hasattr(model, "chat_ids"):
+            raise RequestError("this model has no chats", param="messages")
+        return list(model.chat_ids(asked.messages))
+    text = asked.text or ""
+    return _ids(model, text) if asked.special else model.tokenizer.encode(text, special="all")
+
+
+def _ids(model: TextGenerator | Encoder, text: str) -> list[int]:
+    """Return the ids of a text with what the tokenizer adds."""
+    return list(model.tokenizer(text, special="all", truncation=None, padding=None).ids)
+
+
+def _speller(generator: TextGenerator) -> Callable[[int], bytes]:
+    def spell(id_: int) -> bytes:
+        try:
+            return generator.tokenizer.decode_bytes([id_])
+        except VocabError:  # a row of the table that belongs to no token
+            return b""
+
+    return spell
+
+
+# ---- answers
+
+
+async def _events(
+    answer: answers.Answer, asked: Asked, n: int, n_prompt: int, first: Part, parts: asyncio.Queue[Part],
+    cancel: Callable[[], None],
+) -> AsyncIterator[bytes]:  # fmt: skip
+    """Yield the events of a stream; a client that goes away ends it, and what is generated for it."""
+    texts = [answers.Whole() for _ in range(n)]
+    try:
+        if asked.messages:
+            for index in range(n):
+                yield answers.event(answer.first(index))
+        part = first
+        while True:
+            texts[part.number].add(part)
+            if part.text or part.scored or part.reason is not None:
+                yield answers.event(answer.part(part))
+            if all(text.reason is not None for text in texts):
+                break
+            part = await parts.get()
+            if part.error is not None:
+                yield answers.event(_of(part.error).body())
+                return
+        if asked.include_usage:
+            yield answers.event(answer.usage(answers.usage(n_prompt, texts)))
+        yield answers.DONE
+    finally:
+        cancel()
+
+
+def _of(error: Exception) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, OptionError):
+        return RequestError(str(error))
+    return RequestError(f"the model failed: {error}", status=500)
+
+
+def _raise(part: Part) -> None:
+    if part.error is not None:
+        raise _of(part.error)
+
+
+def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(body, status, headers)
+
+
+async def _requested(_: Request, error: RequestError) -> Response:
+    return _json(error.body(), error.status, error.headers)
+
+
+async def _refused(_: Request, error: TokkitError) -> Response:
+    return _json(RequestError(str(error)).body(), 400)
+
+
+async def _no_such(request: Request, error: Any) -> Response:
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    return _json(RequestError(message, status=error.status_code).body(), error.status_code, error.headers)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return _json(RequestError(f"the server failed: {type(error).__name__}", status=500).body(), 500)
