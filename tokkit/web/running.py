@@ -27,10 +27,9 @@ def bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens at a port, 0 for any that is free; OptionError if there can be none."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise OptionError(
-            f"host is {host!r}; it must be a name or an address of this machine ({error.strerror})"
-        ) from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "no such name can be"
+        raise OptionError(f"host is {host!r}; it must be a name or an address of this machine ({reason})") from None
     made = socket.socket(family, kind, protocol)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
