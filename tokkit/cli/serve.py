@@ -52,8 +52,8 @@ def command(
     from tokkit.web.access import LOCAL
     from tokkit.web.api import name_of
 
+    generator, encoder = load_served(models, precision=precision, download=download)
     with running.bound(host, port) as at:
-        generator, encoder = load_served(models, precision=precision, download=download)
         local = running.is_local(host)
         if not local and api_key is None:
             note(f"everybody who reaches {host} may use this server; --api-key KEY asks for a key")
