@@ -90,7 +90,9 @@ def test_the_greatest_are_found(n: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"num_beams": 0}, "num_beams is 0"), ({"num_beams": 2, "n": 3}, "n is 3; 2 beams"),
-     ({"num_beams": 2, "temperature": 1.0}, "temperature=0"), ({"num_beams": 2, "top_logprobs": 1}, "top_logprobs=0"),
+     ({"num_beams": 2, "temperature": 1.0}, "without temperature"),
+     ({"num_beams": 2, "top_logprobs": 1}, "without top_logprobs"),
+     ({"num_beams": 2, "prompt_lookup": 1}, "without prompt_lookup"),
      ({"early_stopping": "always"}, "True, False or 'never'"), ({"length_penalty": "x"}, "length_penalty"),
      ({"num_beams": 2, "banned": range(320)}, "no token is left")],
     ids=str,

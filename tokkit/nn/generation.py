@@ -19,6 +19,8 @@ FIRST_SORTED = 256
 """Most probable tokens that are sorted to find those of top_p; eight times as many if they do not reach it."""
 
 Ids = NDArray[np.int64]
+Distribution = tuple[Ids, NDArray[np.float64]]
+"""Ids that may be drawn, and their probabilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,11 @@ class Chooser:
         self._n_prompt = len(self._text)
         self._rng = np.random.default_rng(seed)
 
+    @property
+    def text(self) -> Sequence[int]:
+        """The ids of the text so far, the prompt included; not to be changed."""
+        return self._text
+
     def add(self, id_: int) -> None:
         """Add a token to the text so far."""
         self._text.append(id_)
@@ -158,15 +165,38 @@ class Chooser:
 
     def choose(self, logits: Floats) -> int:
         """Return the next token for logits (vocab_size); it is not added to the text."""
-        processed = self.processed(logits)
+        return self.draw(logits)[0]
+
+    def draw(self, logits: Floats) -> tuple[int, Distribution]:
+        """Return the next token for logits (vocab_size), and what it was drawn from."""
+        ids, probabilities = self._distribution(logits)
+        return _drawn(ids, probabilities, self._rng) if len(ids) > 1 else int(ids[0]), (ids, probabilities)
+
+    def choose_after(self, logits: Floats, proposed: int, drawn_from: Distribution) -> int:
+        """Return the next token where one was proposed, which was drawn from another distribution.
+
+        It has the distribution that `choose` has (Leviathan et al. 2023, section 2.3), and is the proposed token as
+        often as can be.
+        """
         if not self.sampling.temperature:
-            best = int(processed.argmax())
-            if processed[best] == -np.inf:
-                raise OptionError("no token is left: all are banned or excluded")
-            return best
-        ids, probabilities = self.candidates(processed)
-        at = int(np.searchsorted(np.cumsum(probabilities), self._rng.random(), side="right"))
-        return int(ids[min(at, len(ids) - 1)])
+            return self.choose(logits)
+        ids, probabilities = self._distribution(logits)
+        of_theirs = np.zeros(len(logits))
+        of_theirs[drawn_from[0]] = drawn_from[1]
+        share = probabilities[ids == proposed].sum()
+        if self._rng.random() * of_theirs[proposed] < share:
+            return proposed
+        rest = np.maximum(probabilities - of_theirs[ids], 0)
+        return _drawn(ids, rest / rest.sum(), self._rng) if rest.any() else int(ids[0])
+
+    def _distribution(self, logits: Floats) -> Distribution:
+        processed = self.processed(logits)
+        if self.sampling.temperature:
+            return self.candidates(processed)
+        best = int(processed.argmax())
+        if processed[best] == -np.inf:
+            raise OptionError("no token is left: all are banned or excluded")
+        return np.array([best]), np.ones(1)
 
     def processed(self, logits: Floats) -> Floats:
         """Return logits with penalties, biases and what is excluded at -inf; the array given if there are none."""
@@ -213,13 +243,13 @@ class Chooser:
     def _ends_with(self, ids: list[int]) -> bool:
         return not ids or self._text[-len(ids) :] == ids
 
-    def copy(self) -> Chooser:
-        """Return a chooser of its own for the same text so far."""
+    def copy(self, *, rng: np.random.Generator | None = None) -> Chooser:
+        """Return a chooser of its own for the same text so far, which draws the same, or with numbers of `rng`."""
         made = copy.copy(self)
         made._text = list(self._text)
         made._constraint = None if self._constraint is None else self._constraint.copy()
         if self.sampling.temperature:
-            made._rng = copy.deepcopy(self._rng)
+            made._rng = copy.deepcopy(self._rng) if rng is None else rng
         return made
 
     def _mask(self, constraint: Constraint, n: int) -> NDArray[np.bool_]:
@@ -237,7 +267,7 @@ class Chooser:
         if id_ >= len(logits):
             raise OptionError(f"there is no token {id_}; the model has logits for 0 to {len(logits) - 1}")
 
-    def candidates(self, processed: Floats) -> tuple[Ids, NDArray[np.float64]]:
+    def candidates(self, processed: Floats) -> Distribution:
         """Return the ids that the filters leave, the most probable first, and their probabilities."""
         s = self.sampling
         scaled = processed.astype(np.float64) / (s.temperature or 1.0)
@@ -261,7 +291,12 @@ class Chooser:
         return ids[order], weights[order] / weights.sum()
 
 
-def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> tuple[Ids, NDArray[np.float64]]:
+def _drawn(ids: Ids, probabilities: NDArray[np.float64], rng: np.random.Generator) -> int:
+    at = int(np.searchsorted(np.cumsum(probabilities), rng.random(), side="right"))
+    return int(ids[min(at, len(ids) - 1)])
+
+
+def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> Distribution:
     """Return the fewest ids, the heaviest first, whose weights reach what is wanted."""
     n = FIRST_SORTED
     while True:
@@ -274,7 +309,7 @@ def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> tuple[Ids
         n *= 8
 
 
-def _typical(ids: Ids, shares: NDArray[np.float64], wanted: float) -> tuple[Ids, NDArray[np.float64]]:
+def _typical(ids: Ids, shares: NDArray[np.float64], wanted: float) -> Distribution:
     """Return the fewest ids whose shares reach what is wanted, those of a surprise near to the entropy first."""
     surprise = -np.log(shares)
     off = np.abs(surprise - (surprise * shares).sum())

@@ -7,7 +7,7 @@ decoder, such as T5's, are run by it too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from tokkit.nn.linear import Linear
 from tokkit.nn.norms import LayerNorm, RMSNorm
 from tokkit.nn.rope import Rope, RopeConfig
 
+STEP_ROWS, STEP_HEADS = 4, 32
+"""New tokens of a sequence, and times the query heads of a key head, to which attention gives the bits of one token."""
 ANGLES = 512
 """Positions whose angles are made at first; twice as many when a text is longer."""
 CORE_NORMS = {
@@ -135,14 +137,16 @@ class TextDecoder:
         return self._remembered(hidden)
 
     def __call__(
-        self, ids: Sequence[ArrayLike], caches: Sequence[DecoderCache] | None = None, *, states: Floats | None = None
-    ) -> Floats:
+        self, ids: Sequence[ArrayLike], caches: Sequence[DecoderCache] | None = None, *, states: Floats | None = None,
+        as_steps: Collection[int] = (),
+    ) -> Floats:  # fmt: skip
         """Return hidden states (total, dim) after the last norm, for new ids of several sequences, one after another.
 
         caches[i] holds what came before ids[i], and these are added to it; without caches, each sequence is a whole
         text, and nothing of it is kept. `states` (n_layers, total, dim) gets what each layer leaves, before the last
-        norm. An id outside the table raises IndexError, more tokens than there are positions ShapeError; the caches are
-        then as they were.
+        norm. Sequences whose numbers are in `as_steps` get the bits that they would have one token at a time. An id
+        outside the table raises IndexError, more tokens than there are positions ShapeError; the caches are then as
+        they were.
         """
         arrays = [np.atleast_1d(ids_of(each)) for each in ids]
         if caches is not None and not len(arrays) == len(caches) == len({id(cache) for cache in caches}):
@@ -157,22 +161,34 @@ class TextDecoder:
         rows = np.array([len(array) for array in arrays], dtype=np.int64)
         before = np.array([0 if caches is None else caches[i].length for i in range(len(arrays))], dtype=np.int64)
         x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, before)
+        spans = self._spans(rows.tolist(), as_steps)
         kept, memories = None, None
         if caches is not None:
             for cache, n in zip(caches, rows.tolist(), strict=True):
                 cache.reserve(n)
-            kept = [(cache.keys, cache.values, cache.length) for cache in caches]
+            kept = [(caches[i].keys, caches[i].values, caches[i].length + start) for i, start, _ in spans]
             if self.config.layers.cross:
-                memories = [(m.keys, m.values) for m in (cache.memory for cache in caches) if m is not None]
+                found = [caches[i].memory for i, _, _ in spans]
+                memories = [(m.keys, m.values) for m in found if m is not None]
         longest = int((before + rows).max(initial=0))
         by_distance, zero = self._distances(len(x), longest)
         self._decoder.run(
-            x, rows, kept, memories=memories, angles=self._ropes(longest), by_distance=by_distance, zero=zero,
-            states=states, threads=current_threads(),
+            x, np.array([n for *_, n in spans], dtype=np.int64), kept, memories=memories, angles=self._ropes(longest),
+            by_distance=by_distance, zero=zero, states=states, threads=current_threads(),
         )  # fmt: skip
         for cache, n in zip(caches or (), rows.tolist(), strict=caches is not None):
             cache.length += n
         return x if self._last is None else self._last(x)
+
+    def _spans(self, rows: list[int], as_steps: Collection[int]) -> list[tuple[int, int, int]]:
+        """Return what attention takes at once: number of the sequence, first of its new tokens, how many."""
+        c = self.config.layers
+        few = max(1, min(STEP_ROWS, STEP_HEADS * c.kv_heads // c.n_heads))
+        return [
+            (i, start, min(few, n - start) if i in as_steps else n)
+            for i, n in enumerate(rows)
+            for start in (range(0, n, few) if i in as_steps else (0,))
+        ]
 
     def _embedded(self, ids: NDArray[np.int64], rows: NDArray[np.int64], first: NDArray[np.int64]) -> Floats:
         x = looked_up(self.words, ids)

@@ -1,4 +1,4 @@
-"""Generates several texts side by side: each step decodes one token of every text that has not ended."""
+"""Generates several texts side by side: each step goes a token further in every text that has not ended, or more."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tokkit import nn
 from tokkit.errors import FormatError, OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_cache import DecoderCache
-from tokkit.nn.generation import Chooser, log_probabilities
+from tokkit.nn.generation import Chooser, Distribution, log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline.generation_options import Callback
+from tokkit.pipeline.speculation import Proposal, Proposer
 from tokkit.pipeline.stopping import StoppedText
 
 
@@ -45,6 +46,7 @@ class Text:
     pending: NDArray[np.int64]
     forks: Sequence[Text] = ()
     callback: Callback | None = None
+    proposer: Proposer | None = None
     n_top: int = 0
     scored: bool = False
     at_end: Callable[[Text], None] | None = None
@@ -60,11 +62,36 @@ class Text:
         """The ids that the cache holds."""
         return [*self.prompt.tolist(), *self.ids][: self.cache.length]
 
-    def choose(self, logits: Floats) -> int:
-        """Choose the next id, take it, and return it."""
+    def proposed(self) -> Proposal:
+        """Return ids to read with what is pending, of which those that are chosen need not be read again."""
+        most = self.ending.max_new_tokens - len(self.ids) - 1
+        if self.proposer is None or not self.ids or most < 1:
+            return Proposal()
+        return self.proposer.propose(self.chooser, most)
+
+    def choose_all(self, logits: Floats, proposal: Proposal) -> None:
+        """Choose ids for logits (1 + proposed, vocab_size) up to the first that was not proposed."""
+        n, before = len(proposal.ids), self.cache.length - len(proposal.ids)
+        accepted = 0
+        try:
+            for i, row in enumerate(logits):
+                next_ = proposal.ids[i] if i < n else None
+                chosen = self._choose(row, next_, proposal.drawn_from[i] if i < len(proposal.drawn_from) else None)
+                if chosen != next_ or self.reason is not None:
+                    break
+                accepted += 1
+        finally:
+            self.cache.truncate(before + accepted)
+        if self.proposer is not None:
+            self.proposer.judged(n, accepted)
+
+    def _choose(self, logits: Floats, proposed: int | None, drawn_from: Distribution | None) -> int:
         if self.callback is not None:
             logits = self.callback(list(self.ids), logits.copy())
-        chosen = self.chooser.choose(logits)
+        if proposed is None or drawn_from is None:
+            chosen = self.chooser.choose(logits)
+        else:
+            chosen = self.chooser.choose_after(logits, proposed, drawn_from)
         if self.scored or self.n_top:
             all_of_them = log_probabilities(logits)
             self.logprobs.append(float(all_of_them[chosen]))
@@ -136,36 +163,44 @@ class Batch:
         if not texts:
             return []
         events: list[Event] = []
-        for text, logits in self._read(texts):
+        for text, logits, proposal in self._read(texts):
             for each in (text, *self._joined(text)):
-                events.append(self._chosen(each, logits))
+                events.append(self._chosen(each, logits, proposal))
                 if each.reason is not None:
                     self.remove(each)
                     if each.at_end is not None:
                         each.at_end(each)
         return events
 
-    def _chosen(self, text: Text, logits: Floats) -> Event:
-        known = len(text.parts)
+    def _chosen(self, text: Text, logits: Floats, proposal: Proposal) -> Event:
+        n_ids, n_parts = len(text.ids), len(text.parts)
         try:
-            ids = [text.choose(logits)]
+            text.choose_all(logits, proposal)
         except OptionError as error:
             text.reason = "error"
-            return Event(text, [], "", error)
-        return Event(text, ids, "".join(text.parts[known:]))
+            return Event(text, text.ids[n_ids:], "".join(text.parts[n_parts:]), error)
+        return Event(text, text.ids[n_ids:], "".join(text.parts[n_parts:]))
 
-    def _read(self, texts: Sequence[Text]) -> list[tuple[Text, Floats]]:
-        """Return the texts of which all has been read, with the logits (vocab_size) of the next token."""
-        new = [text.pending[: self._most_read] for text in texts]
-        hidden = self.decoder(new, [text.cache for text in texts])
-        for text, some in zip(texts, new, strict=True):
-            text.pending = text.pending[len(some) :]
-        ends = np.cumsum([len(some) for some in new]) - 1
+    def _read(self, texts: Sequence[Text]) -> list[tuple[Text, Floats, Proposal]]:
+        """Return the texts of which all has been read, with logits (1 + proposed, vocab_size) and what was proposed."""
+        proposals = [text.proposed() for text in texts]
+        new = [
+            np.concatenate([text.pending[: self._most_read], np.array(proposal.ids, dtype=np.int64)])
+            for text, proposal in zip(texts, proposals, strict=True)
+        ]
+        hidden = self.decoder(
+            new, [text.cache for text in texts], as_steps={i for i, text in enumerate(texts) if text.ids}
+        )
+        for text in texts:
+            text.pending = text.pending[self._most_read :] if self._most_read is not None else text.pending[:0]
+        ends = np.cumsum([len(ids) for ids in new])
         done = [i for i, text in enumerate(texts) if not len(text.pending)]
         if not done:
             return []
-        logits = checked(self.decoder, self.decoder.logits(hidden[ends[done]]), [new[i] for i in done])
-        return [(texts[i], row) for i, row in zip(done, logits, strict=True)]
+        rows = [np.arange(ends[i] - 1 - len(proposals[i].ids), ends[i]) for i in done]
+        logits = checked(self.decoder, self.decoder.logits(hidden[np.concatenate(rows)]), [new[i] for i in done])
+        parts = np.split(logits, np.cumsum([len(each) for each in rows])[:-1])
+        return [(texts[i], part, proposals[i]) for i, part in zip(done, parts, strict=True)]
 
     def _joined(self, text: Text) -> Sequence[Text]:
         forks, text.forks = text.forks, ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.generation import Constraint, Sampling
+
+if TYPE_CHECKING:
+    from tokkit.pipeline.text_generator import TextGenerator
 
 MAX_NEW_TOKENS = 256
 """Tokens that are generated unless the caller says otherwise."""
@@ -53,6 +56,9 @@ class GenerationOptions:
       to draw then, and nothing to stream. The score of a text is the sum of its log-probabilities by its length to the
       power of `length_penalty`. `early_stopping` True ends when `num_beams` texts are finished; False when no other can
       be better at its length of then; "never" when none can be better at any length.
+    - `draft`, a smaller model of the same tokenizer, or `prompt_lookup` N proposes tokens that the model then reads at
+      once; look-up proposes at most N, which came after the last ones earlier in the text. Greedy texts are the same
+      without, and so are those drawn with `prompt_lookup`; those drawn with a `draft` have the same distribution.
     - `threads` are used by the core.
 
     Values that cannot work raise OptionError.
@@ -72,6 +78,8 @@ class GenerationOptions:
     num_beams: int = 1
     length_penalty: float = 1.0
     early_stopping: bool | str = False
+    draft: TextGenerator | None = None
+    prompt_lookup: int = 0
     threads: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
 
@@ -89,6 +97,9 @@ class GenerationOptions:
         made["length_penalty"] = as_float("length_penalty", self.length_penalty)
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
             raise OptionError(f"early_stopping is {self.early_stopping!r}; it must be True, False or 'never'")
+        made["prompt_lookup"] = as_int("prompt_lookup", self.prompt_lookup, minimum=0)
+        if self.draft is not None and self.prompt_lookup:
+            raise OptionError("draft and prompt_lookup both propose tokens; give one of them")
         if self.num_beams > 1:
             self._check_beams()
         if self.max_time is not None:
@@ -97,8 +108,11 @@ class GenerationOptions:
             object.__setattr__(self, name, value)
 
     def _check_beams(self) -> None:
-        if self.sampling.temperature or self.top_logprobs:
-            raise OptionError("num_beams is for temperature=0 and top_logprobs=0; or leave num_beams out")
+        others = {"temperature": self.sampling.temperature, "top_logprobs": self.top_logprobs, "draft": self.draft,
+                  "prompt_lookup": self.prompt_lookup}  # fmt: skip
+        for name, value in others.items():
+            if value:
+                raise OptionError(f"num_beams goes without {name}; leave one of them out")
         if self.n > self.num_beams:
             raise OptionError(f"n is {self.n}; {self.num_beams} beams have as many texts at most")
 

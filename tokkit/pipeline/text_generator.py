@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from tokkit.pipeline.beam_search import BeamSearch
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.generation import Batch, Ending, Text, checked
 from tokkit.pipeline.generation_options import GenerationOptions
+from tokkit.pipeline.speculation import DraftModel, PromptLookup, Proposer, check_draft
 from tokkit.pipeline.stopping import StoppedText
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class TextGenerator:
         self.max_length = spec.max_length
         self.eos_ids = frozenset(eos_ids)
         self._reload = reload
+        self._drafts: weakref.WeakSet[TextGenerator] = weakref.WeakSet()  # those that have its tokens
         # A table may have rows that belong to no token.
         added = tokenizer.definition.added_vocab.values()
         self._known = frozenset(id_ for _, id_ in tokenizer.vocab.items()).union(added)
@@ -178,21 +181,31 @@ class TextGenerator:
         capacity, held = len(prompt) + more, options.held_caches
         cache = None if held is None else held.take(prompt, capacity)
         cache = self.decoder.cache(capacity=capacity) if cache is None else cache
+        if options.draft is not None and options.draft not in self._drafts:
+            check_draft(self, options.draft)
+            self._drafts.add(options.draft)
 
         def text(i: int, forks: Sequence[Text] = ()) -> Text:
+            # Each text has a seed of its own, which does not depend on its neighbours.
+            seed = None if options.seed is None else [options.seed, i]
             chooser = Chooser(
-                # Each text has a seed of its own, which does not depend on its neighbours.
-                options.sampling, prompt.tolist(), seed=None if options.seed is None else [options.seed, i],
+                options.sampling, prompt.tolist(), seed=seed,
                 constraint=None if options.constraint is None else options.constraint.copy(), end_ids=self.eos_ids,
                 max_new_tokens=more,
             )  # fmt: skip
             return Text(
                 cache=cache, chooser=chooser, ending=ending, writer=self._writer(options.stop), prompt=prompt,
                 pending=prompt[cache.length :], forks=forks, callback=options.callback, n_top=options.top_logprobs,
-                scored=options.logprobs, at_end=None if held is None else lambda text: held.keep(text.read, text.cache),
+                scored=options.logprobs, proposer=self._proposer(options, seed),
+                at_end=None if held is None else lambda text: held.keep(text.read, text.cache),
             )  # fmt: skip
 
         return text(0, [text(i) for i in range(1, options.n)])
+
+    def _proposer(self, options: GenerationOptions, seed: list[int] | None) -> Proposer | None:
+        if options.draft is not None:
+            return DraftModel(options.draft, self.decoder.config.vocab_size, None if seed is None else [*seed, 1])
+        return PromptLookup(options.prompt_lookup) if options.prompt_lookup else None
 
     def _writer(self, stops: Sequence[str]) -> StoppedText:
         inner = self.tokenizer.decode_stream()
