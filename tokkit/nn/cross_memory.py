@@ -23,7 +23,7 @@ class Memory:
     @property
     def length(self) -> int:
         """The number of tokens that the encoder read."""
-        return self.keys.shape[2]
+        return int(self.keys.shape[2])
 
     @property
     def nbytes(self) -> int:

@@ -44,7 +44,8 @@ class DecoderConfig:
 
     - `windows`: for each layer how many tokens one sees, itself included, or None for all (Gemma's alternate);
     - `local_rope`: the rope of layers that have a window, where it is another one (Gemma 3);
-    - `positions`: rows of a learned table that is added (GPT-2); `embedding_norm`: a norm of the embeddings (BLOOM);
+    - `positions`: rows of a learned table that is added (GPT-2), after `position_offset` others (BART);
+    - `embedding_norm`: a norm of the embeddings (BLOOM);
     - `embedding_scale`: what embeddings are multiplied by (Gemma: √dim);
     - `qk_norm`: a norm of each head's queries and keys, RMS (Qwen 3, Gemma 3);
     - `part_norms`: a norm of what a part gives, before it is added (Gemma 3);
@@ -62,6 +63,7 @@ class DecoderConfig:
     windows: tuple[int | None, ...] | None = None
     local_rope: RopeConfig | None = None
     positions: int = 0
+    position_offset: int = 0
     embedding_norm: bool = False
     embedding_scale: float = 1.0
     qk_norm: bool = False
@@ -78,6 +80,7 @@ class DecoderConfig:
         made: dict[str, object] = {
             "vocab_size": as_int("vocab_size", self.vocab_size, minimum=1),
             "positions": as_int("positions", self.positions, minimum=0),
+            "position_offset": as_int("position_offset", self.position_offset, minimum=0),
             "embedding_scale": as_float("embedding_scale", self.embedding_scale),
             "head_scale": as_float("head_scale", self.head_scale),
             "cap": as_float("cap", self.cap, minimum=0),
@@ -137,7 +140,7 @@ class DecoderConfig:
         c = self.layers
         made: Shapes = {"word.weight": (self.vocab_size, c.dim)}
         if self.positions:
-            made["position.weight"] = (self.positions, c.dim)
+            made["position.weight"] = (self.position_offset + self.positions, c.dim)
         if self.embedding_norm:
             made |= self._norm("embedding_norm", c.dim)
         for i in range(c.n_layers):

@@ -24,7 +24,6 @@ class DistanceTables:
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         self._config = config
-        self._slopes = alibi_slopes(config.n_heads) if config.alibi else None
         self._relative: Floats | None = None
         if config.relative_buckets:
             shape = config.relative_buckets, config.n_heads
@@ -36,7 +35,7 @@ class DistanceTables:
 
         A causal decoder reads nothing of keys after a query, and its table holds anything there.
         """
-        if self._slopes is None and self._relative is None:
+        if not self._config.alibi and self._relative is None:
             return None, 0
         held = self._held
         if held is None or held[1] < rows or held[0].shape[1] < held[1] + longest:
@@ -46,10 +45,9 @@ class DistanceTables:
 
     def _made(self, distances: NDArray[np.int64]) -> Floats:
         c = self._config
-        if self._slopes is not None:
-            return -self._slopes[:, None] * np.abs(distances).astype(np.float32)
+        if self._relative is None:
+            return -alibi_slopes(c.n_heads)[:, None] * np.abs(distances).astype(np.float32)
         buckets = relative_buckets(
             -distances, n_buckets=c.relative_buckets, max_distance=c.relative_distance, bidirectional=not c.causal
         )
-        assert self._relative is not None
         return np.ascontiguousarray(self._relative[buckets].T)

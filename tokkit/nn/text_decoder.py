@@ -58,7 +58,10 @@ class TextDecoder:
         self.words: NDArray[Any] | Table = weights["word.weight"]
         if self.words.shape != (config.vocab_size, c.dim):
             raise ShapeError(f"word.weight has shape {self.words.shape}; it must be {(config.vocab_size, c.dim)}")
-        self._positions = take(weights, "position.weight", (config.positions, c.dim)) if config.positions else None
+        self._positions = None
+        if config.positions:
+            rows = config.position_offset + config.positions
+            self._positions = take(weights, "position.weight", (rows, c.dim))[config.position_offset :]
         self._embedding_norm = self._norm(weights, "embedding_norm") if config.embedding_norm else None
         self._last = self._norm(weights, "norm") if c.pre_norm else None
         self._ropes = _Ropes(c.rope, config.local_rope)

@@ -25,8 +25,8 @@ class Family:
 
     `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer, {j} the expert; "name:q" is
     the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
-    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset`: what
-    is added to the weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are
+    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset` is
+    added to the weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are
     keys of the sizes of experts, ours → the configuration's. `refused` maps keys to the values that are run.
     """
 
@@ -155,7 +155,7 @@ BLOOM = Family(
         word="word_embeddings", embedding_norm="word_embeddings_layernorm", norm="ln_f"),
     refused={"apply_residual_connection_post_layernorm": (False,)},
 )  # fmt: skip
-CAPS = {"cap": "attn_logit_softcapping", "logit_cap": "final_logit_softcapping"}
+CAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 PATTERNS = {"alternating": 2, "five of six": 6}
 """A rule of windows → every which layer sees all."""
 FAMILIES = {
@@ -217,7 +217,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
             scale=_scale(config),
         )  # fmt: skip
         windows = _windows(config, family.windows, sizes["n_layers"]) if family.windows else None
-        caps = {ours: _cap(config, key) for ours, key in CAPS.items()} if family.caps else {}
+        cap, logit_cap = (_cap(config, key) if family.caps else 0.0 for key in CAPS)
         made = DecoderConfig(
             layers=layers, vocab_size=count(config, "vocab_size"), windows=windows, local_rope=local,
             positions=max_length if family.positions == "learned" else 0,
@@ -225,7 +225,8 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
             embedding_scale=float(sizes["dim"]) ** 0.5 if family.scaled_embedding else 1.0,
             parallel=family.parallel is not None and bool(config.get(family.parallel, True)),
             tied=bool(typed(config.get("tie_word_embeddings", family.tied), "tie_word_embeddings", bool)),
-            experts=_experts(config, family, sizes["n_layers"]) if family.experts else None, **caps,
+            experts=_experts(config, family, sizes["n_layers"]) if family.experts else None, cap=cap,
+            logit_cap=logit_cap,
         )  # fmt: skip
     except FormatError:
         raise

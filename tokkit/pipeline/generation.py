@@ -234,6 +234,8 @@ def checked(decoder: TextDecoder, logits: Floats, ids: Sequence[NDArray[np.int64
     if np.isfinite(logits.max(-1)).all():
         return logits
     layers = decoder.config.layers
+    if layers.cross:  # what its cache attends to is not at hand
+        raise FormatError("the model's logits are not numbers but NaN or infinity; its weights may be damaged")
     states = np.empty((layers.n_layers, sum(map(len, ids)), layers.dim), dtype=np.float32)
     decoder(ids, [decoder.cache() for _ in ids], states=states)
     bad = [i for i in range(layers.n_layers) if not np.isfinite(states[i]).all()]

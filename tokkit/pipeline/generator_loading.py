@@ -25,7 +25,7 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
     where = files.show(folder / "config.json")
     try:
         spec = decoder_families.read(config, dtype)
-        eos_ids = _eos_ids(folder, config)
+        eos_ids = eos_ids_of(folder, config)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
     if max_length is not None:
@@ -47,7 +47,7 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
     return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
 
 
-def _eos_ids(folder: Path, config: Mapping[str, Any]) -> list[int]:
+def eos_ids_of(folder: Path, config: Mapping[str, Any]) -> list[int]:
     """Return the ids that end a text, of generation_config.json, or else of config.json."""
     stated = modules.read_json(folder / "generation_config.json", {}).get("eos_token_id", config.get("eos_token_id"))
     listed = [] if stated is None else stated if isinstance(stated, list) else [stated]

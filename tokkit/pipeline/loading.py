@@ -21,6 +21,8 @@ from tokkit.pipeline import (
     generator_loading,
     gguf_loading,
     modules,
+    seq2seq_families,
+    seq2seq_loading,
     static_folders,
     static_format,
 )
@@ -82,6 +84,8 @@ def load(
     config = modules.read_json(home / "config.json")
     if config.get("model_type") in decoder_families.FAMILIES:
         return generator_loading.load(home, config, PRECISIONS[precision], max_length)
+    if config.get("model_type") in seq2seq_families.FAMILIES:
+        return seq2seq_loading.load(home, config, PRECISIONS[precision], max_length)
     try:
         spec = families.read(config, PRECISIONS[precision])
     except FormatError as error:

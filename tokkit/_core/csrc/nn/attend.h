@@ -1,8 +1,8 @@
 /* Exact softmax attention in tiles, never a whole row of scores.
 
    A query sees the keys that the band, the block mask, the boolean mask and the padding all allow; one that sees
-   nothing gives zeros. Scores are capped(scale * q·k) + add + by_distance[i - j]; capped(s) is cap * tanh(s / cap), or s
-   where there is no cap. Several query heads may share a key head. */
+   nothing gives zeros. Scores are capped(scale * q·k) + add + by_distance[i - j], where capped(s) is s, or with a cap
+   cap * tanh(s / cap). Several query heads may share a key head. */
 #ifndef TK_ATTEND_H
 #define TK_ATTEND_H
 #include "base.h"

@@ -161,6 +161,22 @@ static void leaving(const tk_decoder_job *job, float *x, size_t rows, const tk_n
     if (job->d->post_norm) normalise(job, x, dim, rows, dim, norm, x, dim);
 }
 
+/* Attention to the memories of all spans, with its norm and sum. */
+static int attend_memories(const tk_decoder_job *job, size_t layer, const tk_span *spans, size_t n, float *x,
+                           size_t rows) {
+    const tk_decoder_layer *l = &job->d->layers[layer];
+    float *q = job->wide, *mixed = job->mixed;
+    tk_read from = entering(job, x, rows, &l->cross, job->normed);
+    if (product(job, l->cross_q, from.x, from.step, rows, q, job->wide_step, IDENTITY, NULL)) return TK_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        if (attend_memory(job, layer, &spans[i], q, mixed)) return TK_NO_MEMORY;
+        q += spans[i].rows * job->wide_step, mixed += spans[i].rows * job->mixed_step;
+    }
+    if (product(job, l->cross_o, job->mixed, job->mixed_step, rows, x, job->d->dim, IDENTITY, x)) return TK_NO_MEMORY;
+    leaving(job, x, rows, &l->cross);
+    return TK_OK;
+}
+
 /* One layer on `rows` rows of x, those of `spans` after one another. */
 static int through(const tk_decoder_job *job, size_t layer, const tk_span *spans, size_t n, float *x, size_t rows) {
     const tk_decoder *d = job->d;
@@ -176,17 +192,7 @@ static int through(const tk_decoder_job *job, size_t layer, const tk_span *spans
     if (d->parallel) second = entering(job, x, rows, &l->forward, job->second);
     if (added(job, l->o, job->mixed, job->mixed_step, rows, &l->attended, x)) return TK_NO_MEMORY;
     leaving(job, x, rows, &l->attention);
-    if (l->cross_q) {
-        wide = job->wide, mixed = job->mixed;
-        from = entering(job, x, rows, &l->cross, job->normed);
-        if (product(job, l->cross_q, from.x, from.step, rows, wide, job->wide_step, IDENTITY, NULL)) return TK_NO_MEMORY;
-        for (size_t i = 0; i < n; i++) {
-            if (attend_memory(job, layer, &spans[i], wide, mixed)) return TK_NO_MEMORY;
-            wide += spans[i].rows * job->wide_step, mixed += spans[i].rows * job->mixed_step;
-        }
-        if (product(job, l->cross_o, job->mixed, job->mixed_step, rows, x, d->dim, IDENTITY, x)) return TK_NO_MEMORY;
-        leaving(job, x, rows, &l->cross);
-    }
+    if (l->cross_q && attend_memories(job, layer, spans, n, x, rows)) return TK_NO_MEMORY;
     if (!d->parallel) second = entering(job, x, rows, &l->forward, job->second);
     if (feed_forward(job, l, second, rows, x)) return TK_NO_MEMORY;
     leaving(job, x, rows, &l->forward);
@@ -223,7 +229,8 @@ int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_k
     if (!all || !d->n_layers) return TK_OK;
     if (all < chunk) chunk = all;
     if (wide < d->hidden * (d->gated ? 2 : 1)) wide = d->hidden * (d->gated ? 2 : 1);
-    job.wide_step = tk_padded(wide), job.dim_step = tk_padded(d->dim), job.mixed_step = tk_padded(d->heads * d->head_dim);
+    job.wide_step = tk_padded(wide), job.dim_step = tk_padded(d->dim);
+    job.mixed_step = tk_padded(d->heads * d->head_dim);
     float *room = tk_alloc(chunk, (job.wide_step + 2 * job.dim_step + job.mixed_step) * sizeof(float));
     /* A chunk has at most one span a row. */
     tk_span *spans = tk_alloc(chunk, sizeof *spans);

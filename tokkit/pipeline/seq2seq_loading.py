@@ -1,0 +1,112 @@
+"""Loads the folder of an encoder–decoder as a `Seq2SeqGenerator`."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokkit import loading
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import Tensor
+from tokkit.formats.sharded import read_model
+from tokkit.formats.strict_json import brief
+from tokkit.nn.seq2seq import Seq2Seq
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline import modules, seq2seq_families
+from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.generator_loading import eos_ids_of
+from tokkit.pipeline.seq2seq_families import Seq2SeqSpec
+from tokkit.pipeline.seq2seq_generator import ForcedIds, Seq2SeqGenerator
+from tokkit.pipeline.weights import checked
+
+COPIES = r"(?:model\.)?(?:encoder|decoder)\.embed_tokens\.weight|.*\.EncDecAttention\.relative_attention_bias\.weight"
+"""The table of tokens once more, and a bias of older files of T5 that no layer reads."""
+BIAS = "final_logits_bias"
+
+
+def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> Seq2SeqGenerator:
+    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
+    where = files.show(folder / "config.json")
+    tensors = read_model(folder)
+    tied = not any(name.endswith("lm_head.weight") for name in tensors)
+    try:
+        spec = seq2seq_families.read(config, dtype, tied=tied)
+        eos_ids, forced = eos_ids_of(folder, config), _forced(folder, config, spec)
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
+    if max_length is not None:
+        most = spec.decoder.max_length
+        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= most:
+            raise OptionError(f"max_length is {max_length!r}; the model has positions for 1 to {most} tokens")
+        spec = replace(spec, encoder=replace(spec.encoder, max_length=max_length),
+                       decoder=replace(spec.decoder, max_length=max_length))  # fmt: skip
+    model = _model(tensors, spec, files.show(folder))
+    tokenizer = loading.load(folder)
+    rows = spec.decoder.config.vocab_size
+    if tokenizer.n_ids > rows:
+        raise FormatError(
+            f"{files.show(folder)}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows"
+        )
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
+    return Seq2SeqGenerator(folder, tokenizer, model, spec, eos_ids=eos_ids, forced=forced, reload=again)
+
+
+def _model(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) -> Seq2Seq:
+    kept = {name: tensor for name, tensor in tensors.items() if not re.fullmatch(COPIES, name) and name != BIAS}
+    of_encoder = {name for name in kept if re.match(r"(?:model\.)?encoder\.", name)}
+    shared = {name for name in kept if re.fullmatch(r"(?:model\.)?shared\.weight", name)}
+    encoder = DecoderWeights({n: t for n, t in kept.items() if n in of_encoder | shared}, spec.encoder, where)
+    decoder = DecoderWeights({n: t for n, t in kept.items() if n not in of_encoder}, spec.decoder, where)
+    more: dict[str, Any] = {}
+    if BIAS in tensors:
+        shape = (1, spec.decoder.config.vocab_size)
+        more["head.bias"] = np.array(checked(tensors[BIAS], BIAS, shape, where).float32()[0])
+    made = Seq2Seq(TextDecoder(spec.encoder.config, encoder), TextDecoder(spec.decoder.config, _With(decoder, more)))
+    decoder.release()
+    return made
+
+
+class _With(Mapping[str, Any]):
+    """Weights and a few more, which are asked for by name alike."""
+
+    def __init__(self, weights: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+        self._weights, self._more = weights, more
+
+    def __getitem__(self, name: str) -> Any:
+        return self._more[name] if name in self._more else self._weights[name]
+
+    def __iter__(self) -> Any:
+        return iter([*self._weights, *self._more])
+
+    def __len__(self) -> int:
+        return len(self._weights) + len(self._more)
+
+
+def _forced(folder: Path, config: Mapping[str, Any], spec: Seq2SeqSpec) -> ForcedIds:
+    """Return the ids at the ends of a target, of generation_config.json, or else of config.json."""
+    told = modules.read_json(folder / "generation_config.json", {})
+    rows = spec.decoder.config.vocab_size
+
+    def id_of(key: str, default: object = None) -> int | None:
+        stated = told.get(key, config.get(key))
+        stated = default if stated is None else stated
+        if stated is None:
+            return None
+        if isinstance(stated, list) and len(stated) == 1:
+            stated = stated[0]
+        if isinstance(stated, bool) or not isinstance(stated, int) or not 0 <= stated < rows:
+            raise FormatError(f"{key}: {brief(stated)}; it must be one of the {rows} ids")
+        return stated
+
+    start = id_of("decoder_start_token_id", config.get("pad_token_id"))
+    if start is None:
+        raise FormatError("decoder_start_token_id: missing; a target begins with it")
+    return ForcedIds(start, id_of("forced_bos_token_id"), id_of("forced_eos_token_id"))
