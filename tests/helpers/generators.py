@@ -1,4 +1,4 @@
-"""Small causal language models: folders with random weights and a tokenizer that was trained here."""
+"""Small language models: folders with random weights and a tokenizer that was trained here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import tokkit
 from tokkit import nn
 from tokkit.formats.safetensors import write_safetensors
-from tokkit.pipeline import decoder_families
+from tokkit.pipeline import decoder_families, seq2seq_families
 from tokkit.pipeline.decoder_families import DecoderSpec
 
 LLAMA: dict[str, Any] = {
@@ -27,6 +27,18 @@ def tokenizer() -> tokkit.Tokenizer:
     return tokkit.train(
         iter(["the cat sat on the mat; the dog sat on the log; naïve 🦜🦜 東京 is far away"] * 5), vocab_size=300
     ).with_special_tokens({"<|end|>": 300, "<|user|>": 301, "<|model|>": 302})
+
+
+T5: dict[str, Any] = {
+    "model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 320,
+    "feed_forward_proj": "gated-gelu", "pad_token_id": 0, "eos_token_id": 300,
+}  # fmt: skip
+BART: dict[str, Any] = {
+    "model_type": "bart", "d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 40, "max_position_embeddings": 64,
+    "vocab_size": 320, "pad_token_id": 0, "decoder_start_token_id": 2, "eos_token_id": 300, "forced_bos_token_id": 9,
+    "forced_eos_token_id": 300,
+}  # fmt: skip
 
 
 def tensors(spec: DecoderSpec, seed: int = 0, std: float = 0.3) -> dict[str, np.ndarray]:
@@ -45,5 +57,17 @@ def folder(path: Path, *, seed: int = 0, **config: Any) -> Path:
     stated = {**LLAMA, **config}
     (path / "config.json").write_text(json.dumps(stated))
     write_safetensors(path / "model.safetensors", tensors(decoder_families.read(stated), seed), overwrite=True)
+    tokenizer().save(path / "tokenizer.json", overwrite=True)
+    return path
+
+
+def seq2seq_folder(path: Path, kind: dict[str, Any] = T5, *, seed: int = 0, **config: Any) -> Path:
+    """Write the folder of an encoder–decoder and return it."""
+    path.mkdir(parents=True, exist_ok=True)
+    stated = {**kind, **config}
+    spec = seq2seq_families.read(stated)
+    made = tensors(spec.encoder, seed) | tensors(spec.decoder, seed + 1)
+    (path / "config.json").write_text(json.dumps(stated))
+    write_safetensors(path / "model.safetensors", made, overwrite=True)
     tokenizer().save(path / "tokenizer.json", overwrite=True)
     return path

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.config import GATES, Shapes, TransformerConfig
+from tokkit.nn.positions import relative_buckets
 from tokkit.nn.rope import RopeConfig
 
 
@@ -101,6 +102,10 @@ class DecoderConfig:
             made["windows"] = tuple(None if w is None else as_int("a window", w, minimum=1) for w in self.windows)
         if self.local_rope is not None and (c.rope is None or self.local_rope.head_dim != c.head_size):
             raise ShapeError(f"local_rope is beside a rope, for heads of {c.head_size} columns as that one")
+        if c.relative_buckets:  # which must be enough for their distance
+            relative_buckets(
+                0, n_buckets=c.relative_buckets, max_distance=c.relative_distance, bidirectional=not c.causal
+            )
         for rope in (c.rope, self.local_rope):
             if rope is not None and rope.head_factors is not None:
                 raise OptionError("a decoder's rope has no head_factors")

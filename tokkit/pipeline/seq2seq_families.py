@@ -123,7 +123,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
     if not 0 <= eps < 1:
         raise FormatError(f"{family.eps[0]} is {eps}; it must be at least 0 and below 1")
     scaled_words = bool(typed(config.get("scale_embedding", False), "scale_embedding", bool))
-    halves = []
+    halves: list[DecoderSpec] = []
     for half, keys in ((family.encoder, family.encoder_keys), (family.decoder, family.decoder_keys)):
         is_decoder = half is family.decoder
         sizes: dict[str, Any] = {ours: count(config, key) for ours, key in keys.items()
@@ -132,13 +132,12 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
         if sizes["n_layers"] > MAX_LAYERS:
             raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
         max_length = sizes.pop("max_length", UNLIMITED)
-        buckets = {
-            "relative_buckets": count(config, "relative_attention_num_buckets", 32),
-            "relative_distance": count(config, "relative_attention_max_distance", 128),
-        } if family.buckets else {}  # fmt: skip
+        if family.buckets:
+            sizes["relative_buckets"] = count(config, "relative_attention_num_buckets", 32)
+            sizes["relative_distance"] = count(config, "relative_attention_max_distance", 128)
         try:
             layers = TransformerConfig(
-                **sizes, **buckets, activation=activation, norm=family.norm, eps=float(eps), pre_norm=family.pre_norm,
+                **sizes, activation=activation, norm=family.norm, eps=float(eps), pre_norm=family.pre_norm,
                 causal=is_decoder, cross=is_decoder, dtype=dtype, bias=False, scale=family.scale,
             )  # fmt: skip
             made = DecoderConfig(
