@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tokkit.cli import main
 TEXT = "low lower lowest\nnewer wider new\nnaïve café, 東京 🙂\nthe quick brown fox jumps\n" * 20
 Run = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[bytes]"]
+Interrupted = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
@@ -57,5 +59,34 @@ def start(tmp_path: Path) -> Start:
         streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
         command = [sys.executable, "-m", "tokkit", *map(str, args)]
         return subprocess.Popen(command, cwd=tmp_path, env=env, **streams)
+
+    return call
+
+
+@pytest.fixture
+def interrupted(start: Start, tmp_path: Path) -> Interrupted:
+    """(arguments, after=bytes, output=name) → what a command prints that Ctrl-C ends after a line with these bytes.
+
+    A command that is done before the signal comes is started again.
+    """
+
+    def call(*args: object, after: bytes, output: str) -> str:
+        for _ in range(9):
+            process = start(*args)
+            assert process.stderr is not None
+            seen = []
+            for line in process.stderr:
+                seen.append(line)
+                if after in line:
+                    process.send_signal(signal.SIGINT)
+                    break
+            err = (b"".join(seen) + process.communicate(timeout=600)[1]).decode()
+            if process.returncode:
+                assert process.returncode == 130, err
+                assert "Traceback" not in err
+                assert not (tmp_path / output).exists()
+                return err
+            (tmp_path / output).unlink()
+        pytest.skip("each of 9 runs was done before the signal came")
 
     return call

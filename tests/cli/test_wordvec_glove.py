@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,20 +40,13 @@ def test_vectors_are_those_of_the_library(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs the signals of Linux or macOS")
 def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
-    start: Callable[..., subprocess.Popen[bytes]], run: Run, tmp_path: Path
+    interrupted: Callable[..., str], run: Run, tmp_path: Path
 ) -> None:
     write_corpus(tmp_path / "a.txt", 20_000, 1000)
     args = [*GLOVE, "--size", "200", "--epochs", "8", "--progress", "json", "-o"]
     assert run(*args, "whole.bin").exit_code == 0
-    process = start(*args, "v.bin")
-    assert process.stderr is not None
-    while b'"train"' not in process.stderr.readline():
-        pass
-    process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=600)[1].decode()
-    assert process.returncode == 130
+    err = interrupted(*args, "v.bin", after=b'"train"', output="v.bin")
     assert "tokkit: v.bin.checkpoint has what was trained; the same command with --resume goes on" in err
-    assert not (tmp_path / "v.bin").exists()
     other = run(*args, "v.bin", "--resume", "--window", "3")
     assert other.exit_code == 2
     assert "made with other options (window)" in other.stderr

@@ -11,11 +11,12 @@ import pytest
 
 import tokkit
 from reference import fasttext as twin
-from tokkit.embeddings import FastText, KeyedVectors
+from tokkit.embeddings import FastText, KeyedVectors, word2vec_training
 from tokkit.embeddings.fasttext import load_facebook_model, load_facebook_vectors
 from tokkit.embeddings.fasttext_rows import character_ngrams
 from tokkit.embeddings.fasttext_supervised import TextClassifier
 from tokkit.embeddings.training_ids import TrainingIds
+from tokkit.embeddings.word2vec_training import TrainingProgress
 from tokkit.errors import CorpusError, FormatError, OptionError
 
 OPTIONS: dict[str, Any] = {"vector_size": 16, "window": 3, "min_count": 1, "bucket": 3000, "workers": 1, "sample": 0}
@@ -186,3 +187,57 @@ def test_unfit_corpora_and_files_are_refused(tmp_path: Path) -> None:
     model(epochs=1).save(path)
     with pytest.raises(FormatError, match="a classifier is needed"):
         TextClassifier.load(path)
+
+
+@pytest.mark.parametrize("options", [{"sg": 1}, {"hs": 1, "negative": 0}, {"max_n": 0}, {"tokenizer": True}])
+def test_an_interrupted_training_is_resumed_from_its_file_to_the_same_bits(
+    tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_FIRST_IDS", "SLICE_SECONDS"):  # several slices an epoch
+        monkeypatch.setattr(word2vec_training, name, 0)
+    bpe = tokkit.train(iter(["sailing dogged cats"] * 9), vocab_size=270) if options.pop("tokenizer", None) else None
+    whole = model(epochs=3, tokenizer=bpe, **options)
+    begun = FastText(**OPTIONS | options | {"epochs": 3, "tokenizer": bpe})
+    begun.build_vocab(sentences())
+
+    def interrupt(now: TrainingProgress) -> None:
+        if now.words > 3000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begun.train(sentences(), progress=interrupt)
+    begun.save_checkpoint(tmp_path / "c")
+    again = FastText.load_checkpoint(tmp_path / "c", tokenizer=bpe, workers=1)
+    assert again.schedule == begun.schedule
+    assert 0 < again.schedule.sentence < len(sentences())
+    again.train(sentences(), resume=True)
+    assert np.array_equal(again.wv.vectors, whole.wv.vectors)
+    assert (again.epochs_trained, again.mean_loss) == (3, pytest.approx(whole.mean_loss))
+    other = None if bpe else tokkit.train(iter(["a"]), vocab_size=260)
+    with pytest.raises(OptionError, match=r"leave the tokenizer out|give the tokenizer"):
+        FastText.load_checkpoint(tmp_path / "c", tokenizer=other)
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    trained = model(epochs=1)
+    with pytest.raises(OptionError, match="no training was interrupted"):
+        FastText.load_checkpoint(saved(trained, tmp_path, schedule=None)).train(sentences(), resume=True)
+    trained.wv.save(tmp_path / "wv.safetensors")
+    with pytest.raises(FormatError, match="not a fastText training"):
+        FastText.load_checkpoint(tmp_path / "wv.safetensors")
+    trained.data.row_of_bucket[5] = 10_000
+    with pytest.raises(FormatError, match="rows that are not there"):
+        FastText.load_checkpoint(saved(trained, tmp_path))
+    trained.data.row_of_bucket[5] = 0
+    trained.data.output = trained.data.output[1:]
+    with pytest.raises(FormatError, match="output has the shape"):
+        FastText.load_checkpoint(saved(trained, tmp_path))
+    with pytest.raises(OptionError, match="nothing to save"):
+        FastText().save_checkpoint(tmp_path / "none")
+
+
+def saved(trained: FastText, folder: Path, **changed: Any) -> Path:
+    for name, value in changed.items():
+        setattr(trained, name, value)
+    trained.save_checkpoint(folder / "c")
+    return folder / "c"

@@ -140,9 +140,9 @@ def train_words(
     gain = np.array([1, 5 / 3, 1, 1, 1, 1, 1], dtype=np.float32)
     training = embed.FastTextTraining(
         objective(input_, output, loss), ends, rows, gain, np.array([0, 1, 2, 1], np.uint32), np.array([4]), None,
-        total=4, lr=RATE, least_lr=0.1, window=2, cbow=cbow, shrink=False, mean=mean,
+        window=2, cbow=cbow, shrink=False, mean=mean, seed=0,
     )  # fmt: skip
-    training.run(0, 1, begun=0, seed=7, isa=isa, threads=threads)
+    training.run(0, 1, epoch=7, alpha=RATE, isa=isa, threads=threads)
     return *before, input_, output
 
 

@@ -88,17 +88,25 @@ class FastTextTraining:
         ends: NDArray[Any],
         keep: NDArray[Any] | None,
         *,
-        total: int,
-        lr: float,
-        least_lr: float,
         window: int,
         cbow: bool,
         shrink: bool,
         mean: bool,
+        seed: int,
     ) -> None: ...
     def run(
-        self, first: int, n: int, *, begun: int, seed: int, threads: int = ..., isa: str | None = ...
-    ) -> tuple[float, int]: ...
+        self,
+        start: int,
+        stop: int,
+        *,
+        epoch: int,
+        alpha: float,
+        alpha_fall: float = ...,
+        min_alpha: float = ...,
+        threads: int = ...,
+        tally: NDArray[np.float64] | None = ...,
+        isa: str | None = ...,
+    ) -> tuple[int, float]: ...
 
 def word_hashes(words: Iterable[bytes]) -> bytes: ...
 def row_means(

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from tokkit.cli import errors, output
 from tokkit.cli.wordvec_files import form_of, write
-from tokkit.cli.wordvec_training import report
+from tokkit.cli.wordvec_training import another_corpus, report, resumed
 from tokkit.embeddings import FastText, TrainingIds
 from tokkit.escaping import show
 from tokkit.progress import Progress
 
-REFUSED = ("batched", "resume")
-"""Options of word2vec that fastText does not have here."""
-
 
 def fasttext(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
-    """Train and write: the whole model to a .bin file, or the vectors of words to a file of another form."""
-    if wrong := [name for name in REFUSED if chosen[name]]:
-        raise click.UsageError(f"--{wrong[0]} is an option of word2vec, not of {algorithm}")
+    """Train and write: the whole model to a .bin file, or the vectors of words to a file of another form.
+
+    A checkpoint is left if Ctrl-C ends it, and removed by the run that resumes it.
+    """
+    if chosen["batched"]:
+        raise click.UsageError(f"--batched is an option of word2vec, not of {algorithm}")
+    checkpoint = f"{target}.checkpoint"
     whole = form_of(target) == "bin"  # which is fastText's own format here
     if whole and not target.lower().endswith(".bin"):
         raise click.UsageError("a model of fastText is not compressed: end the name in .bin")
@@ -30,36 +32,48 @@ def fasttext(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
 
         tokenizer = load(chosen["tokenizer"])
     hierarchical = chosen["hierarchical"]  # which takes the place of negative samples
+    model = FastText(
+        vector_size=chosen["size"],
+        window=chosen["window"],
+        sg=int(algorithm == "fasttext"),
+        hs=int(hierarchical),
+        negative=0 if hierarchical else chosen["negative"],
+        sample=chosen["sample"],
+        min_count=chosen["min_count"],
+        max_final_vocab=chosen["max_words"],
+        alpha=chosen["alpha"],
+        min_alpha=chosen["min_alpha"],
+        epochs=chosen["epochs"],
+        seed=chosen["seed"],
+        tokenizer=tokenizer,
+        workers=chosen["threads"],
+    )
     with TrainingIds.of(
         corpus_file=corpus,
         min_count=chosen["min_count"],
         max_final_vocab=chosen["max_words"],
         cache=chosen["cache"],
     ) as ids:
-        model = FastText(
-            ids,
-            vector_size=chosen["size"],
-            window=chosen["window"],
-            sg=int(algorithm == "fasttext"),
-            hs=int(hierarchical),
-            negative=0 if hierarchical else chosen["negative"],
-            sample=chosen["sample"],
-            min_count=chosen["min_count"],
-            max_final_vocab=chosen["max_words"],
-            alpha=chosen["alpha"],
-            min_alpha=chosen["min_alpha"],
-            epochs=chosen["epochs"],
-            seed=chosen["seed"],
-            tokenizer=tokenizer,
-            workers=chosen["threads"],
-            progress=lambda now: report(progress, now),
-        )
+        if chosen["resume"]:
+            model = resumed(checkpoint, model, FastText.load_checkpoint)
+            if not model.fits(ids):
+                raise click.UsageError(another_corpus(checkpoint))
+        else:
+            model.build_vocab(ids)
+        try:
+            model.train(ids, progress=lambda now: report(progress, now), resume=chosen["resume"])
+        except KeyboardInterrupt:
+            model.save_checkpoint(checkpoint)
+            errors.note(f"{show(checkpoint)} has what was trained; the same command with --resume goes on")
+            raise
         n_words = ids.n_words
     words: Any = model.wv
     if whole:
         model.save(target)
     else:
         write(words, target)
+    if chosen["resume"]:
+        os.remove(checkpoint)
     errors.note(
         f"{show(target)}: {'a model with ' if whole else ''}{output.counted(len(words), 'vector')} of "
         f"{words.vector_size} numbers, from {output.counted(n_words, 'word')} of text"

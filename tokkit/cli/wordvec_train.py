@@ -84,9 +84,9 @@ ALGORITHMS = {
 def command(corpus: tuple[str, ...], output: str, algorithm: str, **chosen: Any) -> None:
     """Train a vector for each word of CORPUS: text files, folders and globs, a sentence a line.
 
-    Ctrl-C leaves VECTORS.checkpoint, from which the same command with --resume goes on (except of fastText). Lines are
-    split at white space, so remove punctuation and capitals before, or give a --tokenizer. Then look at the vectors
-    with `tokkit wordvec query`.
+    Ctrl-C leaves VECTORS.checkpoint, from which the same command with --resume goes on. Lines are split at white space,
+    so remove punctuation and capitals before, or give a --tokenizer. Then look at the vectors with `tokkit wordvec
+    query`.
     """
     import importlib
 

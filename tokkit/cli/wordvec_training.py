@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from tokkit.cli import errors, output
 from tokkit.cli.wordvec_files import write
-from tokkit.embeddings import TrainingIds, Word2Vec
+from tokkit.embeddings import FastText, TrainingIds, Word2Vec
 from tokkit.embeddings.word2vec_training import TrainingProgress
 from tokkit.escaping import show
 from tokkit.progress import Progress
+
+Trained = TypeVar("Trained", Word2Vec, FastText)
 
 
 def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
@@ -42,7 +45,9 @@ def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
     model = Word2Vec(tokenizer=tokenizer, workers=chosen["threads"], **options)
     with TrainingIds.of(**reads, min_count=chosen["min_count"], max_final_vocab=chosen["max_words"]) as ids:
         if chosen["resume"]:
-            model = _resumed(checkpoint, ids, model)
+            model = resumed(checkpoint, model, Word2Vec.load)
+            if (model.corpus_count, model.corpus_total_words) != (ids.n_sentences, ids.n_words):
+                raise click.UsageError(another_corpus(checkpoint))
         else:
             model.build_vocab(ids)
         try:
@@ -65,19 +70,22 @@ def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
     )
 
 
-def _resumed(checkpoint: str, ids: TrainingIds, wanted: Word2Vec) -> Word2Vec:
-    """Return the model of a checkpoint, if it is of this corpus and these options; UsageError if not."""
+def resumed(checkpoint: str, wanted: Trained, load: Callable[..., Trained]) -> Trained:
+    """Return the model of a checkpoint, if it is there and of these options; UsageError if not."""
     if not os.path.exists(checkpoint):
         raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave --resume out")
-    model = Word2Vec.load(checkpoint, tokenizer=wanted.tokenizer, workers=wanted.workers)
+    model = load(checkpoint, tokenizer=wanted.tokenizer, workers=wanted.workers)
     differing = [name for name, value in wanted.options.as_dict().items() if model.options.as_dict()[name] != value]
     if differing:
         raise click.UsageError(
             f"{show(checkpoint)} was made with other options ({', '.join(differing)}); give the same"
         )
-    if (model.corpus_count, model.corpus_total_words) != (ids.n_sentences, ids.n_words):
-        raise click.UsageError(f"{show(checkpoint)} was made from another corpus; give the same, or leave --resume out")
     return model
+
+
+def another_corpus(checkpoint: str) -> str:
+    """Return what is wrong if a checkpoint is not of the corpus that was given."""
+    return f"{show(checkpoint)} was made from another corpus; give the same, or leave --resume out"
 
 
 def report(progress: Progress, now: TrainingProgress) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.embed import FastTextTraining
-from tokkit.embeddings import fasttext_file
+from tokkit.embeddings import fasttext_checkpoint, fasttext_file
 from tokkit.embeddings.classifier_training import objective_of, uniform_rows, used_rows
 from tokkit.embeddings.counted_sentences import StrPath
 from tokkit.embeddings.fasttext_file import MAX_NGRAM, FastTextArgs, FastTextData
@@ -21,7 +20,7 @@ from tokkit.embeddings.fasttext_vectors import CharacterNgrams, FastTextKeyedVec
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.embeddings.vocabulary import Vocabulary
 from tokkit.embeddings.word2vec_options import Word2VecOptions
-from tokkit.embeddings.word2vec_training import TrainingProgress
+from tokkit.embeddings.word2vec_training import Schedule, TrainingProgress, run_epoch
 from tokkit.errors import CorpusError, FormatError, OptionError
 from tokkit.threads import thread_count
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 Sentences = Iterable[Any] | TrainingIds
 Files = StrPath | Sequence[StrPath]
-_WORDS_AT_ONCE = 1 << 16
-"""Between two looks at Ctrl-C: a tenth of a second."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +100,7 @@ class FastText:
         self.data: FastTextData | None = None
         self.wv: FastTextKeyedVectors | None = None
         self.epochs_trained = 0
-        self.mean_loss = float("nan")
-        """Mean of -log of the probabilities over the last epoch, for each pair (CBOW: word)."""
+        self.schedule: Schedule | None = None
         if sentences is None and corpus_file is None:
             return
         with contextlib.ExitStack() as stack:
@@ -169,12 +165,13 @@ class FastText:
             rows = uniform_rows(len(words) + bucket, args.dim, options.seed)
         output = np.zeros((len(words), args.dim), dtype=np.float32)
         counts = vocabulary.counts
-        self._take(
+        self.take(
             FastTextData(args, words, counts, len(words), vocabulary.total, rows, output, row_of_bucket=row_of_bucket)
         )
-        self.epochs_trained = 0
+        self.epochs_trained, self.schedule = 0, None
 
-    def _take(self, data: FastTextData) -> None:
+    def take(self, data: FastTextData) -> None:
+        """Take words and rows, which are trained in place."""
         words, counts = data.words[: data.n_words], data.counts[: data.n_words]
         subwords: Subwords = CharacterNgrams(data.args, words, data.row_of_bucket)
         if self.tokenizer is not None:
@@ -200,14 +197,17 @@ class FastText:
         end_alpha: float | None = None,
         callbacks: Iterable[Any] = (),
         progress: Callable[[TrainingProgress], Any] | None = None,
+        resume: bool = False,
     ) -> None:
         """Train for some epochs, while the learning rate falls from `start_alpha` to `end_alpha`.
 
         `callbacks` are gensim's: on_epoch_end(model) and so on. The total numbers are gensim's, and are not needed.
+        What Ctrl-C interrupts is taken up by `resume=True` with the same sentences, after `save_checkpoint` and
+        `load_checkpoint` too; with one thread the vectors are those of a training without a break.
         """
         if self.data is None or self.wv is None:
             raise OptionError("there is no vocabulary yet; call build_vocab before train")
-        vocabulary = Vocabulary(tuple(self.wv.index_to_key), self.data.counts[: self.data.n_words])
+        vocabulary = self._vocabulary(self.data)
         if not isinstance(corpus_iterable, TrainingIds):
             with TrainingIds.of(corpus_iterable, corpus_file=corpus_file, vocabulary=vocabulary) as ids:
                 return self.train(
@@ -217,26 +217,32 @@ class FastText:
                     end_alpha=end_alpha,
                     callbacks=callbacks,
                     progress=progress,
+                    resume=resume,
                 )
         ids = corpus_iterable
         if ids.vocabulary.words != vocabulary.words:
             raise OptionError("the ids are those of another vocabulary")
-        options = self.options
-        epochs = options.epochs if epochs is None else epochs
-        training = self._training(
-            ids,
-            self.data,
-            vocabulary,
-            epochs,
-            options.alpha if start_alpha is None else start_alpha,
-            options.min_alpha if end_alpha is None else end_alpha,
-        )
+        if not resume:
+            options = self.options
+            chosen = replace(
+                options,
+                epochs=options.epochs if epochs is None else epochs,
+                alpha=options.alpha if start_alpha is None else start_alpha,
+                min_alpha=options.min_alpha if end_alpha is None else end_alpha,
+            )
+            self.schedule = Schedule(chosen.epochs, chosen.alpha, chosen.min_alpha, self.epochs_trained, True)
+        elif self.schedule is None:
+            raise OptionError("resume=True, and no training was interrupted")
+        schedule, training = self.schedule, self._training(ids, self.data, vocabulary)
         listeners = tuple(callbacks)
         _call(listeners, "on_train_begin", self)
         try:
-            for epoch in range(epochs):
-                _call(listeners, "on_epoch_begin", self)
-                self._run_epoch(training, ids, epoch, epochs, progress)
+            while schedule.epoch < schedule.epochs:
+                if not schedule.sentence:
+                    schedule.epoch_words, schedule.epoch_loss = 0, 0.0
+                    _call(listeners, "on_epoch_begin", self)
+                run_epoch(training, ids, schedule, self.workers, progress)
+                schedule.epoch, schedule.sentence = schedule.epoch + 1, 0
                 self.epochs_trained += 1
                 if listeners:
                     self.wv.adjust_vectors(threads=self.workers)
@@ -245,9 +251,25 @@ class FastText:
             self.wv.adjust_vectors(threads=self.workers)
         _call(listeners, "on_train_end", self)
 
-    def _training(
-        self, ids: TrainingIds, data: FastTextData, vocabulary: Vocabulary, epochs: int, alpha: float, min_alpha: float
-    ) -> FastTextTraining:
+    @property
+    def mean_loss(self) -> float:
+        """Mean of -log of the probabilities over the last epoch, for each pair (CBOW: word); NaN before training."""
+        schedule = self.schedule
+        return schedule.epoch_loss / schedule.epoch_words if schedule and schedule.epoch_words else float("nan")
+
+    @staticmethod
+    def _vocabulary(data: FastTextData) -> Vocabulary:
+        words = tuple(word.decode("utf-8", "surrogateescape") for word in data.words[: data.n_words])
+        return Vocabulary(words, data.counts[: data.n_words])
+
+    def fits(self, ids: TrainingIds) -> bool:
+        """Tell whether ids are those of the words, with the counts, that the model was made from."""
+        if self.data is None:
+            return False
+        mine = self._vocabulary(self.data)
+        return ids.vocabulary.words == mine.words and np.array_equal(ids.vocabulary.counts, mine.counts)
+
+    def _training(self, ids: TrainingIds, data: FastTextData, vocabulary: Vocabulary) -> FastTextTraining:
         options = self.options
         keep = None
         if options.sample:
@@ -261,37 +283,12 @@ class FastText:
             ids.ids,
             ids.ends,
             keep,
-            total=epochs * len(ids.ids),
-            lr=alpha,
-            least_lr=min_alpha,
             window=options.window,
             cbow=not options.sg,
             shrink=bool(options.shrink_windows),
             mean=bool(options.cbow_mean),
+            seed=options.seed,
         )
-
-    def _run_epoch(
-        self,
-        training: FastTextTraining,
-        ids: TrainingIds,
-        epoch: int,
-        epochs: int,
-        progress: Callable[[TrainingProgress], Any] | None,
-    ) -> None:
-        n, n_sentences, first = len(ids.ids), len(ids.ends), 0
-        begun, started, loss, steps = epoch * n, time.monotonic(), 0.0, 0
-        seed = (self.options.seed << 20) + self.epochs_trained
-        while first < n_sentences:
-            start = int(ids.ends[first - 1]) if first else 0
-            stop = min(int(np.searchsorted(ids.ends, start + _WORDS_AT_ONCE * self.workers)) + 1, n_sentences)
-            more, trained = training.run(first, stop - first, begun=begun, seed=seed, threads=self.workers)
-            first, loss, steps = stop, loss + more, steps + trained
-            self.mean_loss = loss / steps if steps else float("nan")
-            if progress is not None:
-                done, total = begun + int(ids.ends[stop - 1]), epochs * n
-                speed = (done - begun) / max(time.monotonic() - started, 1e-9)
-                left = (total - done) / max(speed, 1e-9)
-                progress(TrainingProgress(epoch + 1, epochs, done, total, speed, left, self.mean_loss))
 
     def save(self, path: StrPath) -> None:
         """Write the whole model to a .bin file, which fastText and gensim's load_facebook_model read too."""
@@ -300,6 +297,17 @@ class FastText:
         if self.tokenizer is not None:
             raise OptionError("a .bin file has n-grams of characters, not tokens; save `wv` (KeyedVectors) instead")
         fasttext_file.write(self.data, path)
+
+    def save_checkpoint(self, path: StrPath) -> None:
+        """Write the model and where an interrupted training stands to a safetensors file; a .bin has no such place."""
+        fasttext_checkpoint.save(self, path)
+
+    @classmethod
+    def load_checkpoint(
+        cls, path: StrPath, *, tokenizer: Tokenizer | None = None, workers: int | None = None
+    ) -> FastText:
+        """Read what `save_checkpoint` wrote; FormatError for another file."""
+        return fasttext_checkpoint.load(cls(tokenizer=tokenizer, workers=workers), path)
 
     @classmethod
     def load(cls, path: StrPath, *, workers: int | None = None) -> FastText:
@@ -323,7 +331,7 @@ class FastText:
             bucket=max(args.bucket, 1),
             workers=workers,
         )
-        model._take(data)
+        model.take(data)
         return model
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs epochs of word2vec in slices, so that progress can be shown and Ctrl-C is heard."""
+"""Runs epochs of word2vec and fastText in slices, so that progress can be shown and Ctrl-C is heard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import Word2VecTraining
+from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 
 SLICE_SECONDS = 0.1
@@ -56,7 +56,7 @@ class Schedule:
 
 
 def run_epoch(
-    training: Word2VecTraining,
+    training: Word2VecTraining | FastTextTraining,
     ids: TrainingIds,
     schedule: Schedule,
     threads: int,
@@ -82,7 +82,7 @@ def _take(schedule: Schedule, tally: NDArray[np.float64], before: Schedule) -> N
 
 
 def _run_slices(
-    training: Word2VecTraining,
+    training: Word2VecTraining | FastTextTraining,
     ids: TrainingIds,
     schedule: Schedule,
     threads: int,

@@ -36,10 +36,9 @@ cdef extern from "embed/fasttext.h" nogil:
         const uint32_t *ids
         const int64_t *ends
         const uint32_t *keep
-        int64_t begun
-        int64_t total
-        float lr
-        float least_lr
+        double alpha
+        double alpha_fall
+        double min_alpha
         uint32_t window
         int cbow
         int shrink
@@ -136,15 +135,16 @@ cdef class FastTextTraining:
     cdef tk_fasttext_work work
     cdef tuple kept
     cdef Py_ssize_t sentences
+    cdef uint64_t seed
 
     def __init__(
         self, FastTextObjective objective not None, const int64_t[::1] row_ends not None,
         const uint32_t[::1] rows not None, const float[::1] gain not None, const uint32_t[::1] ids not None,
-        const int64_t[::1] ends not None, const uint32_t[::1] keep, *, int64_t total, float lr, float least_lr,
-        uint32_t window, bint cbow, bint shrink, bint mean,
+        const int64_t[::1] ends not None, const uint32_t[::1] keep, *, uint32_t window, bint cbow, bint shrink,
+        bint mean, uint64_t seed,
     ):
         cdef tk_fasttext_work *w = &self.work
-        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or total < 1 or not window:
+        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or not window:
             raise ValueError("the ends of sentences do not fit")
         if not len(row_ends) or not len(rows) or row_ends[len(row_ends) - 1] != len(rows) or len(gain) != len(row_ends):
             raise ValueError("the rows of words do not fit")
@@ -153,21 +153,34 @@ cdef class FastTextTraining:
         self.kept, self.sentences = (objective, row_ends, rows, gain, ids, ends, keep), len(ends)
         w.model, w.row_ends, w.rows, w.gain = objective.state, &row_ends[0], &rows[0], &gain[0]
         w.ids, w.ends, w.keep = &ids[0], &ends[0], &keep[0] if len(keep) else NULL
-        w.total, w.lr, w.least_lr, w.window = total, lr, least_lr, window
-        w.cbow, w.shrink, w.mean = cbow, shrink, mean
+        w.window, w.cbow, w.shrink, w.mean = window, cbow, shrink, mean
+        self.seed = seed
 
-    def run(self, size_t first, size_t n, *, int64_t begun, uint64_t seed, int threads=1, str isa=None):
-        """Train on n sentences from the first on; return (sum of the losses, how many)."""
+    def run(
+        self, Py_ssize_t start, Py_ssize_t stop, *, uint64_t epoch, double alpha, double alpha_fall=0,
+        double min_alpha=0, int threads=1, double[::1] tally=None, str isa=None,
+    ):
+        """Train on sentences start … stop - 1; return how many steps that were, and the sum of their losses.
+
+        The arguments are those of Word2VecTraining.run.
+        """
         cdef double loss = 0
         cdef int64_t count = 0
         cdef int status, chosen = floats_isa(isa)
-        if first + n > <size_t> self.sentences:
-            raise ValueError("there are not so many sentences")
-        self.work.begun, self.work.seed = begun, seed
+        if not 0 <= start <= stop <= self.sentences:
+            raise ValueError("there are no such sentences")
+        if tally is not None and tally.shape[0] < 3:
+            raise ValueError("tally does not fit")
+        self.work.alpha, self.work.alpha_fall, self.work.min_alpha = alpha, alpha_fall, min_alpha
+        self.work.seed = (self.seed << 20) + epoch
         with nogil:
-            status = tk_fasttext_train(&self.work, first, n, chosen, max(1, threads), &loss, &count)
+            status = tk_fasttext_train(&self.work, start, stop - start, chosen, max(1, threads), &loss, &count)
         check_sentences(status)
-        return loss, count
+        if tally is not None:
+            tally[0] = stop
+            tally[1] += count
+            tally[2] += loss
+        return count, loss
 
 
 def row_means(

@@ -54,8 +54,7 @@ typedef struct {
     const uint32_t *ids;
     const int64_t *ends;
     const uint32_t *keep;    /* of each word: kept where a draw of 32 bits is not above it; NULL keeps all */
-    int64_t begun, total;
-    float lr, least_lr;
+    double alpha, alpha_fall, min_alpha; /* the learning rate at the first id, its fall with each, and its end */
     uint32_t window;
     int cbow, shrink, mean;  /* shrink: windows of 1 … window words; mean: not the sum, of CBOW's words */
     uint64_t seed;

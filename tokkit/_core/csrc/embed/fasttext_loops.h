@@ -260,7 +260,8 @@ static void train_words(const void *job, size_t first, size_t last, tk_fasttext_
     const tk_fasttext_work *w = job;
     for (size_t sentence = first; sentence < last && !s->status; sentence++) {
         int64_t from = sentence ? w->ends[sentence - 1] : 0, all = w->ends[sentence] - from;
-        float rate = w->lr - (w->lr - w->least_lr) * (float)((double)(w->begun + from) / (double)w->total);
+        double falling = w->alpha - w->alpha_fall * (double)from;
+        float rate = (float)(falling > w->min_alpha ? falling : w->min_alpha);
         size_t n = 0;
         s->random = tk_random_of(w->seed, sentence);
         s->status = tk_reserve(&s->sentence, &s->sentence_capacity, (size_t)all, sizeof *s->sentence);

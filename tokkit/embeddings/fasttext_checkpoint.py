@@ -1,0 +1,92 @@
+"""Files of fastText trainings that were interrupted: rows, words and the state, without pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit.embeddings.fasttext_file import FastTextArgs, FastTextData
+from tokkit.embeddings.word2vec_training import Schedule
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats.safetensors import read_safetensors, write_safetensors
+
+if TYPE_CHECKING:
+    from tokkit.embeddings.fasttext import FastText
+
+_KEY = "tokkit.fasttext"
+
+
+def save(model: FastText, path: str | os.PathLike[str]) -> None:
+    """Write a model, all of it or nothing."""
+    data = model.data
+    if data is None:
+        raise OptionError("there is no vocabulary yet, and nothing to save")
+    words = [word.decode("utf-8", "surrogateescape") for word in data.words]
+    tensors: dict[str, Any] = {
+        "input": data.input,
+        "output": data.output,
+        "counts": data.counts,
+        # A tensor, because the header of such files is bounded.
+        "words": np.frombuffer(json.dumps(words).encode(), dtype=np.uint8),
+    }
+    if data.row_of_bucket is not None:
+        tensors["row_of_bucket"] = data.row_of_bucket
+    about = {
+        "options": model.options.as_dict(),
+        "args": dataclasses.asdict(data.args),
+        "n_tokens": data.n_tokens,
+        "tokens": model.tokenizer is not None,
+        "epochs_trained": model.epochs_trained,
+        "schedule": None if model.schedule is None else dataclasses.asdict(model.schedule),
+    }
+    write_safetensors(path, tensors, {_KEY: json.dumps(about)})
+
+
+def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
+    """Fill a new model from a file."""
+    shown = os.fspath(path)
+    tensors = read_safetensors(path)
+    try:
+        about = json.loads(tensors.metadata[_KEY])
+        words = [word.encode("utf-8", "surrogateescape") for word in json.loads(tensors["words"].data.tobytes())]
+        model.options = type(model.options)(**about["options"])
+        data = FastTextData(
+            FastTextArgs(**about["args"]),
+            words,
+            np.array(tensors["counts"].data, dtype=np.int64),
+            len(words),
+            int(about["n_tokens"]),
+            np.array(tensors["input"].data, dtype=np.float32),
+            np.array(tensors["output"].data, dtype=np.float32),
+            row_of_bucket=(
+                np.array(tensors["row_of_bucket"].data, dtype=np.int32) if "row_of_bucket" in tensors else None
+            ),
+        )
+        model.epochs_trained, of_tokens = int(about["epochs_trained"]), bool(about["tokens"])
+        model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"{shown} is not a fastText training that tokkit saved: {error!r}") from None
+    _check(data, shown)
+    if of_tokens != (model.tokenizer is not None):
+        kind = "tokens; give the tokenizer" if of_tokens else "n-grams of characters; leave the tokenizer out"
+        raise OptionError(f"{shown} has rows of {kind}")
+    model.take(data)
+    return model
+
+
+def _check(data: FastTextData, shown: str) -> None:
+    """Raise FormatError for arrays that do not fit one another: kernels trust them."""
+    n, dim, left = len(data.words), data.args.dim, data.row_of_bucket
+    rows = data.args.bucket if left is None else max(data.input.shape[0] - n, 1)
+    wanted = {"counts": (n,), "input": (n + rows, dim), "output": (n, dim)}
+    if left is not None:
+        wanted["row_of_bucket"] = (data.args.bucket,)
+        if left.min(initial=0) < 0 or left.max(initial=0) >= rows:
+            raise FormatError(f"{shown}: row_of_bucket has rows that are not there")
+    for name, shape in wanted.items():
+        if getattr(data, name).shape != shape:
+            raise FormatError(f"{shown}: {name} has the shape {getattr(data, name).shape}, not {shape}")
