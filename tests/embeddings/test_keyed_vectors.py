@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import warnings
 from pathlib import Path
 
@@ -244,3 +245,10 @@ def test_packed_keys_differ_and_are_text(keys: list[bytes], message: str) -> Non
     for offsets in ([0, 9], [1, 2], [0, 900, 2], [0, -1, 2]):
         with pytest.raises(ValueError, match=r"offsets|empty"):
             PackedKeys(b"ab", np.array(offsets, dtype=np.int64).tobytes())
+
+
+def test_the_distance_of_documents_needs_scipy_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(OptionError, match=r"wmdistance needs scipy \(pip install 'pytokkit\[counts\]'\)"):
+        draw().wmdistance(["w1"], ["w2"])
+    assert draw().wmdistance(["w1"], ["unknown"]) == float("inf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.embeddings.keys import KEY_TYPES, Key
+from tokkit.embeddings.transport import cheapest
 from tokkit.embeddings.vector_store import VectorStore
 from tokkit.errors import ShapeError
 
@@ -72,6 +74,22 @@ class Similarities(VectorStore):
             raise ZeroDivisionError("a list of keys is empty; both need at least one")
         means = [self.get_mean_vector(keys, pre_normalize=False) for keys in (ws1, ws2)]
         return np.dot(unit(means[0]), unit(means[1]))
+
+    def wmdistance(self, document1: Sequence[Key], document2: Sequence[Key], norm: bool = True) -> float:
+        """Return how far the words of one document, lists of words, have to move to become those of another.
+
+        Word mover's distance (Kusner and others, From Word Embeddings To Document Distances, 2015): each occurrence has
+        an equal share of its document, and moving costs the Euclidean distance, of vectors scaled to length 1 with
+        `norm`. Unknown words are left out; a document without known ones is infinitely far. OptionError without scipy.
+        """
+        words = [Counter(word for word in document if word in self) for document in (document1, document2)]
+        if not all(words):
+            return float("inf")
+        shares = [np.array(list(counts.values())) / sum(counts.values()) for counts in words]
+        first, second = (
+            np.array([self.get_vector(word, norm=norm) for word in counts], dtype=np.float64) for counts in words
+        )
+        return cheapest(np.linalg.norm(first[:, np.newaxis] - second, axis=2), *shares)
 
     @staticmethod
     def cosine_similarities(vector_1: NDArray[Any], vectors_all: NDArray[Any]) -> NDArray[Any]:
