@@ -15,8 +15,11 @@ CHARACTERS_A_THREAD = 1 << 20
 thread gains (bench_encode, batch); if the tokenizer has the cache already, half of this is enough."""
 
 
-def thread_count(threads: int | None) -> int:
-    """Return how many threads to use: `threads`, else TOKKIT_NUM_THREADS, else the CPUs this process may use."""
+def thread_count(threads: int | None, *, name: str = "threads") -> int:
+    """Return how many threads to use: `threads`, else TOKKIT_NUM_THREADS, else the CPUs this process may use.
+
+    `name` is what errors call the option.
+    """
     if threads is None:
         setting = os.environ.get("TOKKIT_NUM_THREADS", "")
         if not setting:
@@ -25,7 +28,7 @@ def thread_count(threads: int | None) -> int:
             raise OptionError(f"TOKKIT_NUM_THREADS is {setting!r}; it must be a number of at least 1")
         return int(setting)
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise OptionError(f"threads is {threads!r}; it must be an int of at least 1, or None for all CPUs")
+        raise OptionError(f"{name} is {threads!r}; it must be an int of at least 1, or None for all CPUs")
     return threads
 
 

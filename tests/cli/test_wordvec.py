@@ -100,6 +100,10 @@ def test_files_are_converted_by_their_names(run: Run, words: KeyedVectors) -> No
     assert "exists" in run("wordvec", "convert", "words.bin", "a.vec").stderr
     assert run("wordvec", "convert", "words.bin", "a.vec", "--force", "--limit", 2).exit_code == 0
     assert len(KeyedVectors.load("a.vec")) == 2
+    Path("twice.txt").write_text("a 1\na 2\n")
+    assert "convert --duplicates first" in run("wordvec", "convert", "twice.txt", "once.txt").stderr
+    assert run("wordvec", "convert", "twice.txt", "once.txt", "--duplicates", "first").exit_code == 0
+    assert KeyedVectors.load("once.txt")["a"] == [1]
     assert "does not tell the format" in run("wordvec", "convert", "words.bin", "a.model").stderr
     assert "does not tell the format" in run("wordvec", "convert", "words.bin", "a.safetensors.gz").stderr
 

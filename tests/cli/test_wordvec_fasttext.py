@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tokkit.embeddings import FastText, TextClassifier
+from tokkit.embeddings.fasttext import load_facebook_vectors
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -57,6 +58,10 @@ def test_words_that_training_never_saw_have_neighbours(run: Run) -> None:
     assert len(out.stdout.splitlines()) == 6
     found = json.loads(run("wordvec", "oov", "m.bin", "sailed", "-k", 3, "--subwords", "--json").stdout)
     assert (found["word"], found["known"], len(found["nearest"])) == ("sailed", False, 3)
+    wv = load_facebook_vectors("m.bin")
+    strange = next(c for c in "ωξψχφ" if not wv[c].any())  # others share the bucket of an n-gram that was trained
+    out = run("wordvec", "oov", "m.bin", strange)
+    assert (out.exit_code, "no n-grams that training saw" in out.stderr) == (1, True)
     FastText(texts, min_count=1, vector_size=8, max_n=0, workers=1).save("words.bin")
     out = run("wordvec", "oov", "words.bin", "sailed")
     assert out.exit_code != 0

@@ -169,6 +169,7 @@ def test_epochs_and_progress_are_reported(tmp_path: Path) -> None:
         ({"max_n": 300}, "max_n is 300"),
         ({"bucket": 0}, "bucket is 0"),
         ({"hs": 1}, "negative=0 goes with hs=1"),
+        ({"workers": 0}, "workers is 0"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, int], message: str) -> None:

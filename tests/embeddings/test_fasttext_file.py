@@ -66,7 +66,7 @@ def test_a_truncated_file_is_an_error_wherever_it_ends(tmp_path: Path, quantized
 @pytest.mark.parametrize(
     ("at", "form", "value", "message"),
     [
-        (0, "<i", 1, "begins with 0x00000001"),
+        (0, "<i", 1, "not a model of fastText: it begins with 0x00000001"),
         (4, "<i", 13, "version 13; this reads 11 and 12"),
         (ARGS_AT, "<i", 0, "dim is 0"),
         (ARGS_AT + 20, "<i", 1 << 20, "wordNgrams is 1048576"),

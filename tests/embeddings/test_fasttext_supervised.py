@@ -218,7 +218,11 @@ def test_wrong_options_are_refused(corpus: Path, tmp_path: Path, options: dict[s
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "has no words"), ("no labels here\n", "no label is left"), ("__label__a\n" * 3 + "x y\n", "minCount")],
+    [
+        ("", "has no words"),
+        ("no labels here\n", "no word begins with '__label__'"),
+        ("__label__a\n" * 3 + "x y\n", "minCount"),
+    ],
 )
 def test_unfit_training_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "lines"

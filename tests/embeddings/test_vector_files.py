@@ -242,6 +242,8 @@ def test_keys_that_are_given_twice_or_are_not_utf_8_can_be_read_on_request() -> 
     load = KeyedVectors.load_word2vec_format
     same(load("v.txt", unicode_errors="replace", duplicates="first"), ["a", "\ufffd"], np.array([[1], [2]]))
     same(load("v.txt", encoding="latin-1", duplicates="first"), ["a", "ÿ"], np.array([[1], [2]]))
+    Path("twice.txt").write_bytes(b"a 1\na 3\n")
+    same(KeyedVectors.load("twice.txt", duplicates="first"), ["a"], np.array([[1]]))
     with pytest.raises(OptionError, match="which Python does not know"):
         load("v.txt", encoding="klingon")
     with pytest.raises(OptionError, match="duplicates"):

@@ -137,9 +137,15 @@ def _pairs(found: Pairs, *, as_json: bool) -> dict[str, Any]:
     show_default="by the suffix of TARGET",
     help="word2vec's .bin or text (also .vec), text without a header (GloVe), or a mapped .safetensors.",
 )
+@click.option(
+    "--duplicates",
+    type=click.Choice(["error", "first"]),
+    default="error",
+    help="What to do with a word that comes again: refuse the file, or keep its first vector.",
+)
 @limit
 @options.force
-def convert(source: str, target: str, form: str | None, limit: int | None, force: bool) -> None:
+def convert(source: str, target: str, form: str | None, duplicates: str, limit: int | None, force: bool) -> None:
     """Write the vectors of SOURCE to TARGET: .bin, .txt, .vec (also .gz, .bz2, .xz), or .safetensors, which is mapped.
 
     A .safetensors file is loaded at once, whatever its size, and keeps counts.
@@ -149,7 +155,7 @@ def convert(source: str, target: str, form: str | None, limit: int | None, force
 
     output.check(target, force=force)
     form = form or form_of(target, "; or give --to")
-    words = load(source, limit)
+    words = load(source, limit, duplicates)
     write(words, target, form)
     errors.note(f"{show(target)}: {output.counted(len(words), 'vector')} of {words.vector_size} numbers")
 

@@ -30,8 +30,8 @@ def command(model: str, words: tuple[str, ...], json: bool, **chosen: Any) -> No
 
     vectors = load_facebook_vectors(model)
     for word in words:
-        if word not in vectors:
-            raise VocabError(f"{word!r} is not in the vocabulary, and has no n-grams from which it gets a vector")
+        if word not in vectors or not vectors.get_vector(word).any():
+            raise VocabError(f"{word!r} is not in the vocabulary, and has no n-grams that training saw")
         search = vectors.most_similar_subwords if chosen["subwords"] else vectors.most_similar
         nearest = search(word, topn=chosen["k"])
         known = vectors.has_index_for(word)

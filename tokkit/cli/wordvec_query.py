@@ -34,11 +34,11 @@ restrict = click.option(
 )
 
 
-def load(path: str, limit: int | None) -> KeyedVectors:
+def load(path: str, limit: int | None, duplicates: Any = "error") -> KeyedVectors:
     """Return the vectors of a file."""
     from tokkit.embeddings import KeyedVectors
 
-    return KeyedVectors.load(path, limit=limit)
+    return KeyedVectors.load(path, limit=limit, duplicates=duplicates)
 
 
 def check(words: KeyedVectors, given: Sequence[str], path: str) -> None:

@@ -96,7 +96,7 @@ class FastText:
         given = locals()
         names = [name for name in FastTextOptions.__dataclass_fields__ if name in given]
         self.options = FastTextOptions(**{name: given[name] for name in names})
-        self.tokenizer, self.workers = tokenizer, thread_count(workers)
+        self.tokenizer, self.workers = tokenizer, thread_count(workers, name="workers")
         self.data: FastTextData | None = None
         self.wv: FastTextKeyedVectors | None = None
         self.epochs_trained = 0

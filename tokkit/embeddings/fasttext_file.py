@@ -145,7 +145,10 @@ class _Reader:
     def args(self) -> FastTextArgs:
         magic, version = self.unpack("<2i", "the header")
         if magic != MAGIC:
-            self.wrong(f"it begins with {magic & 0xFFFFFFFF:#010x}, and fastText's files with {MAGIC:#010x}")
+            self.wrong(
+                f"it is not a model of fastText: it begins with {magic & 0xFFFFFFFF:#010x}, not {MAGIC:#010x} "
+                "(KeyedVectors.load and `tokkit wordvec query` read files of vectors)"
+            )
         if version not in (11, VERSION):
             self.wrong(f"its format has version {version}; this reads 11 and {VERSION}")
         dim, ws, epoch, min_count, neg, word_ngrams, loss, model, bucket, min_n, max_n, each, t = self.unpack(

@@ -51,19 +51,27 @@ class KeyedVectors(Neighbours):
         saved.write(fname, self.index_to_key, self.vectors, self.expandos)
 
     @classmethod
-    def load(cls, fname: Path, mmap: Literal["r"] | None = "r", *, limit: int | None = None) -> Self:
+    def load(
+        cls,
+        fname: Path,
+        mmap: Literal["r"] | None = "r",
+        *,
+        limit: int | None = None,
+        duplicates: Literal["error", "first"] = "error",
+    ) -> Self:
         """Return the vectors of a file of any format that is read; its first bytes tell which.
 
         These are: what `save` wrote, mapped (`mmap=None` copies it into memory); word2vec's .bin and text; text without
         a header, as GloVe's, whose keys may have spaces; fastText's .vec; the last ones also as .gz, .bz2 or .xz.
-        `limit` is the maximum number of vectors, the first ones. Pickles of gensim and models of fastText are refused
-        with what reads them. FormatError names the file, the place and the reason.
+        `limit` is the maximum number of vectors, the first ones; `duplicates="first"` keeps the first vector of a key
+        that is given twice. Pickles of gensim and models of fastText are refused with what reads them. FormatError
+        names the file, the place and the reason.
 
         >>> KeyedVectors.of(["cat", "dog"], np.array([[1, 0], [0, 1]], dtype=np.float32)).save("pets.safetensors")
         >>> KeyedVectors.load("pets.safetensors").index_to_key
         ['cat', 'dog']
         """
-        options = reading.check(Options(limit=limit))
+        options = reading.check(Options(limit=limit, duplicates=duplicates))
         if mmap not in ("r", None):
             raise OptionError(f'mmap is {mmap!r}; it must be "r" or None: a file is not changed by changing vectors')
         with opened(fname) as file:

@@ -105,12 +105,10 @@ def _chosen(
         for found in (np.flatnonzero(enough & ~is_label), np.flatnonzero(enough & is_label))
     )
     if not len(labels):
-        seen = f"{int(is_label.sum()):,} labels" if is_label.any() else "no words that begin with it"
         prefix = label.decode("utf-8", "surrogatepass")
-        raise CorpusError(
-            f"{name}: no label is left of {seen}; labels begin with {prefix!r}, and occur {min_count_label} times or "
-            "more"
-        )
+        if not is_label.any():
+            raise CorpusError(f"{name}: no word begins with {prefix!r}, as the labels of a line must")
+        raise CorpusError(f"{name}: none of {int(is_label.sum()):,} labels occurs {min_count_label} times or more")
     if not len(kept):
         raise CorpusError(f"{name}: no word occurs {min_count} times or more; lower minCount")
     return [words[i] for i in np.concatenate([kept, labels]).tolist()], len(kept)

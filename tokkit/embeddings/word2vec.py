@@ -80,9 +80,7 @@ class Word2Vec:
         given = locals()
         self.options = Word2VecOptions(**{name: given[name] for name in Word2VecOptions.__dataclass_fields__})
         self.tokenizer = tokenizer
-        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-            raise OptionError(f"workers is {workers!r}; it must be an int of at least 1, or None for all CPUs")
-        self.workers = thread_count(workers)
+        self.workers = thread_count(workers, name="workers")
         self.vocabulary: Vocabulary | None = None
         self.wv = KeyedVectors(self.options.vector_size)
         self.syn1neg: NDArray[np.float32] | None = None

@@ -181,7 +181,7 @@ class _Reading:
             if first.setdefault(key, i) != i and options.duplicates == "error":
                 raise FormatError(
                     f"vector {i + 1}: the key {brief(key)} is that of vector {first[key] + 1} too; "
-                    'duplicates="first" keeps the first'
+                    'duplicates="first" (`tokkit wordvec convert --duplicates first`) keeps the first'
                 )
         if len(first) == len(keys):
             return Found(keys, vectors)
