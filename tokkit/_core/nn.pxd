@@ -1,6 +1,6 @@
 # Declarations of nn.pyx, and of the C that it calls.
 from libc.stddef cimport ptrdiff_t, size_t
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t
 
 # ---- linear
 
@@ -14,6 +14,9 @@ cdef extern from "nn/linear.h" nogil:
         size_t k
         size_t panels
         int kind
+        int minima
+        void *weights
+        float *bias
     ctypedef struct tk_product:
         const tk_linear *l
         const float *x
@@ -31,10 +34,43 @@ cdef extern from "nn/linear.h" nogil:
         const int32_t *x_zero
     int tk_has_bf16()
     size_t TK_INT8_MOST_K
-    tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind)
-    void tk_linear_free(tk_linear *)
+    int TK_INT4
+    int TK_INT8
+    int TK_INT8_GROUPS
+    ctypedef struct tk_blocks:
+        const uint8_t *q
+        const uint8_t *scales
+        const uint8_t *minima
+        ptrdiff_t q_column
+        ptrdiff_t q_group
+        ptrdiff_t scale_column
+        ptrdiff_t scale_group
+        ptrdiff_t minimum_column
+        ptrdiff_t minimum_group
+    size_t tk_linear_bytes(size_t n, size_t k, int kind, int minima)
+    void tk_linear_over(tk_linear *, void *image, size_t n, size_t k, int kind, int minima)
+    void tk_linear_pack(tk_linear *, const float *w, size_t step, const float *bias)
+    int tk_linear_put_blocks(tk_linear *, const tk_blocks *, size_t first, size_t columns)
+    void tk_linear_read_column(const tk_linear *, size_t c, float *out)
+    size_t tk_groups(size_t k)
     int tk_linear_run(tk_product *, int isa, int threads)
 
 
+cdef extern from "large_memory.h" nogil:
+    void *tk_table_alloc(size_t bytes)
+    void tk_table_free(void *table, size_t bytes)
+
+
+cdef class LargeMemory:
+    cdef list blocks  # (address, bytes)
+    cdef size_t chunk, left
+    cdef uint8_t *next
+    cdef void *take(self, size_t n_bytes) except NULL
+
+
 cdef class PackedLinear:  # immutable, so that threads can share it
-    cdef tk_linear *packed
+    cdef tk_linear linear
+    cdef const tk_linear *packed
+    cdef object owner  # of the memory that the weights are in
+    cdef int begin(self, size_t n, size_t k, int kind, bint minima, LargeMemory memory) except -1
+    cdef int put_bias(self, const float[::1] bias) except -1

@@ -66,8 +66,33 @@ FUSED: tuple[str, ...]
 
 def rounds_bfloat16(isa: str | None = None) -> bool: ...
 
+class LargeMemory:
+    def __init__(self, chunk: int = 64 << 20) -> None: ...
+
 class PackedLinear:
-    def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None, kind: str = "float32") -> None: ...
+    def __init__(
+        self,
+        weight: NDArray[Any],
+        bias: NDArray[Any] | None = None,
+        kind: str = "float32",
+        *,
+        memory: LargeMemory | None = None,
+    ) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    @classmethod
+    def of_blocks(
+        cls,
+        parts: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]],
+        kind: str,
+        bias: NDArray[Any] | None = None,
+        *,
+        memory: LargeMemory | None = None,
+    ) -> PackedLinear: ...
+    @classmethod
+    def over(cls, image: NDArray[Any], n: int, k: int, kind: str, minima: bool = False) -> PackedLinear: ...
+    @property
+    def minima(self) -> bool: ...
+    def read(self, rows: NDArray[Any], out: NDArray[Any]) -> None: ...
     @property
     def shape(self) -> tuple[int, int]: ...
     @property

@@ -1,4 +1,4 @@
-"""`Linear`: x Wᵀ + b with weights packed for the CPU, as float32, bfloat16 or int8."""
+"""`Linear`: x Wᵀ + b with weights packed for the CPU, as float32, bfloat16, int8 or int4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit import renamed
-from tokkit._core.nn import FUSED, KINDS, PackedLinear
+from tokkit._core.nn import FUSED, KINDS, LargeMemory, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import (
     Floats,
@@ -25,6 +25,9 @@ from tokkit.nn.arrays import (
 
 ROW_PAD = 16
 """Floats of padding after each row of an internal buffer, because rows k · 512 bytes apart would share cache sets."""
+
+LARGEST = {"int8": float(np.finfo(np.float32).max), "int4": 458_000.0, "int8-weight-only": 8_300_000.0}
+"""The greatest weight of a dtype: a scale of groups is a half, which ends at 65504."""
 
 
 def check_dtype(dtype: str) -> str:
@@ -48,6 +51,10 @@ class Linear:
     float32. "int8": a quarter of the memory, one scale for each row of W, and rows of x are quantized to 8 bits at each
     call (cosine to float32 about 0.999). Sums of int8 products are exact, and equal on every machine.
 
+    "int4" (4.5 bits a weight) and "int8-weight-only" (8.5 bits) have a scale for every 32 inputs of a row of W; int4's
+    is searched for the least error. Rows of x get a scale for every 32 columns at each call, which is so fine that the
+    error is nearly that of the weights alone. They are for models that write text, a token at a time.
+
     >>> layer = Linear(np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([0.5, 0.0]))
     >>> layer(np.array([[1.0, 1.0]]), activation="relu")
     array([[3.5, 0. ]], dtype=float32)
@@ -59,20 +66,27 @@ class Linear:
 
     @classmethod
     @renamed.keywords(kind="dtype")
-    def of(cls, weights: Mapping[str, Any], names: Sequence[str], *, dtype: str = "float32") -> Linear:
-        """Return several layers that read the same x as one: names "q", "k" are those of q.weight, q.bias, k.weight."""
+    def of(
+        cls, weights: Mapping[str, Any], names: Sequence[str], *, dtype: str = "float32",
+        memory: LargeMemory | None = None,
+    ) -> Linear:  # fmt: skip
+        """Return several layers that read the same x as one: names "q", "k" are those of q.weight, q.bias, k.weight.
+
+        `memory` is where the packed weights are put, beside those of other layers.
+        """
         made = cls.__new__(cls)
         missing = [f"{name}.weight" for name in names if f"{name}.weight" not in weights]
         if missing:
             raise ShapeError(f"the weights have no {full_name(weights, missing[0])!r}")
         biases = [weights.get(f"{name}.bias") for name in names]
         full = [full_name(weights, name) for name in names]
-        made._pack([weights[f"{name}.weight"] for name in names], biases, check_dtype(dtype), full)
+        made._pack([weights[f"{name}.weight"] for name in names], biases, check_dtype(dtype), full, memory)
         return made
 
     def _pack(
-        self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], dtype: str, names: Sequence[str]
-    ) -> None:
+        self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike | None], dtype: str, names: Sequence[str],
+        memory: LargeMemory | None = None,
+    ) -> None:  # fmt: skip
         parts = [floats(weight, "weight") for weight in weights]
         for part in parts:
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
@@ -89,12 +103,23 @@ class Linear:
         joined = None if all(bias is None for bias in biases) else np.concatenate(offsets)
         if dtype == "int8" and weight.shape[1] > 65536:
             raise OptionError(f"int8 weights have at most 65536 inputs, not {weight.shape[1]}: sums would overflow")
-        if dtype == "int8" and not np.isfinite(weight).all():
-            of = f"those of {', '.join(names)} hold" if names else "these hold"
-            raise OptionError(f"int8 weights must be finite, and {of} NaN or infinity")
-        self.packed = PackedLinear(weight, joined, dtype)
-        self.shape: tuple[int, int] = self.packed.shape
-        self.dtype = dtype
+        if dtype in LARGEST and weight.size and not max(weight.max(), -weight.min()) <= LARGEST[dtype]:  # NaN too
+            of = f"those of {', '.join(names)}" if names else "these"
+            has = f"{of} reach {abs(weight).max():.6g}" if np.isfinite(weight).all() else f"{of} hold NaN or infinity"
+            raise OptionError(f"{dtype} weights must be finite, and at most {LARGEST[dtype]:,.6g}; {has}")
+        self._keep(PackedLinear(weight, joined, dtype, memory=memory))
+
+    @classmethod
+    def over(cls, packed: PackedLinear) -> Linear:
+        """Return the layer of a matrix that is packed already."""
+        made = cls.__new__(cls)
+        made._keep(packed)
+        return made
+
+    def _keep(self, packed: PackedLinear) -> None:
+        self.packed = packed
+        self.shape: tuple[int, int] = packed.shape
+        self.dtype: str = packed.kind
 
     kind = renamed.attribute("kind", "dtype")
 

@@ -1,10 +1,13 @@
 # Linear layers with packed weights, without the GIL (csrc/nn/linear.h).
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stddef cimport size_t
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from tokkit._core.text cimport chosen_isa, isa_number
 
-KINDS = ("float32", "bfloat16", "int8")  # by the numbers of csrc/nn/linear.h
+KINDS = ("float32", "bfloat16", "int8", "int4", "int8-weight-only")  # by the numbers of csrc/nn/linear.h
 FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 
 
@@ -22,30 +25,161 @@ cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, ob
     return 0
 
 
-cdef class PackedLinear:
-    """W (n, k) and bias (n), packed: immutable, so that threads can share it."""
+cdef class LargeMemory:
+    """Memory for matrices, in huge pages where the system has them: one after another, from chunks of some bytes.
 
-    def __cinit__(self, const float[:, ::1] weight not None, const float[::1] bias=None, kind="float32"):
+    All of it is given back with the last matrix in it. What has not been taken of a chunk is not touched.
+    """
+
+    def __cinit__(self, size_t chunk=64 << 20):
+        self.blocks = []
+        self.chunk = chunk
+        self.left = 0
+        self.next = NULL
+
+    cdef void *take(self, size_t n_bytes) except NULL:
+        """Return zeroed memory on 64 bytes, a multiple of 64 of it."""
+        cdef void *made
+        cdef size_t size
+        if n_bytes > self.left:
+            size = max(n_bytes, self.chunk)
+            made = tk_table_alloc(size)
+            if made is NULL:
+                raise MemoryError()
+            self.blocks.append((<size_t> made, size))
+            self.next, self.left = <uint8_t *> made, size
+        made = self.next
+        self.next += n_bytes
+        self.left -= n_bytes
+        return made
+
+    def __dealloc__(self):
+        for address, size in self.blocks or ():
+            tk_table_free(<void *> <size_t> address, size)
+
+
+cdef class PackedLinear:
+    """W (n, k) and bias (n), packed: immutable, so that threads can share it.
+
+    A buffer of its bytes, with which `over` makes it again. `memory` is where they are put, else memory of its own.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.packed = &self.linear
+
+    def __init__(self, const float[:, ::1] weight not None, const float[::1] bias=None, kind="float32", *,
+                 LargeMemory memory=None):
         cdef const float *b = NULL
         cdef const float *w = NULL
         cdef size_t n = weight.shape[0], k = weight.shape[1]
-        cdef int number = KINDS.index(kind)
         if bias is not None:
             if <size_t> bias.shape[0] != n:
                 raise ValueError("bias does not fit")
             if n:
                 b = &bias[0]
-        if kind == "int8" and k > TK_INT8_MOST_K:
-            raise ValueError(f"int8 weights have at most {TK_INT8_MOST_K} inputs, not {k}")
+        self.begin(n, k, KINDS.index(kind), False, memory)
         if n and k:
             w = &weight[0, 0]
-        with nogil:
-            self.packed = tk_linear_new(w, k, n, k, b, number)
-        if self.packed is NULL:
-            raise MemoryError()
+        if n:
+            with nogil:
+                tk_linear_pack(&self.linear, w, k, b)
 
-    def __dealloc__(self):
-        tk_linear_free(self.packed)
+    cdef int begin(self, size_t n, size_t k, int kind, bint minima, LargeMemory memory) except -1:
+        cdef size_t size = tk_linear_bytes(n, k, kind, minima)
+        if self.owner is not None:
+            raise ValueError("a packed matrix does not change")
+        if kind == TK_INT8 and k > TK_INT8_MOST_K:
+            raise ValueError(f"int8 weights have at most {TK_INT8_MOST_K} inputs, not {k}")
+        if not size:
+            raise MemoryError()
+        if memory is None:
+            memory = LargeMemory(size)
+        tk_linear_over(&self.linear, memory.take(size), n, k, kind, minima)
+        self.owner = memory
+        return 0
+
+    @classmethod
+    def of_blocks(cls, parts not None, kind not None, const float[::1] bias=None, *, LargeMemory memory=None):
+        """Return a matrix in groups of 32 inputs, of numbers that are quantized already.
+
+        `parts` are matrices below one another, each (q, scales, minima or None); all of them have minima, or none, and
+        the same groups g = ceil(k / 32); k is a multiple of 32. The weights of column c and group g are, for i of 0 …
+        31,
+
+        - of "int4": q uint8 (n, g, 16), input i < 16 in the low half of byte i, input i + 16 in its high half: the
+          order of GGUF's Q4_0. scales[c, g] * (q - 8) without minima, scales[c, g] * q - minima[c, g] with them;
+        - of "int8-weight-only": q int8 (n, g, 32): scales[c, g] * q, less minima[c, g] if there are any.
+
+        scales and minima are float16 (n, g), finite. The last axis of q is contiguous; otherwise strides are free, so
+        that a view of mapped blocks can be given. `bias` is of all parts. ValueError says what does not fit.
+        """
+        cdef const uint8_t[:, :, :] q
+        cdef const uint16_t[:, :] scales, minima
+        cdef tk_blocks blocks
+        cdef int number = KINDS.index(kind), status = 0
+        cdef size_t n = 0, k, first = 0, rows, groups
+        cdef PackedLinear made = cls.__new__(cls)
+        if number < TK_INT4:
+            raise ValueError(f"the weights of {kind} are not in groups")
+        listed = [(each.view("u1"), s.view("u2"), None if m is None else m.view("u2")) for each, s, m in parts]
+        groups = listed[0][0].shape[1]
+        k = groups * 32
+        for each, s, m in listed:
+            n += each.shape[0]
+            if each.shape[1:] != (groups, 16 if number == TK_INT4 else 32) or s.shape != each.shape[:2]:
+                raise ValueError(f"numbers of shape {each.shape} and scales of shape {s.shape} do not fit")
+            if (m is None) != (listed[0][2] is None) or (m is not None and m.shape != s.shape):
+                raise ValueError("minima do not fit")
+        if bias is not None and <size_t> bias.shape[0] != n:
+            raise ValueError("bias does not fit")
+        made.begin(n, k, number, listed[0][2] is not None, memory)
+        for each, s, m in listed:
+            q, scales = each, s
+            rows = q.shape[0]
+            if not rows or not groups:
+                continue
+            if q.strides[2] != 1:
+                raise ValueError("the last axis of q is not contiguous")
+            blocks = tk_blocks(&q[0, 0, 0], <const uint8_t *> &scales[0, 0], NULL, q.strides[0], q.strides[1],
+                               scales.strides[0], scales.strides[1], 0, 0)
+            if m is not None:
+                minima = m
+                blocks.minima = <const uint8_t *> &minima[0, 0]
+                blocks.minimum_column, blocks.minimum_group = minima.strides[0], minima.strides[1]
+            with nogil:
+                status = tk_linear_put_blocks(&made.linear, &blocks, first, rows)
+            if status:
+                raise ValueError("a scale or a minimum is not finite")
+            first += rows
+        made.put_bias(bias)
+        return made
+
+    cdef int put_bias(self, const float[::1] bias) except -1:
+        if bias is not None and bias.shape[0]:
+            memcpy(self.linear.bias, &bias[0], bias.shape[0] * sizeof(float))
+        return 0
+
+    @classmethod
+    def over(cls, const uint8_t[::1] image not None, size_t n, size_t k, kind not None, bint minima=False):
+        """Return the matrix whose bytes `image` holds, without a copy if it begins on 64 bytes; it is not to change."""
+        cdef PackedLinear made = cls.__new__(cls)
+        cdef int number = KINDS.index(kind)
+        cdef size_t size = tk_linear_bytes(n, k, number, minima)
+        if not size or size != <size_t> image.shape[0]:
+            raise ValueError(f"{image.shape[0]} bytes are given for a matrix of {size}")
+        if <size_t> &image[0] % 64:
+            made.begin(n, k, number, minima, None)
+            memcpy(made.linear.weights, &image[0], size)
+        elif number == TK_INT8 and k > TK_INT8_MOST_K:
+            raise ValueError(f"int8 weights have at most {TK_INT8_MOST_K} inputs, not {k}")
+        else:
+            tk_linear_over(&made.linear, <void *> &image[0], n, k, number, minima)
+            made.owner = image
+        return made
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        cdef size_t size = tk_linear_bytes(self.linear.n, self.linear.k, self.linear.kind, self.linear.minima)
+        PyBuffer_FillInfo(buffer, self, self.linear.weights, size if self.owner is not None else 0, True, flags)
 
     @property
     def shape(self):
@@ -54,8 +188,26 @@ cdef class PackedLinear:
 
     @property
     def kind(self):
-        """How the weights are stored: "float32", "bfloat16" or "int8"."""
+        """How the weights are stored: one of KINDS."""
         return KINDS[self.packed.kind]
+
+    @property
+    def minima(self):
+        """Whether groups have minima."""
+        return bool(self.packed.minima)
+
+    def read(self, const int64_t[::1] rows not None, float[:, ::1] out not None):
+        """Write rows of W as they are stored to out (rows, k), for weights in groups."""
+        cdef Py_ssize_t i
+        if self.packed.kind < TK_INT4 or out.shape[0] != rows.shape[0] or <size_t> out.shape[1] != self.packed.k:
+            raise ValueError("rows, out and the weights do not fit")
+        for i in range(rows.shape[0]):
+            if not 0 <= rows[i] < <int64_t> self.packed.n:
+                raise IndexError(f"row {rows[i]} of {self.packed.n}")
+        if self.packed.k:
+            with nogil:
+                for i in range(rows.shape[0]):
+                    tk_linear_read_column(self.packed, rows[i], &out[i, 0])
 
     def run(self, const float[:, :] x not None, float[:, :] y not None, *, activation="identity",
             const float[:, :] residual=None, int threads=1, isa=None, bint wide=False):

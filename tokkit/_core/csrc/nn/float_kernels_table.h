@@ -13,7 +13,7 @@
 #include "nn/gemm_loops.h"
 #include "nn/rows_loops.h"
 
-static const tk_gemm_kernels gemm = {gemm_part, quantise_row};
+static const tk_gemm_kernels gemm = {gemm_part, quantise_row, quantise_groups};
 
 extern const tk_float_kernels TK_TABLE;
 const tk_float_kernels TK_TABLE = {

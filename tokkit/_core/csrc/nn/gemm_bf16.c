@@ -27,7 +27,7 @@ static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float
     }
 }
 
-const tk_gemm_kernels tk_gemm_bf16 = {gemm_part, round_row};
+const tk_gemm_kernels tk_gemm_bf16 = {gemm_part, round_row, NULL};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -217,9 +217,17 @@ static size_t gemm_columns(const tk_product *p, size_t from, size_t to, size_t c
     return column;
 }
 
+#if !TK_BF16_DOTS
+#include "nn/gemm_groups.h"
+#endif
+
 static void gemm_part(const tk_product *p, size_t from, size_t to, size_t first, size_t last) {
     size_t m = to - from, column = first * TK_PANEL, end = last * TK_PANEL;
 #if !TK_BF16_DOTS
+    if (p->l->kind >= TK_INT4) {
+        groups_part(p, from, to, first, last);
+        return;
+    }
     if (p->l->kind == TK_INT8) {
         gemm_columns(p, from, to, column, end, 2, by_int8);
         return;

@@ -2,12 +2,12 @@
 #ifndef TK_LANES_AVX2_H
 #define TK_LANES_AVX2_H
 #include <immintrin.h>
-#include "base.h"
+#include "nn/linear.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
 #else
-#pragma GCC target("avx2,fma,bmi2")
+#pragma GCC target("avx2,fma,f16c,bmi2")
 #endif
 
 #define VL_ROWS 6 /* rows of a matrix product whose sums fit into the registers */
@@ -119,6 +119,39 @@ TK_INLINE void v_store_bytes(uint8_t *p, vf v) {
     __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
+
+/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
+   products with four numbers of x, and the sums of a group. Sums of int4 are halves of 16 bits, at most
+   16 * 8 * 127; bytes of int8 are multiplied as 16 bits, even ones first: maddubs would saturate. */
+enum { INT8_PARTS = 2 };
+TK_INLINE vi vi_load_bytes(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+TK_INLINE vi vi_set1(int32_t x) { return _mm256_set1_epi32(x); }
+TK_INLINE vi q_part(vi w, const int kind, const int part) {
+    const __m256i mask = _mm256_set1_epi16(kind == TK_INT4 ? 0x0F0F : 0x00FF);
+    if (kind == TK_INT4) return _mm256_and_si256(part ? _mm256_srli_epi16(w, 4) : w, mask);
+    return part ? _mm256_srli_epi16(w, 8) : _mm256_and_si256(w, mask);
+}
+TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
+    if (kind == TK_INT4) return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
+}
+TK_INLINE vf q_end(vi sum, const int kind) {
+    return _mm256_cvtepi32_ps(kind == TK_INT4 ? _mm256_madd_epi16(sum, _mm256_set1_epi16(1)) : sum);
+}
+TK_INLINE void q_arrange(const int8_t *x, int32_t sum, const int kind, const int minima, tk_x_group *to) {
+    const __m256i bytes = _mm256_loadu_si256((const __m256i *)x);
+    if (kind == TK_INT4) {
+        int32_t first = 0; /* of each four, what the lower 16 bits add up */
+        _mm256_storeu_si256((__m256i *)to->q, bytes);
+        for (int i = 0; i < TK_GROUP; i++) first += i % 4 < 2 ? x[i] : 0;
+        to->start = minima ? 0 : (int32_t)((uint32_t)(-8 * (sum - first)) << 16 | ((uint32_t)(-8 * first) & 0xFFFF));
+    } else {
+        _mm256_storeu_si256((__m256i *)to->q, _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8));
+        _mm256_storeu_si256((__m256i *)(to->q + 8), _mm256_srai_epi16(bytes, 8));
+        to->start = -128 * sum;
+    }
+}
+TK_INLINE vf v_load_halves(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
 
 TK_INLINE vf v_sums(vf *a) {
     for (int i = 0; i < 4; i++)

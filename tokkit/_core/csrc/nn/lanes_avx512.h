@@ -2,17 +2,17 @@
 #ifndef TK_LANES_AVX512_H
 #define TK_LANES_AVX512_H
 #include <immintrin.h>
-#include "base.h"
+#include "nn/linear.h"
 
 #if defined(__clang__)
 #ifndef TK_AND_MORE /* of the instruction set: a second push would replace the first */
 #define TK_AND_MORE ""
 #endif
 #pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,bmi2" TK_AND_MORE))), \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c,bmi2" TK_AND_MORE))), \
     apply_to = function)
 #else
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,bmi2,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c,bmi2,prefer-vector-width=512")
 #endif
 
 #define VL_ROWS 8 /* rows of a matrix product whose sums fit into the registers */
@@ -96,6 +96,29 @@ TK_INLINE vf v_from_vi(vi v) { return _mm512_cvtepi32_ps(v); }
 TK_INLINE void v_store_bytes(uint8_t *p, vf v) { /* 0 <= v <= 255, whole numbers */
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
+
+/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
+   products with four numbers of x, and the sums of a group. */
+enum { INT8_PARTS = 1 };
+TK_INLINE vi vi_load_bytes(const uint8_t *p) { return _mm512_loadu_si512(p); }
+TK_INLINE vi vi_set1(int32_t x) { return _mm512_set1_epi32(x); }
+TK_INLINE vi q_part(vi w, const int kind, const int part) {
+    if (kind != TK_INT4) return w;
+    return _mm512_and_si512(part ? _mm512_srli_epi16(w, 4) : w, _mm512_set1_epi8(15));
+}
+TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
+    (void)kind;
+    return _mm512_dpbusd_epi32(sum, w, x);
+}
+TK_INLINE vf q_end(vi sum, const int kind) {
+    (void)kind;
+    return _mm512_cvtepi32_ps(sum);
+}
+TK_INLINE void q_arrange(const int8_t *x, int32_t sum, const int kind, const int minima, tk_x_group *to) {
+    memcpy(to->q, x, TK_GROUP);
+    to->start = kind == TK_INT4 ? minima ? 0 : -8 * sum : -128 * sum;
+}
+TK_INLINE vf v_load_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
 
 /* The sums of VL vectors, as one. */
 TK_INLINE vf v_sums(vf *a) {

@@ -4,7 +4,7 @@
 #ifndef TK_LANES_SCALAR_H
 #define TK_LANES_SCALAR_H
 #include <math.h>
-#include "base.h"
+#include "nn/linear.h"
 
 #define VL_ROWS 4 /* rows of a matrix product whose sums fit into the registers */
 enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
@@ -163,6 +163,48 @@ TK_INLINE vf v_from_vi(vi v) {
     return r;
 }
 TK_INLINE void v_store_bytes(uint8_t *p, vf v) { EACH p[i] = (uint8_t)LANE(v)[i]; }
+
+/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
+   products with four numbers of x, and the sums of a group. */
+enum { INT8_PARTS = 1 };
+TK_INLINE vi vi_load_bytes(const uint8_t *p) {
+    vi v = {0};
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+TK_INLINE vi vi_set1(int32_t x) {
+    vi v = {0};
+    EACH LANE(v)[i] = x;
+    return v;
+}
+TK_INLINE vi q_part(vi w, const int kind, const int part) {
+    if (kind == TK_INT4) EACH LANE(w)[i] = LANE(w)[i] >> 4 * part & 0x0F0F0F0F;
+    return w;
+}
+TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
+    (void)kind;
+    for (int j = 0; j < 32; j += 8)
+        EACH LANE(sum)[i] += (LANE(w)[i] >> j & 255) * (int8_t)(LANE(x)[i] >> j & 255);
+    return sum;
+}
+TK_INLINE vf q_end(vi sum, const int kind) {
+    (void)kind;
+    return v_from_vi(sum);
+}
+TK_INLINE void q_arrange(const int8_t *x, int32_t sum, const int kind, const int minima, tk_x_group *to) {
+    memcpy(to->q, x, TK_GROUP);
+    to->start = kind == TK_INT4 ? minima ? 0 : -8 * sum : -128 * sum;
+}
+/* Of finite halves. */
+TK_INLINE vf v_load_halves(const void *p) {
+    uint16_t half[VL];
+    uint32_t bits[VL];
+    vf v;
+    memcpy(half, p, sizeof half);
+    EACH bits[i] = (uint32_t)(half[i] & 0x7FFF) << 13 | (uint32_t)(half[i] & 0x8000) << 16;
+    memcpy(&v, bits, sizeof v);
+    return v_mul(v, v_set1(0x1p112f));
+}
 
 TK_INLINE vf v_sums(vf *a) {
     vf r = {0};

@@ -2,6 +2,7 @@
 #include <math.h>
 #include "thread_team.h"
 #include "nn/float_kernels.h"
+#include "nn/linear_groups.h"
 
 static uint16_t bf16_of(float x) {
     uint32_t bits;
@@ -27,38 +28,48 @@ static void pack_column_int8(tk_linear *l, const float *w, size_t column) {
     }
 }
 
-tk_linear *tk_linear_new(const float *w, size_t step, size_t n, size_t k, const float *bias, int kind) {
+/* Bytes of the weights alone; 0 where they are too many. */
+static size_t weight_bytes(const tk_linear *l) {
     static const size_t sizes[] = {sizeof(float), sizeof(uint16_t), 1};
-    tk_linear *l = tk_calloc(1, sizeof *l);
-    if (!l) return NULL;
-    size_t panels = n / TK_PANEL + (n % TK_PANEL != 0), columns = panels * TK_PANEL;
-    size_t deep = kind == TK_INT8 ? (k + 3) / 4 * 4 : kind == TK_BF16 ? (k + 1) / 2 * 2 : k;
-    /* Three numbers a column beside its weights, and what lines them up. */
-    if (columns && deep > (size_t)PTRDIFF_MAX / sizes[kind] / columns - 64) return tk_linear_free(l), NULL;
-    l->memory = tk_calloc(columns * (deep * sizes[kind] + 12) + 64, 1);
-    if (!l->memory) return tk_linear_free(l), NULL;
-    l->n = n, l->k = k, l->panels = panels, l->kind = kind;
-    l->weights = (uint8_t *)l->memory + (64 - (uintptr_t)l->memory % 64) % 64;
-    l->bias = (float *)((uint8_t *)l->weights + columns * deep * sizes[kind]);
-    l->scale = l->bias + columns;
-    l->totals = (int32_t *)(l->scale + columns);
-    for (size_t column = 0; column < n; column++, w += step) {
-        if (bias) l->bias[column] = bias[column];
-        size_t at = column / TK_PANEL * k * TK_PANEL + column % TK_PANEL;
-        if (kind == TK_INT8) pack_column_int8(l, w, column);
-        if (kind == TK_BF16) pack_column_bf16(l, w, column);
-        for (size_t i = 0; i < k && kind == TK_F32; i++) ((float *)l->weights)[at + i * TK_PANEL] = w[i];
+    size_t deep, each, columns = l->panels * TK_PANEL;
+    if (l->kind >= TK_INT4) deep = tk_groups(l->k), each = tk_group_bytes(l) / TK_PANEL;
+    else {
+        deep = l->kind == TK_INT8 ? (l->k + 3) / 4 * 4 : l->kind == TK_BF16 ? (l->k + 1) / 2 * 2 : l->k;
+        each = sizes[l->kind];
     }
-    return l;
+    /* Three numbers a column beside its weights. */
+    if (columns && deep > (size_t)PTRDIFF_MAX / each / columns - 64) return (size_t)-1;
+    return columns * deep * each;
 }
 
-void tk_linear_free(tk_linear *l) {
-    if (l) free(l->memory);
-    free(l);
+size_t tk_linear_bytes(size_t n, size_t k, int kind, int minima) {
+    tk_linear l = {.n = n, .k = k, .panels = n / TK_PANEL + (n % TK_PANEL != 0), .kind = kind, .minima = minima};
+    size_t bytes = weight_bytes(&l);
+    if (bytes == (size_t)-1) return 0;
+    return bytes + l.panels * TK_PANEL * (kind == TK_INT8 ? 12 : 4) + 64; /* not 0 */
+}
+
+void tk_linear_over(tk_linear *l, void *image, size_t n, size_t k, int kind, int minima) {
+    *l = (tk_linear){.n = n, .k = k, .panels = n / TK_PANEL + (n % TK_PANEL != 0), .kind = kind, .minima = minima};
+    l->weights = image;
+    l->bias = (float *)((uint8_t *)image + weight_bytes(l));
+    l->scale = l->bias + l->panels * TK_PANEL;
+    l->totals = (int32_t *)(l->scale + l->panels * TK_PANEL);
+}
+
+void tk_linear_pack(tk_linear *l, const float *w, size_t step, const float *bias) {
+    for (size_t column = 0; column < l->n; column++, w += step) {
+        if (bias) l->bias[column] = bias[column];
+        size_t at = column / TK_PANEL * l->k * TK_PANEL + column % TK_PANEL;
+        if (l->kind == TK_INT8) pack_column_int8(l, w, column);
+        if (l->kind == TK_BF16) pack_column_bf16(l, w, column);
+        if (l->kind >= TK_INT4) tk_linear_pack_groups(l, w, column);
+        for (size_t i = 0; i < l->k && l->kind == TK_F32; i++) ((float *)l->weights)[at + i * TK_PANEL] = w[i];
+    }
 }
 
 /* A block of rows whose x stays in the second cache while all panels pass by. */
-enum { BLOCK_BYTES = 400 << 10, BLOCK_MOST = 128, ROWS_STEP = 24 };
+enum { BLOCK_BYTES = 400 << 10, ROWS_STEP = 24 };
 
 typedef struct {
     const tk_product *p;
@@ -85,7 +96,15 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     const int rounded = by->gemm_bf16 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
     if (rounded) job.by = by->gemm_bf16;
     if (!p->m || !l->n) return TK_OK;
-    if (l->kind == TK_INT8 || rounded) {
+    if (l->kind >= TK_INT4) {
+        p->x8_step = tk_x_bytes(l);
+        quantised = tk_alloc(p->m * tk_groups(l->k), p->x8_step);
+        if (!quantised) return TK_NO_MEMORY;
+        p->x8 = quantised;
+        for (size_t i = 0; i < p->m; i++)
+            job.by->quantise_groups(p->x + (ptrdiff_t)i * p->x_step, l, (uint8_t *)p->x8 + i * p->x8_step,
+                                    p->m * p->x8_step);
+    } else if (l->kind == TK_INT8 || rounded) {
         p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 4) + 64; /* writers of whole vectors run over */
         quantised = tk_alloc(p->m, p->x8_step + 8);
         if (!quantised) return TK_NO_MEMORY;
@@ -97,7 +116,8 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
                              (float *)p->x_scale + i, (int32_t *)p->x_zero + i);
     }
     size_t rows = BLOCK_BYTES / sizeof(float) / (l->k + 1) / ROWS_STEP * ROWS_STEP;
-    rows = rows < ROWS_STEP ? ROWS_STEP : rows > BLOCK_MOST ? BLOCK_MOST : rows;
+    if (l->kind >= TK_INT4) rows = TK_BLOCK_MOST;
+    rows = rows < ROWS_STEP ? ROWS_STEP : rows > TK_BLOCK_MOST ? TK_BLOCK_MOST : rows;
     job.row_parts = (p->m + rows - 1) / rows;
     job.rows = (p->m + job.row_parts - 1) / job.row_parts;
     job.panel_parts = 1;
