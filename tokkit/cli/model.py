@@ -14,6 +14,7 @@ PLACES = {
     "next": ("model_generate", "next_"),
     "score": ("model_generate", "score"),
     "perplexity": ("model_generate", "perplexity"),
+    "quantize": ("model_quantize", "quantize"),
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),
 }

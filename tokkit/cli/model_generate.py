@@ -53,7 +53,7 @@ def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
 @options.threads
 @options.as_json
 def generate(
-    model: str, prompt: str, precision: str, download: bool, stop: tuple[str, ...], json: bool, **chosen: Any
+    model: str, prompt: str, precision: str | None, download: bool, stop: tuple[str, ...], json: bool, **chosen: Any
 ) -> None:
     """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
 
@@ -89,7 +89,9 @@ def generate(
 @PRECISION
 @download
 @options.threads
-def chat(model: str, system: str | None, precision: str, download: bool, stop: tuple[str, ...], **chosen: Any) -> None:
+def chat(
+    model: str, system: str | None, precision: str | None, download: bool, stop: tuple[str, ...], **chosen: Any
+) -> None:
     """Answer each line of stdin, by the chat template in the folder of MODEL (extra chat); it ends with the input.
 
     If the chat outgrows the model's positions, its oldest turns are left out; the system message stays.
@@ -134,7 +136,7 @@ def chat(model: str, system: str | None, precision: str, download: bool, stop: t
 @PRECISION
 @download
 @options.as_json
-def next_(model: str, text: str, k: int, precision: str, download: bool, json: bool) -> None:
+def next_(model: str, text: str, k: int, precision: str | None, download: bool, json: bool) -> None:
     """Print the tokens that most probably follow TEXT, with their probabilities."""
     from dataclasses import asdict
 
@@ -163,7 +165,7 @@ def next_(model: str, text: str, k: int, precision: str, download: bool, json: b
 @options.threads
 @options.as_json
 def score(
-    model: str, prompt: str, continuations: tuple[str, ...], precision: str, download: bool, threads: int | None,
+    model: str, prompt: str, continuations: tuple[str, ...], precision: str | None, download: bool, threads: int | None,
     json: bool,
 ) -> None:  # fmt: skip
     """Print the log-probability of each of CONTINUATIONS after PROMPT: the sum over its tokens, and for each byte.
@@ -201,7 +203,7 @@ def score(
 @options.threads
 @options.as_json
 def perplexity(
-    model: str, files: tuple[str, ...], precision: str, download: bool, json: bool, tokens: bool, **chosen: Any
+    model: str, files: tuple[str, ...], precision: str | None, download: bool, json: bool, tokens: bool, **chosen: Any
 ) -> None:
     """Print the perplexity of MODEL on each file, and on all of them: e to the mean of -log p over their tokens.
 

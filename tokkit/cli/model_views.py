@@ -11,9 +11,8 @@ MODEL = click.argument("model", type=options.MODEL)
 TEXT = click.argument("text")
 PRECISION = click.option(
     "--precision",
-    type=click.Choice(["fp32", "bf16", "int8"]),
-    default="fp32",
-    help="How the model's matrices are stored and multiplied.",
+    type=click.Choice(["fp32", "bf16", "int8", "int8-weight-only", "int4"]),
+    help="How the model's matrices are stored and multiplied.  [default: as the model is quantized, or fp32]",
 )
 
 
@@ -81,7 +80,9 @@ def attention(
 @PRECISION
 @download
 @options.as_json
-def fill_mask(model: str, text: str, k: int, mask: str | None, precision: str, download: bool, json: bool) -> None:
+def fill_mask(
+    model: str, text: str, k: int, mask: str | None, precision: str | None, download: bool, json: bool
+) -> None:
     """Print the likeliest tokens for each mask in TEXT, with their probabilities.
 
     MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: a BERT or RoBERTa.

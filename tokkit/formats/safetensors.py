@@ -211,15 +211,21 @@ def write_safetensors(
     metadata: Mapping[str, str] | None = None,
     *,
     overwrite: bool = True,
+    alignment: int = ALIGNMENT,
 ) -> None:
     """Write tensors to a file, all of it or none: see `files.write_atomically`.
 
     A tensor is an array, a `Tensor` (for BF16 and F8), or a list of arrays that follow one another along the first
-    axis. Wide types come first and the header is padded to 8 bytes, so that all can be read in place; one mapping
-    gives one file, byte for byte. Mapped arrays of the file that is replaced may be among them.
+    axis. Wide types come first and the header is padded to 8 bytes, so that all can be read in place; one mapping gives
+    one file, byte for byte. Mapped arrays of the file that is replaced may be among them. With a greater `alignment`
+    tensors of a multiple of so many bytes begin at such places.
     """
     parts = {name: _Parts.of(name, value) for name, value in tensors.items()}
-    order = sorted(parts, key=lambda name: (-parts[name].itemsize, name))
+
+    def order_of(name: str) -> tuple[bool, int, str]:
+        return alignment > ALIGNMENT and parts[name].n_bytes % alignment > 0, -parts[name].itemsize, name
+
+    order = sorted(parts, key=order_of)
     header: dict[str, Any] = {}
     if metadata:
         if not all(isinstance(text, str) for item in metadata.items() for text in item):
@@ -234,7 +240,7 @@ def write_safetensors(
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
         raise OptionError(f"names and metadata are text; {bad!a} is half a character and has no UTF-8") from None
-    text += b" " * (-len(text) % ALIGNMENT)
+    text += b" " * (-(START + len(text)) % alignment)
     if len(text) > MAX_HEADER:
         raise OptionError(f"names and metadata make a header of {len(text)} bytes; {MAX_HEADER} are the most")
     stretches = (stretch for name in order for stretch in parts[name].stretches())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tokkit.nn.arrays import Floats
-from tokkit.nn.config import TransformerConfig
+from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.linear import Linear
+from tokkit.nn.matrices import Matrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +36,14 @@ class MemoryProjection:
     Weights: layers.{i}.cross.k and layers.{i}.cross.v.
     """
 
-    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
-        self._shape = config.n_layers, 2, config.kv_heads, config.head_size
-        names = [f"layers.{i}.cross.{part}" for i in range(config.n_layers) for part in "kv"]
-        own = {name: weights[name] for stem in names for name in (f"{stem}.weight", f"{stem}.bias") if name in weights}
-        self._linear = Linear.of(own, names, dtype=config.dtype)
+    def __init__(self, config: DecoderConfig, matrices: Matrices) -> None:
+        c = config.layers
+        self._shape = c.n_layers, 2, c.kv_heads, c.head_size
+        parts = {
+            f"layers.{i}.cross.{part}": config.matrices(i)[f"cross.{part}.weight"]
+            for i in range(c.n_layers) for part in "kv"
+        }  # fmt: skip
+        self._linear = Linear.over(matrices.pack("memory", parts))
 
     def __call__(self, hidden: Floats) -> Memory:
         """Return the memory of hidden states (length, memory_dim)."""

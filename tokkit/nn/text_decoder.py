@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.nn import PackedDecoder
+from tokkit._core.nn import PackedDecoder, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn import experts, functional
-from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
+from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take
 from tokkit.nn.config import GATES
 from tokkit.nn.cross_memory import Memory, MemoryProjection
 from tokkit.nn.decoder_cache import DecoderCache
@@ -24,6 +24,7 @@ from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.distance_tables import DistanceTables
 from tokkit.nn.embedding import Table, looked_up
 from tokkit.nn.linear import Linear
+from tokkit.nn.matrices import Matrices
 from tokkit.nn.norms import LayerNorm, RMSNorm
 from tokkit.nn.rope import Rope, RopeConfig
 
@@ -41,7 +42,8 @@ CORE_NORMS = {
 class TextDecoder:
     """A causal language model from ids to logits. Immutable; caches are state that callers hold.
 
-    Weights: those of `DecoderConfig.shapes`, and biases of matrices where there are any.
+    Weights: those of `DecoderConfig.shapes`, and biases of matrices where there are any. `weights.ready`, if there is
+    such an attribute, has matrices that are packed already, by the names that `matrices` has for them.
 
     >>> from tokkit.nn import TransformerConfig, initial
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=2, norm="rms", pre_norm=True, causal=True)
@@ -66,8 +68,9 @@ class TextDecoder:
         self._last = self._norm(weights, "norm") if c.pre_norm else None
         self._ropes = _Ropes(c.rope, config.local_rope)
         rope = c.rope
+        matrices = Matrices(weights, c.dtype)
         self._decoder = PackedDecoder(
-            [self._layer(weights, i) for i in range(c.n_layers)],
+            [self._layer(weights, matrices, i) for i in range(c.n_layers)],
             dim=c.dim, heads=c.n_heads, kv_heads=c.kv_heads, head_dim=c.head_size, hidden=c.hidden,
             rms=c.norm == "rms", activation=GATES.get(c.activation, c.activation),
             gated=config.gated, parallel=config.parallel, pairs=rope is not None and rope.interleaved, eps=c.eps,
@@ -75,40 +78,41 @@ class TextDecoder:
             bidirectional=not c.causal,
         )  # fmt: skip
         self._distances = DistanceTables(c, weights)
-        self._remembered = MemoryProjection(c, weights) if c.cross else None
-        self._head = self._packed_head(weights) if config.head else None
+        self._remembered = MemoryProjection(config, matrices) if c.cross else None
+        self._head = self._packed_head(weights, matrices) if config.head else None
+        self.matrices: dict[str, PackedLinear] = matrices.packed
+        """Name of a packed matrix → the matrix; "layers.0.qkv" for example, and "head"."""
+        self.sources: dict[str, tuple[str, ...]] = matrices.sources
+        """Name of a packed matrix → of the weights in it."""
 
-    def _packed_head(self, weights: Mapping[str, Any]) -> Linear:
-        head = Named({"head.weight": weights["word.weight" if self.config.tied else "head.weight"]}, "")
-        if "head.bias" in weights:
-            head["head.bias"] = weights["head.bias"]
-        head["head.weight"] = _as_float32(head["head.weight"])
-        return Linear.of(head, ("head",), dtype=self.config.layers.dtype)
+    def _packed_head(self, weights: Mapping[str, Any], matrices: Matrices) -> Linear:
+        config, own = self.config, {}
+        if "head" not in getattr(weights, "ready", ()):
+            own["head.weight"] = _as_float32(weights["word.weight" if config.tied else "head.weight"])
+            if "head.bias" in weights:
+                own["head.bias"] = weights["head.bias"]
+        return Linear.over(matrices.pack("head", {"head": (config.vocab_size, config.layers.dim)}, weights=own))
 
     def _norm(self, weights: Mapping[str, Any], name: str) -> LayerNorm | RMSNorm:
         c = self.config.layers
         own = {part: weights[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in weights}
         return (LayerNorm if c.norm == "layer" else RMSNorm)(own, dim=c.dim, eps=c.eps)
 
-    def _layer(self, weights: Mapping[str, Any], i: int) -> dict[str, Any]:
+    def _layer(self, weights: Mapping[str, Any], matrices: Matrices, i: int) -> dict[str, Any]:
         config, c, prefix = self.config, self.config.layers, f"layers.{i}."
-        # Experts are packed one by one; those of all layers make keys and values of a memory in one product.
-        others = ("experts.", "shared", "router.", "cross.k.", "cross.v.")
-        matrices = {name: shape for name, shape in config.matrices(i).items() if not name.startswith(others)}
-        own = Named({name: take(weights, prefix + name, shape) for name, shape in matrices.items()}, prefix)
-        for name, (rows, _) in matrices.items():
-            of_matrix = name.removesuffix("weight") + "bias"
-            if prefix + of_matrix in weights:
-                own[of_matrix] = take(weights, prefix + of_matrix, (rows,))
+        shapes = config.matrices(i)
         up = ("feed_forward.gate", "feed_forward.up") if config.gated else ("feed_forward.up",)
         parts = {"qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",)}
         if not config.has_experts(i):
             parts |= {"up": up, "down": ("feed_forward.down",)}
         if c.cross:
             parts |= {"cross_q": ("cross.q",), "cross_o": ("cross.o",)}
-        made: dict[str, Any] = {name: Linear.of(own, of, dtype=c.dtype).packed for name, of in parts.items()}
+        made: dict[str, Any] = {
+            name: matrices.pack(prefix + name, {prefix + part: shapes[f"{part}.weight"] for part in of})
+            for name, of in parts.items()
+        }
         if config.has_experts(i):
-            made["experts"] = experts.packed(config, weights, i)
+            made["experts"] = experts.packed(config, matrices, i)
         columns = config.norm_names()
         for core, name in CORE_NORMS.items():
             if name in columns:

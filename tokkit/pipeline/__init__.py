@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
     from tokkit.pipeline.generation_options import GenerationOptions as GenerationOptions
     from tokkit.pipeline.loading import load as load
+    from tokkit.pipeline.packed_folders import quantize as quantize
     from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
     from tokkit.pipeline.text_generator import Generated as Generated
@@ -33,6 +34,7 @@ _MODULES = {
     "TextGenerator": "tokkit.pipeline.text_generator",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
+    "quantize": "tokkit.pipeline.packed_folders",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, renamed={"Guess": "FillMaskResult", "Inside": "HiddenStates"})

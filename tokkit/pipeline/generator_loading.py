@@ -16,12 +16,27 @@ from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import decoder_families, modules
+from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.text_generator import TextGenerator
+from tokkit.tokenizer import Tokenizer
 
 
 def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> TextGenerator:
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
+    spec, eos_ids = read_spec(folder, config, dtype, max_length)
+    weights = DecoderWeights(read_model(folder), spec, files.show(folder))
+    tokenizer = read_tokenizer(folder, spec)
+    decoder = TextDecoder(spec.config, weights)
+    weights.release()
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
+    return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
+
+
+def read_spec(
+    folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None = None
+) -> tuple[DecoderSpec, list[int]]:
+    """Return what the model of a folder is, and the ids that end its texts."""
     where = files.show(folder / "config.json")
     try:
         spec = decoder_families.read(config, dtype)
@@ -34,17 +49,18 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
                 f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens"
             )
         spec = replace(spec, max_length=max_length)
-    weights = DecoderWeights(read_model(folder), spec, files.show(folder))
+    return spec, eos_ids
+
+
+def read_tokenizer(folder: Path, spec: DecoderSpec) -> Tokenizer:
+    """Return the tokenizer of a folder; FormatError if it has more ids than the table of tokens has rows."""
     tokenizer = loading.load(folder)
     rows = spec.config.vocab_size
     if tokenizer.n_ids > rows:
         raise FormatError(
             f"{files.show(folder)}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows"
         )
-    decoder = TextDecoder(spec.config, weights)
-    weights.release()
-    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
-    return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
+    return tokenizer
 
 
 def eos_ids_of(folder: Path, config: Mapping[str, Any]) -> list[int]:

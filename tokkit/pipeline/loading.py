@@ -21,11 +21,13 @@ from tokkit.pipeline import (
     generator_loading,
     gguf_loading,
     modules,
+    packed_folders,
     seq2seq_families,
     seq2seq_loading,
     static_folders,
     static_format,
 )
+from tokkit.pipeline.packed_folders import PRECISIONS
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.text_generator import TextGenerator
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 
     from tokkit.normalizers.base import Normalizer
 
-PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-"""What `precision` may be → how `tokkit.nn.Linear` calls it."""
 NO_LIMIT = 1 << 31
 
 
@@ -53,11 +53,13 @@ def load(
     Mistral, Qwen 2 and 3, Gemma 1 and 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`, and so is a GGUF file
     with one of them and its tokenizer.
 
-    `precision` is "fp32", the default for folders; "bf16", half of the memory and, if the CPU multiplies bfloat16,
-    faster (cosine to fp32 above 0.9999); or "int8", a quarter and fastest (above 0.995 for nearly all texts).
-    `max_length` replaces the limit of tokens in the folder, as far as the model has positions. "org/name" that is not a
-    folder is looked for in the hub's cache (extra `hub`), and downloaded with `download`; a name alone, such as
-    "all-MiniLM-L6-v2", is one of sentence-transformers.
+    `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
+    0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); for text that is generated "int4", an
+    eighth, or "int8-weight-only", with scales for every 32 inputs. A folder that `tokkit model quantize` wrote has its
+    precision, and is mapped as it is; other folders are fp32 unless you say. `max_length` replaces the limit of tokens
+    in the folder, as far as the model has positions. "org/name" that is not a folder is looked for in the hub's cache
+    (extra `hub`), and downloaded with `download`; a name alone, such as "all-MiniLM-L6-v2", is one of
+    sentence-transformers.
 
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
 
@@ -68,6 +70,8 @@ def load(
     folder = Path(_found(path_or_name, download))
     if gguf_loading.is_gguf(folder):
         return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
+    if packed_folders.is_packed(folder):
+        return packed_folders.load(folder, precision, max_length)
     precision = precision or "fp32"
     if not folder.is_dir():
         if not folder.exists():
