@@ -29,11 +29,28 @@ SAMPLING = (
 )  # fmt: skip
 
 
+SPECULATION = (
+    click.option("--draft", type=options.MODEL, metavar="MODEL",
+                 help="A smaller model of the same tokenizer, which proposes tokens; the text is as without."),
+    click.option("--prompt-lookup", type=click.IntRange(min=0), default=0, metavar="N",
+                 help="Propose up to N tokens that came after the last ones before; the text is the same."),
+)  # fmt: skip
+
+
 def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How text is drawn: `SAMPLING`."""
-    for option in reversed(SAMPLING):
+    """How text is drawn, and how tokens are foreseen: `SAMPLING`, `SPECULATION`."""
+    for option in reversed(SAMPLING + SPECULATION):
         function = option(function)
     return function
+
+
+def _drafted(chosen: dict[str, Any], *, precision: str, download: bool) -> dict[str, Any]:
+    """Return chosen options with the draft model in place of its name."""
+    from tokkit.cli.models import load_generator
+
+    if chosen["draft"] is not None:
+        chosen["draft"] = load_generator(chosen["draft"], precision=precision, download=download)
+    return chosen
 
 
 @options.command(
@@ -42,11 +59,30 @@ def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
     examples=(
         "tokkit model generate gpt2 'Once upon a time'",
         "tokkit model generate gpt2 'Once upon a time' --temperature 0.8 --top-p 0.9 --seed 1",
+        "tokkit model generate gpt2-large 'Once upon a time' --draft gpt2",
     ),
 )
 @MODEL
 @click.argument("prompt")
 @sampling
+@click.option(
+    "--num-beams",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Search the most probable text with N beams.",
+)
+@click.option("--length-penalty", type=float, default=1.0, help="Of beams: greater values prefer longer texts.")
+@click.option(
+    "--min-new-tokens",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Tokens to generate before the text may end.",
+)
+@click.option(
+    "--no-repeat-ngram-size", type=click.IntRange(min=0), default=0, metavar="N", help="Never repeat N tokens."
+)
 @click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
 @PRECISION
 @download
@@ -54,7 +90,7 @@ def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
 @options.as_json
 def generate(
     model: str, prompt: str, precision: str | None, download: bool, stop: tuple[str, ...], json: bool, **chosen: Any
-) -> None:
+) -> None:  # fmt: skip
     """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
 
     MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM), with
@@ -66,9 +102,13 @@ def generate(
 
     text = inputs.stdin().read().decode("utf-8") if prompt == "-" else prompt
     loaded = load_generator(model, precision=precision, download=download)
+    chosen = _drafted(chosen, precision=precision, download=download)
     if json:
         made = loaded.generate_all([text], stop=stop, logprobs=True, **chosen)[0][0]
         say_json({"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs})
+        return
+    if chosen["num_beams"] > 1:
+        say(loaded.generate(text, stop=stop, **chosen))
         return
     for part in loaded.stream(text, stop=stop, **chosen):
         put_part(part)
@@ -103,6 +143,7 @@ def chat(
     from tokkit.cli.output import put_part, say
 
     loaded = load_generator(model, precision=precision, download=download)
+    chosen = _drafted(chosen, precision=precision, download=download)
     template = load_chat_template(loaded.folder)
     messages: list[dict[str, str]] = [] if system is None else [{"role": "system", "content": system}]
     limit = max(loaded.max_length - chosen["max_new_tokens"], 1)
