@@ -131,3 +131,20 @@ def test_the_distribution_to_draw_from_is_that_of_transformers(seed: int) -> Non
     made = np.zeros(200)
     made[ids] = shares
     np.testing.assert_allclose(made, expected, atol=1e-5)
+
+
+def test_states_and_attention_are_those_of_transformers(both: Any) -> None:
+    model, ours = both
+    prompt = prompts(3)[0] * 3
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        expected = model(torch.tensor([prompt]), output_attentions=True, output_hidden_states=True)
+    model.set_attn_implementation(before)
+    tokens, weights = ours.attention(prompt)
+    assert len(tokens) == len(prompt)
+    np.testing.assert_allclose(weights, np.stack([each[0].numpy() for each in expected.attentions]), atol=1e-4)
+    states = ours.hidden_states(prompt)
+    # The last of theirs is after the last norm.
+    theirs = np.stack([each[0].numpy() for each in expected.hidden_states[:-1]])
+    np.testing.assert_allclose(states[:-1], theirs, atol=1e-4 * max(1.0, float(np.abs(theirs).max())))

@@ -169,15 +169,19 @@ def chat(
 @options.command(
     "next",
     short_help="Show the most probable next tokens.",
-    examples=("tokkit model next gpt2 'The capital of France is'",),
+    examples=(
+        "tokkit model next gpt2 'The capital of France is'",
+        "tokkit model next gpt2 'The capital of France is' --lens",
+    ),
 )
 @MODEL
 @click.argument("text")
-@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=10, help="Tokens to show.")
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), help="Tokens to show.  [default: 10; 3 with --lens]")
+@click.option("--lens", is_flag=True, help="What the head makes of each layer: the logit lens.")
 @PRECISION
 @download
 @options.as_json
-def next_(model: str, text: str, k: int, precision: str | None, download: bool, json: bool) -> None:
+def next_(model: str, text: str, k: int | None, lens: bool, precision: str | None, download: bool, json: bool) -> None:
     """Print the tokens that most probably follow TEXT, with their probabilities."""
     from dataclasses import asdict
 
@@ -185,7 +189,16 @@ def next_(model: str, text: str, k: int, precision: str | None, download: bool, 
     from tokkit.cli.output import say_json, table
     from tokkit.escaping import visible
 
-    found = load_generator(model, precision=precision, download=download).next_tokens(text, k)
+    loaded = load_generator(model, precision=precision, download=download)
+    if lens:
+        layers = loaded.lens(text, k or 3)
+        if json:
+            say_json([[asdict(token) for token in tokens] for tokens in layers])
+            return
+        shown = [[f"{visible(token.token)!r} {token.probability:.3f}" for token in tokens] for tokens in layers]
+        table([("layer", *("",) * len(shown[0])), *((i, *tokens) for i, tokens in enumerate(shown))])
+        return
+    found = loaded.next_tokens(text, k or 10)
     if json:
         say_json([asdict(token) for token in found])
         return

@@ -44,7 +44,7 @@ def attention(
     """
     import os
 
-    from tokkit.cli.models import load_encoder
+    from tokkit.cli.models import load_layers
     from tokkit.cli.output import check, counted, say
     from tokkit.formats import write_atomically
     from tokkit.view import attention_html, attention_png
@@ -53,7 +53,7 @@ def attention(
     if kind not in (".html", ".png"):
         raise click.BadParameter(f"{output!r} ends in neither .html nor .png", param_hint="--output")
     check(output, force=force)
-    loaded = load_encoder(model, download=download)
+    loaded = load_layers(model, download=download)
     if wrong := [head for head in heads if head > loaded.n_heads]:
         raise click.BadParameter(f"there is no head {wrong[0]}; this model has 1 to {loaded.n_heads}")
     if wrong := [layer for layer in layers if layer > loaded.n_layers]:

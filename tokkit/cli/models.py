@@ -30,6 +30,12 @@ def load_encoder(model: str, **options: Any) -> SentenceEncoder:
     return made
 
 
+def load_layers(model: str, **options: Any) -> SentenceEncoder | TextGenerator:
+    """Return a model that has layers to look into; OptionError for one of static vectors."""
+    made: SentenceEncoder | TextGenerator = _load(model, ("SentenceEncoder", "TextGenerator"), options)
+    return made
+
+
 def load_generator(model: str, **options: Any) -> TextGenerator:
     """Return a model that generates text; OptionError for another kind."""
     made: TextGenerator = _load(model, ("TextGenerator",), options)

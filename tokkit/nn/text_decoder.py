@@ -69,8 +69,10 @@ class TextDecoder:
         self._ropes = _Ropes(c.rope, config.local_rope)
         rope = c.rope
         matrices = Matrices(weights, c.dtype)
+        self.parts = [self._layer(weights, matrices, i) for i in range(c.n_layers)]
+        """Of each layer, name in the core → packed matrix, norm (weight, bias), window or number of its rope."""
         self._decoder = PackedDecoder(
-            [self._layer(weights, matrices, i) for i in range(c.n_layers)],
+            self.parts,
             dim=c.dim, heads=c.n_heads, kv_heads=c.kv_heads, head_dim=c.head_size, hidden=c.hidden,
             rms=c.norm == "rms", activation=GATES.get(c.activation, c.activation),
             gated=config.gated, parallel=config.parallel, pairs=rope is not None and rope.interleaved, eps=c.eps,
@@ -210,6 +212,29 @@ class TextDecoder:
             starts = np.repeat(first - (np.cumsum(rows) - rows), rows)
             x += self._positions[starts + np.arange(len(ids))]
         return x if self._embedding_norm is None else self._embedding_norm(x)
+
+    def embedded(self, ids: ArrayLike) -> Floats:
+        """Return what the first layer reads of a whole text: (T, dim) for ids (T)."""
+        row = ids_of(ids)
+        return self._embedded(row, np.array([len(row)]), np.zeros(1, dtype=np.int64))
+
+    def distance_bias(self, n: int) -> Floats | None:
+        """Return what is added to the scores of n tokens by their distance: (n_heads, n, n), or None if nothing is."""
+        table, zero = self._distances(n, n)
+        return None if table is None else table[:, zero + np.arange(n)[:, None] - np.arange(n)]
+
+    def rotated(self, q: Floats, layer: int) -> Floats:
+        """Return queries or keys (heads, T, head_dim) of a whole text as the rope of a layer turns them."""
+        c = self.config
+        if c.layers.rope is None:
+            return q
+        rope = c.local_rope if c.local_rope is not None and c.window(layer) is not None else c.layers.rope
+        made: Floats = Rope(rope)(q[None], np.arange(q.shape[1]), length=q.shape[1])[0]
+        return made
+
+    def head_of(self, states: Floats) -> Floats:
+        """Return the logits (…, vocab_size) that the head would give for what a layer leaves: the logit lens."""
+        return self.logits(states if self._last is None else self._last(states))
 
     def logits(self, hidden: Floats) -> Floats:
         """Return the logits (…, vocab_size) of hidden states (…, dim) after the last norm."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import ChatError, OptionError
+from tokkit.nn import decoder_states
 from tokkit.nn.arrays import Floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.generation import Chooser, log_probabilities
@@ -97,6 +98,16 @@ class TextGenerator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._reload, ()
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the model."""
+        return self.decoder.config.layers.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        """Attention heads of each layer."""
+        return self.decoder.config.layers.n_heads
 
     # ---- text to text
 
@@ -268,10 +279,41 @@ class TextGenerator:
             made = checked(self.decoder, self.decoder.logits(hidden[-1:] if last else hidden), [ids])
         return made[0] if last else made
 
+    def hidden_states(self, text: str | ArrayLike, *, threads: int | None = None) -> Floats:
+        """Return (n_layers + 1, T, dim) for a text or ids: what the first layer reads, and what each layer leaves."""
+        with generation.threads(threads):
+            return decoder_states.hidden_states(self.decoder, self._checked_length(text))
+
+    def attention(
+        self, text: str | ArrayLike, *, layers: Sequence[int] | None = None, threads: int | None = None
+    ) -> tuple[list[str], Floats]:
+        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
+
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
+        """
+        ids = self._checked_length(text)
+        chosen = range(self.n_layers) if layers is None else layers
+        if not len(chosen) or not all(0 <= layer < self.n_layers for layer in chosen):
+            raise OptionError(f"layers is {layers!r}; this model has 0 to {self.n_layers - 1}, or leave it out for all")
+        with generation.threads(threads):
+            weights = decoder_states.attention_weights(self.decoder, ids, chosen)
+        return [self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights
+
+    def lens(self, text: str | ArrayLike, k: int = 3) -> list[list[NextToken]]:
+        """Return, for what the first layer reads and what each layer leaves, the k tokens that the head makes of it.
+
+        This is the logit lens: how the next token comes about from layer to layer. The last are those of `next_tokens`.
+        """
+        states = np.ascontiguousarray(self.hidden_states(text)[:, -1])
+        return [self._best(row, k) for row in self.decoder.head_of(states)]
+
     def next_tokens(self, text: str | ArrayLike, k: int = 10) -> list[NextToken]:
         """Return the k tokens that most probably follow a text, the most probable first."""
+        return self._best(self.logits(text, last=True), k)
+
+    def _best(self, logits: Floats, k: int) -> list[NextToken]:
         k = as_int("k", k, minimum=1)
-        scores = log_probabilities(self.logits(text, last=True))
+        scores = log_probabilities(logits)
         best = [id_ for id_ in np.argsort(-scores, kind="stable").tolist() if id_ in self._known][:k]
         return [NextToken(self.tokenizer.decode([id_]), id_, float(np.exp(scores[id_]))) for id_ in best]
 
