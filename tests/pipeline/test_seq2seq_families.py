@@ -83,3 +83,7 @@ def test_logits_and_generated_ids_are_those_of_transformers(name: str, tmp_path:
         with torch.no_grad():
             generated = model.generate(torch.tensor(prompt)[None], max_new_tokens=20, do_sample=False)[0, 1:].tolist()
         assert ours.generate_ids(prompt, max_new_tokens=20) == generated
+    options = {"max_new_tokens": 12, "num_beams": 3, "length_penalty": 0.5, "no_repeat_ngram_size": 2}
+    with torch.no_grad():
+        found = model.generate(torch.tensor(text)[None], do_sample=False, **options)[0, 1:].tolist()
+    assert ours.generate_ids(text, **options) == found

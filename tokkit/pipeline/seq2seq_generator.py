@@ -17,7 +17,7 @@ from tokkit.nn.generation import log_probabilities
 from tokkit.nn.seq2seq import Seq2Seq
 from tokkit.pipeline import generation
 from tokkit.pipeline.generation import Text, checked
-from tokkit.pipeline.generation_options import Callback, GenerationOptions
+from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.pipeline.seq2seq_families import Seq2SeqSpec
 from tokkit.pipeline.text_generator import TextGenerator
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForcedIds:
-    """The id before a target, and those that its first and its last token must be, if any."""
+    """The id before a target, and what its first and its last token must be, if anything, unless options say it."""
 
     start: int
     first: int | None = None
@@ -65,9 +65,12 @@ class Seq2SeqGenerator(TextGenerator):
         with generation.threads(options.threads):
             memory = self.model.memories([prompt])[0]
         cache = self.decoder.cache(capacity=more + 1, memory=memory)
-        callback = _forcing(self.forced, more, options.callback)
-        start = np.array([self.forced.start])
-        return super().begin(start, replace(options, held_caches=_Held(cache), callback=callback))
+        sampling, forced = options.sampling, self.forced
+        if forced.first is not None and not sampling.forced:
+            sampling = replace(sampling, forced=(forced.first,))
+        if forced.last is not None and sampling.forced_eos is None:
+            sampling = replace(sampling, forced_eos=forced.last)
+        return super().begin(np.array([forced.start]), replace(options, held_caches=_Held(cache), sampling=sampling))
 
     def prompt_ids(self, prompt: str | ArrayLike, options: GenerationOptions) -> NDArray[np.int64]:
         """Return the ids of a prompt, which the encoder has positions for; OptionError says what is wrong with it.
@@ -140,21 +143,3 @@ class _Held:
 
     def keep(self, ids: Sequence[int], cache: DecoderCache) -> None:
         """Drop the cache of a text that has ended: another one has another memory."""
-
-
-def _forcing(forced: ForcedIds, n: int, callback: Callback | None) -> Callback | None:
-    """Return a callback that also forces the first and the last of n tokens."""
-    if forced.first is None and forced.last is None:
-        return callback
-
-    def only(ids: list[int], logits: Floats) -> Floats:
-        made = logits if callback is None else callback(ids, logits)
-        id_ = forced.first if not ids else forced.last if len(ids) == n - 1 else None
-        if id_ is None:
-            return made
-        kept = made[id_]
-        made = np.full_like(made, -np.inf)
-        made[id_] = kept
-        return made
-
-    return only
