@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import re
 import shutil
@@ -19,7 +20,8 @@ import doc_pages
 import generators
 import model_folders
 import tokkit
-from conftest import SHARED
+import warm_tokkit
+from conftest import LONG, SHARED
 from doc_pages import ROOT, RUN, SHOWN, commands, read
 
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT).as_posix()) for path in (ROOT / "docs").rglob("*.md"))]
@@ -70,14 +72,18 @@ MODULES = {"scikit_learn": "sklearn"}
 
 
 @pytest.fixture(scope="module")
-def path_of_commands(tmp_path_factory: pytest.TempPathFactory) -> str:
+def path_of_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A folder with `tokkit` and `python`, which run the tokkit under test."""
     folder = tmp_path_factory.mktemp("bin")
     for name, arguments in (("tokkit", "-m tokkit"), ("python", "")):
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         script.chmod(0o755)
-    return str(folder)
+    if LONG or not hasattr(os, "fork"):
+        yield str(folder)
+        return
+    with warm_tokkit.served(folder / "tokkit"):
+        yield str(folder)
 
 
 def supply(needs: tuple[str, ...], folder: Path, shared: Path) -> None:
