@@ -7,6 +7,7 @@ TOKKIT_LONG=1 runs whole corpora and every context, instead of samples.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -63,7 +64,12 @@ os.environ.setdefault("TOKKIT_LIMITS", "pattern_seconds=60")
 
 
 # How long an example takes, or making one, is a matter of the machine.
-hypothesis.settings.register_profile("tokkit", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "tokkit",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    max_examples=500 if LONG else 50,
+)
 hypothesis.settings.load_profile("tokkit")
 
 
@@ -71,6 +77,12 @@ def pytest_configure() -> None:
     """Let SIGINT raise: a shell that runs the tests in the background hands on an ignored one, a terminal does not."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector ten thousand tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

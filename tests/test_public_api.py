@@ -198,7 +198,11 @@ def test_every_example_in_a_docstring_is_true(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     tried = 0
     for name in modules():
-        result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+        module = importlib.import_module(name)
+        path = Path(module.__file__ or "")
+        if path.suffix == ".py" and ">>>" not in path.read_text(encoding="utf-8"):
+            continue  # to look for examples takes longer than to run them
+        result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
         assert not result.failed, name
         tried += result.attempted
     assert tried >= 5

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -171,9 +171,11 @@ def test_files_that_comments_of_the_core_name_are_there() -> None:
     assert not gone
 
 
-def python_nodes() -> list[tuple[Path, ast.AST]]:
-    modules = [path for path in TOKKIT if path.suffix == ".py"]
-    return [(path, node) for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+def python_nodes() -> Iterator[tuple[Path, ast.AST]]:
+    for path in TOKKIT:
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                yield path, node
 
 
 def is_print(node: ast.AST) -> bool:

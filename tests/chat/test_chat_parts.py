@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat.templates import CHATML, FORMS, NAMES, SPECIALS
+from conftest import LONG
 from tokkit.errors import ChatError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def specials_of(tok: tokkit.Tokenizer, ids: list[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60)
+@settings(max_examples=500 if LONG else 25)
 @given(contents=st.lists(CONTENT, min_size=1, max_size=4), prompt=st.booleans())
 def test_special_tokens_are_those_of_the_same_chat_with_harmless_messages(
     form: str, chat_tok: tokkit.Tokenizer, contents: list[str], prompt: bool
@@ -77,7 +78,7 @@ def test_special_tokens_are_those_of_the_same_chat_with_harmless_messages(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60)
+@settings(max_examples=500 if LONG else 25)
 @given(contents=st.lists(HARMLESS, min_size=1, max_size=4), prompt=st.booleans())
 def test_ids_are_those_of_the_whole_text_where_no_message_has_a_special_token(
     form: str, chat_tok: tokkit.Tokenizer, contents: list[str], prompt: bool
@@ -91,7 +92,7 @@ def test_ids_are_those_of_the_whole_text_where_no_message_has_a_special_token(
         assert encoded.ids == chat_tok.encode(text, special="all")
 
 
-@settings(max_examples=500)
+@settings(max_examples=2000 if LONG else 200)
 @given(data=st.data(), text=CONTENT)
 def test_tokens_of_allowed_characters_are_those_of_each_run_of_them(data: st.DataObject, text: str) -> None:
     allowed = np.array(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LONG
 from processes import seconds_to_end, wait_until_read
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs the signals and pipes of Linux or macOS")
@@ -138,7 +139,7 @@ def test_a_signal_while_encoding_leaves_the_old_file(start, tokenizer, tmp_path,
     [
         ("encode", "TOKENIZER", "-o", "out.ids"),
         ("encode", "TOKENIZER", "-o", "out.npy"),
-        ("encode", "TOKENIZER", "-o", "out.bin"),
+        *[("encode", "TOKENIZER", "-o", "out.bin")] * LONG,
         ("decode", "TOKENIZER", "-o", "out.txt"),
     ],
     ids=" ".join,

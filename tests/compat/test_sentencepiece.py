@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conftest import LONG
 from sentencepiece_zoo import NAMES, lines, model, sentencepiece
 from strategies import adversarial
 from tokkit.compat import sentencepiece as face
@@ -20,7 +21,7 @@ from tokkit.formats import protobuf
 from tokkit.formats.sentencepiece import TRAINER_FIELDS, read_model
 
 TEXTS = ["Hello 🦜🦜 é x", "", " ", "New York ab", "東京は素晴らしい ﬁ", "▁a▁"]
-TEXTS += [adversarial(seed, 60).encode("utf-8", "replace").decode() for seed in range(12)]
+TEXTS += [adversarial(seed, 60).encode("utf-8", "replace").decode() for seed in range(100 if LONG else 6)]
 TYPES = (int, str, bytes, "serialized_proto", "numpy", "offset_mapping")
 Outcome = Any
 
@@ -78,7 +79,7 @@ def test_ids_and_pieces_are_decoded_alike_in_every_form(name: str) -> None:
                 both.same("decode", given, return_type=type_)
         for call, given in (("decode_ids", ids), ("DecodePieces", pieces), ("detokenize", ids)):
             both.same(call, given)
-    for _ in range(60):
+    for _ in range(500 if LONG else 20):
         ids = [rng.randrange(min(n, rng.choice([10, 270, n]))) for _ in range(rng.randrange(8))]
         pieces = [both.theirs.id_to_piece(id_) if rng.random() < 0.8 else "zz▁q" for id_ in ids]
         for type_ in (str, bytes, "serialized_proto", "offset_mapping"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given, settings
 
+from conftest import LONG
 from strategies import adversarial, texts
 from tokkit._core.text import isas, scan
 from tokkit.pretokenizers.patterns import SCANNERS
@@ -57,7 +58,7 @@ def test_where_a_block_begins_changes_no_piece(name: str, family: int) -> None:
 
 @needs_vectors
 @given(texts())
-@settings(max_examples=300)
+@settings(max_examples=300 if LONG else 100)
 def test_any_text_is_cut_alike_by_all(text: str) -> None:
     for family in FAMILIES:
         expected = scan(text * 3, family, "scalar").tolist()

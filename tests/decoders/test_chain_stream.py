@@ -32,7 +32,7 @@ def stream(decoder: Decoder, tokens: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("decoder", [Spaced(), *COMPONENTS, *CHAINS], ids=lambda decoder: repr(decoder)[:60])
-@settings(max_examples=500 if LONG else 30)
+@settings(max_examples=500 if LONG else 15)
 @given(tokens=TOKENS)
 def test_a_stream_gives_the_text_of_decode(decoder: Decoder, tokens: list[str]) -> None:
     assert "".join(stream(decoder, tokens)) == decoder.decode(tokens)

@@ -45,7 +45,7 @@ def chain_of(theirs: Any) -> Any:
 
 
 @pytest.mark.parametrize("decoder", [*COMPONENTS, *CHAINS], ids=ids)
-@settings(max_examples=500 if LONG else 30)
+@settings(max_examples=500 if LONG else 15)
 @given(tokens=TOKENS)
 def test_a_decoder_gives_the_text_and_the_tokens_of_tokenizers(decoder: Decoder, tokens: list[str]) -> None:
     tokens = [token for token in tokens if not panics(decoder, [token])]

@@ -32,7 +32,7 @@ TABLES = {id(d): table.build(d, VOCAB) for d in (*COMPONENTS, *CHAINS, Spaced())
 
 
 @pytest.mark.parametrize("decoder", [d for d in (*COMPONENTS, *CHAINS) if TABLES[id(d)]], ids=lambda d: repr(d)[:60])
-@settings(max_examples=500 if LONG else 30)
+@settings(max_examples=500 if LONG else 15)
 @given(ids=IDS)
 def test_a_table_decodes_as_its_decoder(decoder: Decoder, ids: list[int]) -> None:
     assert TABLES[id(decoder)].decode(ids) == decoder.decode([VOCAB[id_] for id_ in ids])

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from rival_encodings import looked_up, ours, plain, said, vocab_of
 from strategies import documents, texts
 from tokkit import Encoding, OptionError, Vocab
@@ -143,7 +144,7 @@ def letters(text: str) -> Encoding:
 
 
 @given(texts(max_size=20), st.integers(1, 9), st.integers(0, 8), st.sampled_from(("left", "right")))
-@settings(max_examples=200)
+@settings(max_examples=200 if LONG else 80)
 def test_the_parts_of_a_cut_encoding_cover_it(text: str, length: int, stride: int, direction: str) -> None:
     whole = letters(text)
     if stride >= length:

@@ -57,7 +57,7 @@ def both(made: Json) -> Both:
 
 def engine_and_rival(made: Json, **changed: Any) -> Both:
     if changed and not LONG:  # no more of the vocabulary than this, as it is read for each option anew
-        vocab = {token: id_ for token, id_ in made["model"]["vocab"].items() if id_ < 20_000}
+        vocab = {token: id_ for token, id_ in made["model"]["vocab"].items() if id_ < 5000}
         changed["model"] = made["model"] | {"vocab": vocab}
     found = Both(copy.copy(made) | changed)
     assert found.ours._engine.encoder is not None
@@ -72,7 +72,7 @@ def texts(seed: int, n: int, longest: int = 400) -> Iterator[str]:
 
 
 def test_seeded_texts_give_the_encodings_of_tokenizers(both: Both) -> None:
-    for text in texts(801, 10_000 if LONG else 200):
+    for text in texts(801, 10_000 if LONG else 100):
         both.encodings(text)
 
 
@@ -81,7 +81,7 @@ def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str,
     encode.use_isa(isa)
     try:
         for path in corpora.values():
-            text = slice_of(path, 30_000)[: 1_000_000 if isa == isas()[-1] else 100_000]
+            text = slice_of(path, 15_000)[: 1_000_000 if isa == isas()[-1] else 100_000]
             for start in range(0, len(text), 2000):
                 both.encodings(known(text[start : start + 2000]))
     finally:
@@ -92,7 +92,7 @@ def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Bot
     """Each takes its turn in one context of all, the common ones in several; special tokens keep them apart."""
     points = [c for c in code_points() if c not in NEWER]
     for turn, context in enumerate(CONTEXTS):
-        one_in = (1, 1, len(CONTEXTS)) if LONG else (8, 15 * len(CONTEXTS), 1000)
+        one_in = (1, 1, len(CONTEXTS)) if LONG else (16, 60 * len(CONTEXTS), 4000)
         chosen = [c for c in points if (c + turn) % one_in[(c >= 0x3100) + (c >= 0x30000)] == 0]
         for i in range(0, len(chosen), 2000):
             both.encodings("[SEP]".join(context.format(chr(c)) for c in chosen[i : i + 2000]))
@@ -115,7 +115,7 @@ def test_every_option_of_the_normalizer_is_that_of_tokenizers(shared: Path, opti
     path = shared / "vocabs" / "bert-base-multilingual-cased" / "tokenizer.json"
     made = json.loads(path.read_text(encoding="utf-8"))
     found = engine_and_rival(made, normalizer={"type": "BertNormalizer", **options})
-    for text in [*MIXED, known(adversarial(9, 3000)), *texts(811, 500 if LONG else 25)]:
+    for text in [*MIXED, known(adversarial(9, 3000)), *texts(811, 500 if LONG else 10)]:
         found.encodings(text)
 
 

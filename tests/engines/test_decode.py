@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from strategies import documents
 from tokkit.errors import OptionError, TokkitError
 
@@ -34,7 +35,7 @@ def test_every_id_decodes_to_its_token(tok: tokkit.Tokenizer) -> None:
 
 
 @given(st.lists(st.integers(0, 1999), max_size=40))
-@settings(max_examples=500)
+@settings(max_examples=500 if LONG else 150)
 def test_ids_that_no_text_gives_decode_as_tiktoken_decodes_them(
     tok: tokkit.Tokenizer, rival: tiktoken.Encoding, ids: list[int]
 ) -> None:

@@ -77,9 +77,10 @@ REFUSED = {
 """What training can make and no tokenizer.json can say."""
 PUBLISHED = (
     *("t5/tokenizer.json", "mistral-v1/tokenizer.model", "bert-base-uncased/vocab.txt", "gpt2/vocab.bpe"),
-    *("openai-gpt/vocab.json", "falcon/tokenizer.json", "starcoder"),
+    *("openai-gpt/vocab.json", "starcoder"),
 )
 MORE_PUBLISHED = (
+    "falcon/tokenizer.json",
     *("t5/spiece.model", "mistral-v1/tokenizer.json", "bert-base-multilingual-cased/tokenizer.json", "gpt-neox"),
     *("roberta-base/tokenizer.json", "clip/tokenizer.json", "xlnet/tokenizer.json", "phi-3/tokenizer.json"),
     *("modernbert/tokenizer.json", "mpt/tokenizer.json", "phi-2/tokenizer.json", "whisper-large-v3/tokenizer.json"),
@@ -166,7 +167,7 @@ def check(tok: Tokenizer, format: str, folder: Path, examples: Iterator[str], is
 @pytest.mark.parametrize("name", TRAINED)
 def test_what_is_trained_here_is_saved_with_equal_ids_or_not_at_all(name: str, tmp_path: Path) -> None:
     tok = trained(name)
-    written = {f for f in FORMATS if check(tok, f, tmp_path, texts(tok, 7, 2000 if LONG else 40))}
+    written = {f for f in FORMATS if check(tok, f, tmp_path, texts(tok, 7, 2000 if LONG else 20))}
     assert ("tokenizer.json" in written) == ((name, "tokenizer.json") not in REFUSED)
     assert ("sentencepiece" in written) >= (name.split()[0] in ("unigram", "sp-bpe", "sp-word", "sp-char"))
 

@@ -85,7 +85,7 @@ def corpus(request: pytest.FixtureRequest, bundled: str) -> str:
         paths = request.getfixturevalue("corpora")
     except pytest.skip.Exception:
         return bundled
-    return "\n".join([bundled, *(slice_of(paths[name], 60_000)[:60_000] for name in CORPORA)])
+    return "\n".join([bundled, *(slice_of(paths[name], 40_000)[:40_000] for name in CORPORA)])
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,8 @@ def trained(corpus: str) -> Callable[[str], tokkit.Tokenizer]:
 def texts() -> list[str]:
     points = [*range(0, 0x250, 1 if LONG else 3), *range(0x2E80, 0x3200, 7), 0x1680, 0x2028, 0xFEFF, 0x1F600, 0x20000]
     in_context = ["\n".join(context.format(chr(c)) for c in points) for context in CONTEXTS]
-    factor = 10 if LONG else 1
-    return ["", " ", *in_context, *documents(941, 300 * factor), *(adversarial(s, 3000) for s in range(15 * factor))]
+    factor = 20 if LONG else 1
+    return ["", " ", *in_context, *documents(941, 150 * factor), *(adversarial(s, 3000) for s in range(8 * factor))]
 
 
 def by_hand(tok: tokkit.Tokenizer, splits: tuple[str, ...]) -> Any:
@@ -143,7 +143,7 @@ def test_ids_are_those_of_tokenizers(
     rivals = [tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), by_hand(tok, FAMILIES[family][1])]
     again = tokkit.load(tmp_path / "tokenizer.json")
     assert again.fingerprint() == tok.fingerprint()
-    chosen = [*texts(), corpus[:100_000], corpus[-300_000:]] if LONG else [*texts(), corpus[:30_000], corpus[-90_000:]]
+    chosen = [*texts(), corpus[:100_000], corpus[-300_000:]] if LONG else [*texts(), corpus[:20_000], corpus[-30_000:]]
     ours = [tok.encode(text) for text in chosen]
     assert [again.encode(text) for text in chosen] == ours
     for rival in rivals:

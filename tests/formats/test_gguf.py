@@ -13,7 +13,7 @@ import pytest
 
 import tokkit
 from gguf_files import ARRAY, BOOL, F32, I8, I32, U8, U32, Typed, gguf, strings
-from reference.bpe_encode import merge_list_bpe
+from reference.bpe_encode import merge_list_bpe, ranked
 from reference.split import split
 from strategies import documents
 from tokkit import formats
@@ -88,7 +88,7 @@ def test_starcoder_gives_the_naive_ids_and_drops_bytes_that_it_has_no_token_for(
     assert b"\xf1" not in tok.vocab  # the first byte of U+40000 to U+7FFFF
     special = set(definition.special_tokens.values())
     ids = {token: id_ for token, id_ in tok.vocab.items() if id_ not in special}
-    merges = [tuple(merge) for merge in definition.model.merges.tolist()]
+    merges = ranked(definition.model.merges.tolist())
     texts = ["a\U00040000b", "\U00040000", "x é \U00050000\U00050001 12", "\U00040000" * 40, *documents(5, 8)]
     for text in texts:
         pieces = split(definition.pretokenizer.pattern or "", text)

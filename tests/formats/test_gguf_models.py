@@ -60,7 +60,7 @@ def spm() -> Any:
 
 def train(spm: Any, bundled: str, **options: Any) -> bytes:
     out = io.BytesIO()
-    lines = [line for line in bundled.splitlines() if line.isascii()][:1500]
+    lines = [line for line in bundled.splitlines() if line.isascii()][:400]
     spm.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_writer=out, vocab_size=500, minloglevel=2, **options
     )
@@ -172,7 +172,7 @@ def scored(tokens: list[str], scores: list[float], types: list[int] | None = Non
 
 def test_a_list_of_merges_says_what_scores_say_or_the_scores_are_refused() -> None:
     done = 0
-    for seed in range(700):
+    for seed in range(300):
         rng = random.Random(seed)
         letters = "a" if seed % 7 == 0 else "ab" if seed % 2 else "abc"
         tokens = list(letters)
@@ -193,7 +193,7 @@ def test_a_list_of_merges_says_what_scores_say_or_the_scores_are_refused() -> No
             text = "".join(rng.choice(letters) * rng.randrange(1, 9 if size % 3 else 2) for _ in range(size))
             assert by_list(text, ranks) == by_scores(text, dict(zip(tokens, scores, strict=True))), (text, scores)
         done += 1
-    assert done > 400
+    assert done > 150
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_wrecked_files_are_refused_or_run(seed: int) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=200 if LONG else 80)
 def test_any_bytes_are_refused_or_read(data: bytes) -> None:
     with contextlib.suppress(FormatError):
         model_file.read(data)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from tokkit._core import files
 from tokkit._core.text import TokenIndex, gather, translate
 from tokkit.errors import FormatError
@@ -64,7 +65,7 @@ def as_floats(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=300)
+@settings(max_examples=300 if LONG else 100)
 @given(models(), st.booleans(), st.sampled_from([None, 0, 2, 9, "\t"]), st.sampled_from(["", "\ufeff"]))
 def test_tables_hold_what_json_has(model: dict[str, Any], ascii: bool, indent: Any, mark: str) -> None:
     text = json.dumps({"version": "1.0", "model": model, "end": [{}]}, ensure_ascii=ascii, indent=indent)
@@ -184,7 +185,7 @@ def test_every_prefix_of_a_file_is_refused_without_reading_past_it() -> None:
         assert files.find_tables(data[:n]) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=3000 if LONG else 100)
 @given(st.from_regex(r"-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,22})?([eE][+-]?[0-9]{1,2})?", fullmatch=True))
 def test_scores_are_decimals_as_tokenizers_reads_them(text: str) -> None:
     made = tables.loads(f'{{"model": {{"vocab": [["a", {text}]]}}}}'.encode())

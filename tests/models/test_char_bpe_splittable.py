@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from piece_stages import theirs, whole
 from tokkit.errors import VocabError
 from tokkit.models.base import CompiledModel
@@ -61,7 +62,7 @@ def said(model: CompiledModel, text: str, seed: int | None = None) -> list[Any] 
         return None
 
 
-@settings(max_examples=600)
+@settings(max_examples=600 if LONG else 150)
 @given(st.integers(0, 1 << 32), st.lists(st.text(LETTERS + "z界", max_size=60), min_size=1, max_size=8))
 def test_parts_give_what_the_whole_gives(seed: int, texts: list[str]) -> None:
     names, merges, options = drawn(seed)
@@ -86,7 +87,7 @@ def test_a_vocabulary_whose_bytes_merge_is_not_cut_beside_them() -> None:
         assert model.splittable(vocab, model.encoder(vocab).core)[atom("a"), atom("漢")] == cut
 
 
-@settings(max_examples=300)
+@settings(max_examples=300 if LONG else 100)
 @given(st.integers(0, 1 << 32), st.text(LETTERS + "z界", max_size=60))
 def test_these_vocabularies_give_what_tokenizers_gives(seed: int, text: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")

@@ -36,7 +36,7 @@ def texts(n: int) -> list[str]:
 def test_threads_that_share_a_model_get_what_each_gets_alone(kind: str) -> None:
     alone, shared = (MODELS[kind].encoder(VOCAB) for _ in range(2))
     seed = 5 if kind == "bpe" else None
-    work = [(text, s) for text in texts(200) for s in (None, seed)]
+    work = [(text, s) for text in texts(100) for s in (None, seed)]
 
     def encode(model: Any, item: tuple[str, int | None]) -> list[Any]:
         return [part.tolist() for part in model.encode(whole(item[0]), seed=item[1])]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from tokkit._core.align import AlignedText
 from tokkit.definition import AddedToken
 from tokkit.engines.added_tokens import AddedTokens
@@ -24,7 +25,7 @@ class Strip:
         text.cut(lambda piece: [(len(piece) - len(piece.lstrip()), len(piece.rstrip()))] if piece.strip() else [])
 
 
-@settings(max_examples=300)
+@settings(max_examples=300 if LONG else 100)
 @given(
     text=st.lists(st.sampled_from(["<s>", "x", "y", " ", "a", "ab", "▁"]), max_size=7).map("".join),
     scheme=st.sampled_from(SCHEMES),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from reference import pretokenize as naive
 from strategies import adversarial, texts
 from tokkit._core import split
@@ -16,7 +17,7 @@ from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace import Whitespace
 
 
-@settings(max_examples=200)
+@settings(max_examples=200 if LONG else 80)
 @given(
     text=st.text("ab漢🙂", max_size=12),
     cuts=st.lists(st.integers(0, 12), max_size=8),

@@ -24,22 +24,31 @@ def rank_bpe(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
     return [ranks[part] for part in parts]
 
 
+Merges = Sequence[tuple[int, int, int]]
+Ranked = Mapping[tuple[int, int], tuple[int, int]]
+
+
+def ranked(merges: Merges) -> Ranked:
+    """Return the place in a list of merges, and the result, of each pair; to be made once for many pieces."""
+    return {(left, right): (rank, result) for rank, (left, right, result) in enumerate(merges)}
+
+
 def merge_list_bpe(
     piece: bytes,
     ids: Mapping[bytes, int],
-    merges: Sequence[tuple[int, int, int]],
+    merges: Merges | Ranked,
     *,
     whole_piece: bool = False,
     drops_unknown: bool = False,
 ) -> list[int]:
-    """Return the ids of one piece; `merges` holds (left, right, result) ids, the first to be merged first.
+    """Return the ids of one piece; `merges` holds (left, right, result) ids, the first to be merged first, or `ranked`.
 
     `whole_piece` gives a piece that is a token its id at once (`ignore_merges` in tokenizer.json). With
     `drops_unknown`, a byte without a token is left out when all is merged.
     """
     if whole_piece and piece in ids:
         return [ids[piece]]
-    priority = {(left, right): (rank, result) for rank, (left, right, result) in enumerate(merges)}
+    priority = merges if isinstance(merges, Mapping) else ranked(merges)
     parts = [ids.get(piece[i : i + 1], -1) if drops_unknown else ids[piece[i : i + 1]] for i in range(len(piece))]
     while len(parts) > 1:
         pairs = [priority.get((parts[i], parts[i + 1])) for i in range(len(parts) - 1)]

@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from conftest import LONG
 from reference.sentencepiece_viterbi import scores
 from sentencepiece_models import by_chance, strings, text_by_chance, trained
 from tokkit.engines.sentencepiece import encoder_of
@@ -69,7 +70,7 @@ def test_nbest_are_those_of_sentencepiece(trap: str) -> None:
     blob = trained("unigram", trap)
     theirs, ours = sentencepiece.SentencePieceProcessor(model_proto=blob), Segmentations(read_model(blob))
     same = n = 0
-    for text in strings(11, 150):
+    for text in strings(11, 500 if LONG else 60):
         normalized = theirs.normalize(text).encode()
         if not 0 < len(normalized) < 120:
             continue

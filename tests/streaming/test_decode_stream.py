@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LONG
 from strategies import documents, texts
 from tokkit.errors import TokkitError
 
@@ -29,7 +30,7 @@ def test_a_stream_gives_the_text_of_decode(tok: tokkit.Tokenizer) -> None:
 
 
 @given(st.lists(st.integers(0, 1999), max_size=30))
-@settings(max_examples=500)
+@settings(max_examples=500 if LONG else 150)
 def test_a_stream_of_any_ids_gives_the_text_of_decode(tok: tokkit.Tokenizer, ids: list[int]) -> None:
     assert "".join(stream(tok, ids)) == tok.decode(ids)
 
@@ -87,7 +88,7 @@ def test_a_strict_stream_begins_anew_after_it_has_refused_what_is_left(tok: tokk
 
 
 @given(text=texts(max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=300 if LONG else 100)
 def test_no_step_of_a_text_has_a_replacement_for_a_cut_character(tok: tokkit.Tokenizer, text: str) -> None:
     text = text.encode("utf-8", "ignore").decode().replace("\ufffd", "")
     by_bytes = [tok.vocab[bytes([byte])] for byte in text.encode()]

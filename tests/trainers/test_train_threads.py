@@ -46,9 +46,9 @@ def in_use(call: Callable[[], object]) -> bool:
     return False
 
 
-def many_words() -> WordCounts:
+def many_words(n: int = 150_000) -> WordCounts:
     counts = WordCounts()
-    counts.add_text(PACKED, 0, ENDS)
+    counts.add_text(PACKED[: 6 * n], 0, ENDS[: 8 * n])
     return counts
 
 
@@ -94,14 +94,14 @@ def test_counts_are_refused_while_a_training_takes_them(call: Callable[[WordCoun
 
 
 def by_bytes() -> BPETrainer:
-    return BPETrainer(many_words(), BYTES, 1 << 20, 0, 9)
+    return BPETrainer(many_words(40_000), BYTES, 1 << 20, 0, 9)
 
 
 def by_likelihood() -> WordPieceTrainer:
     digits = [str(digit) for digit in range(10)]
     tokens = [((prefix + digit).encode(), 1) for prefix in ("", "##") for digit in digits]
     spelling = Spelling([(digit, int(digit), 10 + int(digit)) for digit in digits], b"##")
-    return WordPieceTrainer(many_words(), tokens, 1 << 20, 1, spelling, True)
+    return WordPieceTrainer(many_words(40_000), tokens, 1 << 20, 1, spelling, True)
 
 
 @pytest.mark.parametrize("make", [by_bytes, by_likelihood])

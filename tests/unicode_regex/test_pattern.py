@@ -70,8 +70,9 @@ def test_the_hand_written_scanners_cut_alike(source: str) -> None:
 @pytest.mark.parametrize(("turn", "source"), [*enumerate(filter(None, SCANNERS))])
 def test_every_code_point_is_cut_as_the_scanners_do(turn: int, source: str) -> None:
     compiled = compile_pattern(source, keep_unmatched=False)
+    points = every_code_point() if LONG else every_code_point()[turn % 2 :: 2]
     for context in CONTEXTS if LONG else CONTEXTS[turn :: len(CONTEXTS) - 1]:
-        of = "\x01".join(context.format(chr(c)) for c in every_code_point())
+        of = "\x01".join(context.format(chr(c)) for c in points)
         assert np.array_equal(compiled.scan(of)[0], scan(of, SCANNERS[source])), context
 
 
