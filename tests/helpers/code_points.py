@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_left
+
 from conftest import LONG
 
 NO_CHARACTERS = range(0x33480, 0x110000)
@@ -11,8 +14,13 @@ ONE_IN = 1 if LONG else 97
 
 def code_points(start: int = 0) -> list[int]:
     """All code points but surrogates from `start` on; of the planes of nothing one in 97, and the ends of planes."""
-    return [c for c in range(start, 0x110000) if not 0xD800 <= c < 0xE000 and (c not in NO_CHARACTERS or _taken(c))]
+    points = _visited()
+    return points[bisect_left(points, start) :]
 
 
-def _taken(c: int) -> bool:
-    return c % ONE_IN == 0 or 0xE0000 <= c < 0xE1000 or not 2 < c & 0xFFFF < 0xFFFC
+@functools.cache
+def _visited() -> list[int]:
+    first, end = NO_CHARACTERS.start, NO_CHARACTERS.stop
+    some = {*range(-(-first // ONE_IN) * ONE_IN, end, ONE_IN), *range(0xE0000, 0xE1000)}
+    some |= {c for plane in range(0x30000, end, 0x10000) for c in range(plane - 4, plane + 3)} | {*range(end - 4, end)}
+    return [*range(0xD800), *range(0xE000, first), *sorted(c for c in some if first <= c < end)]
