@@ -43,6 +43,10 @@ def generator(folder: Path, shared: Path) -> None:
     generators.folder(folder / "generator")
 
 
+def translator(folder: Path, shared: Path) -> None:
+    generators.seq2seq_folder(folder / "translator")
+
+
 def vocabulary(name: str) -> Callable[[Path, Path], None]:
     def copy(folder: Path, shared: Path) -> None:
         found = shared / "vocabs" / name
@@ -60,6 +64,7 @@ FILES: dict[str, Callable[[Path, Path], None]] = {
     "corpus.txt": corpus,
     "minilm": model,
     "generator": generator,
+    "translator": translator,
     "cl100k_base.tiktoken": vocabulary("cl100k_base.tiktoken"),
     "o200k_base.tiktoken": vocabulary("o200k_base.tiktoken"),
     "bert-base-uncased": vocabulary("bert-base-uncased"),

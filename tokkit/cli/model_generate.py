@@ -60,6 +60,7 @@ def _drafted(chosen: dict[str, Any], *, precision: str, download: bool) -> dict[
         "tokkit model generate gpt2 'Once upon a time'",
         "tokkit model generate gpt2 'Once upon a time' --temperature 0.8 --top-p 0.9 --seed 1",
         "tokkit model generate gpt2-large 'Once upon a time' --draft gpt2",
+        "tokkit model generate ./t5-small 'translate English to German: The house is small.'",
     ),
 )
 @MODEL
@@ -93,8 +94,9 @@ def generate(
 ) -> None:  # fmt: skip
     """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
 
-    MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM), with
-    config.json, safetensors and a tokenizer, or its name on the hub.
+    MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Mixtral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM)
+    or of an encoder–decoder, which answers PROMPT (T5, FLAN-T5, mT5, BART), with config.json, safetensors and a
+    tokenizer, or its name on the hub.
     """
     from tokkit.cli import inputs
     from tokkit.cli.models import load_generator
@@ -142,7 +144,7 @@ def chat(
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import put_part, say
 
-    loaded = load_generator(model, precision=precision, download=download)
+    loaded = load_generator(model, causal=True, precision=precision, download=download)
     chosen = _drafted(chosen, precision=precision, download=download)
     template = load_chat_template(loaded.folder)
     messages: list[dict[str, str]] = [] if system is None else [{"role": "system", "content": system}]
@@ -224,7 +226,7 @@ def score(
 ) -> None:  # fmt: skip
     """Print the log-probability of each of CONTINUATIONS after PROMPT: the sum over its tokens, and for each byte.
 
-    A continuation usually begins with a space, as the words of a text do.
+    A continuation usually begins with a space, as the words of a text do. Of an encoder–decoder they are whole answers.
     """
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import say_json, table
@@ -273,7 +275,7 @@ def perplexity(
         raise click.UsageError("--tokens is for --json")
     import numpy as np
 
-    loaded = load_generator(model, precision=precision, download=download)
+    loaded = load_generator(model, causal=True, precision=precision, download=download)
     scores = {path: text_score(loaded, "".join(Reading().texts(path)), **chosen) for path in files}
     if len(scores) > 1:
         made = list(scores.values())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a model that generates text",
+    "Seq2SeqGenerator": "an encoder–decoder",
 }  # fmt: skip
 """Class of tokkit.pipeline → what such a model is called."""
 
@@ -36,9 +37,10 @@ def load_layers(model: str, **options: Any) -> SentenceEncoder | TextGenerator:
     return made
 
 
-def load_generator(model: str, **options: Any) -> TextGenerator:
-    """Return a model that generates text; OptionError for another kind."""
-    made: TextGenerator = _load(model, ("TextGenerator",), options)
+def load_generator(model: str, *, causal: bool = False, **options: Any) -> TextGenerator:
+    """Return a model that generates text, with `causal` one that continues a text; OptionError for another kind."""
+    kinds = ("TextGenerator",) if causal else ("TextGenerator", "Seq2SeqGenerator")
+    made: TextGenerator = _load(model, kinds, options)
     return made
 
 
@@ -51,7 +53,7 @@ def load_served(
     generator: TextGenerator | None = None
     encoder: SentenceEncoder | StaticEncoder | None = None
     for model in models:
-        made = pipeline.load(model, **options)
+        made = _load(model, ("TextGenerator", "SentenceEncoder", "StaticEncoder"), options)
         if isinstance(made, pipeline.TextGenerator):
             if generator is not None:
                 raise OptionError(f"{show(model)} is the second decoder; a server has one decoder and one encoder")

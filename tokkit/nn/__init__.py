@@ -7,8 +7,9 @@ nothing here opens a file. Results are float32; threads live for one call (`thre
 from tokkit.nn.arrays import current_threads, initial, threads
 from tokkit.nn.attention import DistanceBias, attention, scaled_dot_product_attention
 from tokkit.nn.config import TransformerConfig
+from tokkit.nn.cross_memory import Memory
 from tokkit.nn.decoder_cache import DecoderCache
-from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.nn.embedding import Embedding
 from tokkit.nn.feed_forward import FeedForward
 from tokkit.nn.functional import (
@@ -40,6 +41,7 @@ from tokkit.nn.positions import (
     with_positions,
 )
 from tokkit.nn.rope import Rope, RopeConfig, converted_base, inverse_frequencies, log_n_scale
+from tokkit.nn.seq2seq import Seq2Seq
 from tokkit.nn.text_decoder import TextDecoder
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "Embedding",
     "Encoder",
     "EncoderLayer",
+    "ExpertsConfig",
     "FeedForward",
     "GroupedQueryAttention",
     "KVCache",
@@ -60,6 +63,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "Memory",
     "MultiHeadAttention",
     "MultiQueryAttention",
     "RMSNorm",
@@ -68,6 +72,7 @@ __all__ = [
     "RopeConfig",
     "Sampling",
     "SelfAttention",
+    "Seq2Seq",
     "TextDecoder",
     "TransformerConfig",
     "activate",

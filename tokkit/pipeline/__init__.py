@@ -1,7 +1,7 @@
 """Runs saved models on text: from a folder of weights to vectors, hidden states, filled masks or generated text.
 
 Begin with `load` in loading.py. encoder_model.py runs encoders, sentences.py makes vectors, distillation.py makes them
-static; text_generator.py runs decoders.
+static; text_generator.py runs decoders, seq2seq_generator.py encoders with decoders.
 """
 
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline.loading import load as load
     from tokkit.pipeline.packed_folders import quantize as quantize
     from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
+    from tokkit.pipeline.seq2seq_generator import Seq2SeqGenerator as Seq2SeqGenerator
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
     from tokkit.pipeline.text_generator import Generated as Generated
     from tokkit.pipeline.text_generator import NextToken as NextToken
@@ -30,6 +31,7 @@ _MODULES = {
     "HiddenStates": "tokkit.pipeline.encoder_model",
     "NextToken": "tokkit.pipeline.text_generator",
     "SentenceEncoder": "tokkit.pipeline.sentences",
+    "Seq2SeqGenerator": "tokkit.pipeline.seq2seq_generator",
     "StaticEncoder": "tokkit.pipeline.static",
     "TextGenerator": "tokkit.pipeline.text_generator",
     "distill": "tokkit.pipeline.distillation",

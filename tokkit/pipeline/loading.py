@@ -50,8 +50,9 @@ def load(
 
     An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet) is a `SentenceEncoder`: the modules of
     a folder of sentence-transformers are applied; vectors of any other are pooled by the mean. A decoder (GPT-2, Llama,
-    Mistral, Qwen 2 and 3, Gemma 1 and 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`, and so is a GGUF file
-    with one of them and its tokenizer.
+    Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`, and so is a GGUF
+    file with one of them and its tokenizer; an encoder with a decoder (T5, FLAN-T5, mT5, BART) is a `Seq2SeqGenerator`,
+    which has the methods of one.
 
     `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
     0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); for text that is generated "int4", an
