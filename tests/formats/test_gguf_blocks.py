@@ -8,7 +8,7 @@ import pytest
 from reference.gguf_blocks import WEIGHTS
 from tokkit.errors import FormatError
 from tokkit.formats.gguf_blocks import BLOCK_TYPES, BlockType
-from tokkit.formats.gguf_tensors import BLOCKS_AT_ONCE, BlockTensor
+from tokkit.formats.gguf_tensors import WEIGHTS_AT_ONCE, BlockTensor
 
 TYPES = {block.name: block for block in BLOCK_TYPES.values()}
 GOLDEN = {
@@ -67,7 +67,7 @@ def test_weights_are_those_of_the_library_of_the_format(name: str) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_rows_and_parts_are_those_of_the_whole(name: str) -> None:
-    rows = 2 * BLOCKS_AT_ONCE // TYPES[name].n_weights // 3 + 5  # which is not done at once
+    rows = 2 * WEIGHTS_AT_ONCE // TYPES[name].n_weights // 3 + 5  # which is not done at once
     tensor = random_tensor(name, rows, 3)
     whole, ids = tensor.float32(), np.array([rows - 1, 0, 7, 7])
     np.testing.assert_array_equal(tensor.rows(ids), whole[ids])

@@ -35,11 +35,13 @@ class Groups(NamedTuple):
 
 
 class BlockType(NamedTuple):
-    """A type of block: its name, its weights and bytes, and how its bytes (n, n_bytes) are taken apart."""
+    """A type of block: its name, its weights and bytes, the bits of a number, and how its bytes are taken apart."""
 
     name: str
     n_weights: int
     n_bytes: int
+    n_bits: int
+    has_minima: bool
     groups: Callable[[Bytes], Groups]
 
 
@@ -118,14 +120,14 @@ def _q6_k(blocks: Bytes) -> Groups:
 
 
 BLOCK_TYPES = {
-    2: BlockType("Q4_0", 32, 18, _q4_0),
-    3: BlockType("Q4_1", 32, 20, _q4_1),
-    6: BlockType("Q5_0", 32, 22, _q5_0),
-    7: BlockType("Q5_1", 32, 24, _q5_1),
-    8: BlockType("Q8_0", 32, 34, _q8_0),
-    12: BlockType("Q4_K", 256, 144, _q4_k),
-    13: BlockType("Q5_K", 256, 176, _q5_k),
-    14: BlockType("Q6_K", 256, 210, _q6_k),
+    2: BlockType("Q4_0", 32, 18, 4, False, _q4_0),
+    3: BlockType("Q4_1", 32, 20, 4, True, _q4_1),
+    6: BlockType("Q5_0", 32, 22, 5, False, _q5_0),
+    7: BlockType("Q5_1", 32, 24, 5, True, _q5_1),
+    8: BlockType("Q8_0", 32, 34, 8, False, _q8_0),
+    12: BlockType("Q4_K", 256, 144, 4, True, _q4_k),
+    13: BlockType("Q5_K", 256, 176, 5, True, _q5_k),
+    14: BlockType("Q6_K", 256, 210, 6, False, _q6_k),
 }
 """Number of a type in the file → what it is."""
 PLAIN_TYPES = {0: ("F32", "<f4"), 1: ("F16", "<f2"), 28: ("F64", "<f8"), 30: ("BF16", "<u2")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tokkit.formats.strict_json import brief
 ALIGNMENT = 32
 """Bytes of which offsets are multiples, unless the key general.alignment says otherwise."""
 MAX_ALIGNMENT = 1 << 20
-BLOCKS_AT_ONCE = 1 << 17
+WEIGHTS_AT_ONCE = 1 << 17
 """Weights that are taken apart at once, so that what lies between stays in a core's cache."""
 
 
@@ -53,15 +54,20 @@ class BlockTensor:
         """Return some rows as float32; only these are read."""
         return self._groups(self.data[ids]).float32().reshape(len(ids), *self.shape[1:])
 
+    def groups(self) -> Iterator[tuple[int, int, Groups]]:
+        """Yield the rows taken apart, some at once: the first, the one after the last, and their groups."""
+        n = len(self.data)
+        step = max(1, WEIGHTS_AT_ONCE * n // math.prod(self.shape))
+        for first in range(0, n, step):
+            end = min(first + step, n)
+            yield first, end, self._groups(self.data[first:end])
+
     def float32(self) -> NDArray[np.float32]:
         """Return all weights as float32; FormatError if a scale is not finite."""
-        made = np.empty(self.shape, dtype=np.float32)
-        flat = made.reshape(len(self.data), -1)
-        step = max(1, BLOCKS_AT_ONCE // flat.shape[1])
-        for first in range(0, len(flat), step):
-            part = flat[first : first + step]
-            part[...] = self._groups(self.data[first : first + step]).float32().reshape(part.shape)
-        return made
+        made = np.empty((len(self.data), self.shape[-1]), dtype=np.float32)
+        for first, end, groups in self.groups():
+            made[first:end] = groups.float32().reshape(end - first, -1)
+        return made.reshape(self.shape)
 
     def _groups(self, data: NDArray[np.uint8]) -> Groups:
         made = self.type.groups(data.reshape(-1, self.type.n_bytes))

@@ -31,7 +31,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
     def __init__(
         self, tensors: Mapping[str, Tensor | BlockTensor], spec: DecoderSpec, where: str, by: str = "config.json"
     ) -> None:
-        self._tensors, self._spec, self._where, self._by, self._handed = tensors, spec, where, by, 0
+        self._tensors, self.spec, self._where, self._by, self._handed = tensors, spec, where, by, 0
         self._prefix = next((p for p in spec.family.prefixes if any(n.startswith(p) for n in tensors)), "")
         self._shapes = dict(self._all_shapes())
         self._found = {ours: self._tensor(ours) for ours in self._shapes}
@@ -47,20 +47,20 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
             )
 
     def _all_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        for ours, shape in self._spec.config.shapes().items():
+        for ours, shape in self.spec.config.shapes().items():
             yield ours, shape
             bias = ours.removesuffix("weight") + "bias"
             if len(shape) == 2 and ours not in ("word.weight", "position.weight") and self._name(bias) in self._tensors:
                 yield bias, shape[:1]
 
     def _name(self, ours: str) -> str:
-        name, _ = self._spec.source(ours)
+        name, _ = self.spec.source(ours)
         # The head is beside the model, under no prefix of it.
         return name if ours.startswith("head.") else self._prefix + name
 
     def _tensor(self, ours: str) -> Tensor | BlockTensor:
         name, shape = self._name(ours), self._shapes[ours]
-        part = self._spec.source(ours)[1]
+        part = self.spec.source(ours)[1]
         if part:
             shape = (sum(self._parts(part).values()), *shape[1:])
         if self._transposed(ours):
@@ -71,27 +71,25 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return checked(tensor, name, shape, self._where, self._by)
 
     def _transposed(self, ours: str) -> bool:
-        return self._spec.family.transposed and ours.startswith("layers.") and len(self._shapes[ours]) == 2
+        return self.spec.family.transposed and ours.startswith("layers.") and len(self._shapes[ours]) == 2
 
     def _parts(self, part: str) -> dict[str, int]:
         """Return part → rows of all that are joined with it."""
-        c = self._spec.config.layers
+        c = self.spec.config.layers
         if part in ("gate", "up"):
             return {"gate": c.hidden, "up": c.hidden}
         return {"q": c.n_heads * c.head_size, "k": c.kv_heads * c.head_size, "v": c.kv_heads * c.head_size}
 
     def __getitem__(self, ours: str) -> NDArray[Any]:
-        tensor, spec = self._found[ours], self._spec
+        tensor, spec = self._found[ours], self.spec
         if ours == "word.weight":  # read row by row
             if isinstance(tensor, BlockTensor):
                 return tensor  # type: ignore[return-value]  # which `looked_up` reads
             return tensor.float32() if tensor.dtype == "F64" else tensor.data
-        self._handed += tensor.data.nbytes
-        if self._handed > RELEASED_BYTES:
-            self.release()
+        self.count(tensor.data.nbytes)
         part = spec.source(ours)[1]
-        if part and isinstance(tensor, BlockTensor):  # of which only these rows are made float32
-            tensor, part = tensor.between(*self._ends(part)), ""
+        if part and not (spec.family.by_heads or self._transposed(ours)):
+            tensor, part = self.stored(ours), ""
         made: NDArray[Any] = tensor.float32()
         if self._transposed(ours):
             made = made.T
@@ -101,10 +99,26 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
             made = made + np.float32(spec.family.norm_offset)
         return np.ascontiguousarray(made)
 
+    def stored(self, ours: str) -> Tensor | BlockTensor:
+        """Return the tensor of a weight as the file has it; where rows of several are joined, these rows."""
+        tensor, part = self._found[ours], self.spec.source(ours)[1]
+        if not part:
+            return tensor
+        first, end = self._ends(part)
+        if isinstance(tensor, BlockTensor):
+            return tensor.between(first, end)
+        return tensor._replace(shape=(end - first, *tensor.shape[1:]), data=tensor.data[first:end])
+
+    def count(self, n_bytes: int) -> None:
+        """Note how much of the mapped files is read, and give it back when it is enough."""
+        self._handed += n_bytes
+        if self._handed > RELEASED_BYTES:
+            self.release()
+
     def _taken(self, joined: NDArray[Any], part: str) -> NDArray[Any]:
         parts = self._parts(part)
-        if self._spec.family.by_heads:
-            size = self._spec.config.layers.head_size
+        if self.spec.family.by_heads:
+            size = self.spec.config.layers.head_size
             by_heads = joined.reshape(-1, len(parts), size, *joined.shape[1:])
             return by_heads[:, list(parts).index(part)].reshape(-1, *joined.shape[1:])
         first, end = self._ends(part)

@@ -17,6 +17,7 @@ from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import gguf_families
 from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.gguf_packing import BlockWeights
 from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
@@ -61,7 +62,7 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
     if tokenizer.n_ids > rows:
         raise FormatError(f"{where}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows")
     named = {name: tensor for name, tensor in tensors.items() if not name.endswith(DERIVED)}
-    weights = DecoderWeights(named, spec, where, by="the keys of the file")
+    weights = (DecoderWeights if dtype else BlockWeights)(named, spec, where, by="the keys of the file")
     try:
         decoder = TextDecoder(spec.config, weights)
     except FormatError as error:

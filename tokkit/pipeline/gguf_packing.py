@@ -1,0 +1,140 @@
+"""Packs the matrices of a GGUF file as the file has them: blocks stay the numbers that they are.
+
+A matrix in blocks becomes one of the two kinds with a scale for every 32 inputs, and a minimum if its type has minima:
+
+- Q4_0, Q4_1 and Q4_K "int4"; Q5_0, Q5_1, Q5_K and Q8_0 "int8-weight-only": the numbers themselves. Scales and minima
+  are float16, as in most types; those of Q4_K and Q5_K are products of a float16 and 6 bits, and rounded to it;
+- Q6_K, whose groups have 16 weights, "int8-weight-only" with new numbers: 8 bits for the 6 of two groups.
+
+Parts of one product, as queries, keys and values, are of one kind: that of the widest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.nn import LargeMemory, PackedLinear
+from tokkit.errors import FormatError
+from tokkit.formats.gguf_blocks import Groups
+from tokkit.formats.gguf_tensors import BlockTensor
+from tokkit.formats.safetensors import Tensor
+from tokkit.nn.arrays import Floats
+from tokkit.nn.config import GATES
+from tokkit.pipeline.decoder_weights import DecoderWeights
+
+Halves = NDArray[np.float16]
+Parts = tuple[NDArray[np.generic], Halves, Halves | None]
+"""Numbers (n, groups, …), scales and minima (n, groups), as `PackedLinear.of_blocks` takes them."""
+GROUP = 32
+AS_THEY_ARE = {"Q4_0": "int4", "Q8_0": "int8-weight-only"}
+"""Types whose blocks are read where they are: a float16, and the numbers in the order of the kind."""
+PRODUCTS = {
+    "qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",),
+    "up": ("feed_forward.gate", "feed_forward.up"), "down": ("feed_forward.down",),
+}  # fmt: skip
+"""What the decoder calls the matrix of a product → the weights in it."""
+
+
+class BlockWeights(DecoderWeights):
+    """The weights of a GGUF file, as `DecoderWeights`, and its packed matrices: `ready`, as `TextDecoder` takes them."""
+
+    @property
+    def ready(self) -> Mapping[str, PackedLinear]:
+        """The packed matrices of all products by the decoder's names, made when they are asked for."""
+        return _Ready(self)
+
+    def matrix(self, names: Sequence[str], memory: LargeMemory) -> PackedLinear:
+        """Return matrices below one another as one, with their biases."""
+        parts = [self.stored(f"{name}.weight") for name in names]
+        biases = [self.get(f"{name}.bias") for name in names]
+        bias = None
+        if any(each is not None for each in biases):
+            empty = (np.zeros(part.shape[0], dtype=np.float32) for part in parts)
+            bias = np.concatenate([zero if own is None else own for zero, own in zip(empty, biases, strict=True)])
+        made = packed(parts, bias, memory)
+        self.count(sum(part.data.nbytes for part in parts))
+        return made
+
+
+class _Ready(Mapping[str, PackedLinear]):
+    def __init__(self, weights: BlockWeights) -> None:
+        config = weights.spec.config
+        self._weights, self._memory = weights, LargeMemory()
+        names = PRODUCTS if config.layers.activation in GATES else {**PRODUCTS, "up": ("feed_forward.up",)}
+        self._names = {
+            f"layers.{i}.{product}": tuple(f"layers.{i}.{name}" for name in parts)
+            for i in range(config.layers.n_layers)
+            for product, parts in names.items()
+        } | {"head": ("word" if config.tied else "head",)}
+
+    def __getitem__(self, name: str) -> PackedLinear:
+        return self._weights.matrix(self._names[name], self._memory)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def packed(parts: Sequence[Tensor | BlockTensor], bias: Floats | None, memory: LargeMemory) -> PackedLinear:
+    """Return tensors below one another as one matrix of the kind that holds all of them; numbers alone are floats."""
+    blocks = [part for part in parts if isinstance(part, BlockTensor)]
+    if len(blocks) < len(parts):
+        weight = np.concatenate([part.float32() for part in parts])
+        kind = "bfloat16" if all(part.dtype == "BF16" for part in parts) else "float32"
+        return PackedLinear(weight, bias, kind, memory=memory)
+    kind = "int4" if all(part.type.n_bits == 4 for part in blocks) else "int8-weight-only"
+    minima = any(part.type.has_minima for part in blocks)
+    return PackedLinear.of_blocks([_taken(part, kind, minima) for part in blocks], kind, bias, memory=memory)
+
+
+def _taken(part: BlockTensor, kind: str, minima: bool) -> Parts:
+    """Return a matrix in groups of 32, its numbers as `kind` has them, and minima though it has none of its own."""
+    rows, groups = part.shape[0], part.shape[1] // GROUP
+    if AS_THEY_ARE.get(part.dtype) == kind and not minima:
+        blocks = part.data.reshape(rows, groups, part.type.n_bytes)
+        scales = blocks[:, :, :2].view("<f2")[:, :, 0]
+        return blocks[:, :, 2:].view(np.uint8 if kind == "int4" else np.int8), _finite(scales, part), None
+    numbers = np.empty((rows, groups, 16 if kind == "int4" else 32), dtype=np.uint8)
+    made = np.zeros((2, rows, groups), dtype=np.float16)
+    for first, end, taken in part.groups():
+        codes, of_codes, least = _groups_of_32(taken)
+        if kind == "int4":
+            if least is None:
+                codes, least = codes + np.int8(8), 8 * of_codes
+            halves = codes.view(np.uint8)
+            codes = halves[:, :16] | halves[:, 16:] << 4
+        numbers[first:end] = codes.view(np.uint8).reshape(end - first, groups, -1)
+        with np.errstate(over="ignore"):
+            for out, values in zip(made, (of_codes, least), strict=True):
+                if values is not None:
+                    out[first:end] = values.reshape(end - first, groups)
+    _finite(made, part)
+    return numbers if kind == "int4" else numbers.view(np.int8), made[0], made[1] if minima else None
+
+
+def _groups_of_32(taken: Groups) -> tuple[NDArray[np.int8], Floats, Floats | None]:
+    """Return codes (groups, 32), scales and minima (groups); groups of 16 are joined, and get new codes."""
+    if taken.codes.shape[-1] == GROUP:
+        minima = None if taken.minima is None else taken.minima.reshape(-1)
+        return taken.codes.reshape(-1, GROUP), taken.scales.reshape(-1), minima
+    weights = taken.float32().reshape(-1, GROUP)
+    with np.errstate(over="ignore"):
+        scales = (np.abs(weights).max(axis=1) / 127).astype(np.float16).astype(np.float32)
+    steps = np.where(scales > 0, scales, 1)
+    codes = np.clip(np.rint(weights / steps[:, None]), -127, 127).astype(np.int8)
+    return codes, scales, None
+
+
+def _finite(halves: Halves, part: BlockTensor) -> Halves:
+    """Return scales; FormatError if one of them is NaN, infinite or beyond a float16."""
+    if not np.isfinite(halves).all():
+        raise FormatError(f"the tensor {part.name!r} of {part.dtype} has a scale that is NaN or infinite as float16")
+    return halves
