@@ -171,7 +171,14 @@ def blocks_model(path: Path, kinds: str | Mapping[str, str], *, tied: bool = Fal
     return TextDecoder(spec.config, weights)
 
 
-MIXED = {"token_embd": "Q6_K", "output.": "Q6_K", "attn_v": "Q6_K", "ffn_down": "Q5_0", "attn_k": "Q4_K"}
+MIXED = {
+    "attn_output": "Q4_0",
+    "token_embd": "Q6_K",
+    "output.": "Q6_K",
+    "attn_v": "Q6_K",
+    "ffn_down": "Q5_0",
+    "attn_k": "Q4_K",
+}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +190,82 @@ def test_blocks_are_their_weights(kinds: Any, tied: bool, tmp_path: Path) -> Non
     expected = decoder.logits(decoder([IDS], [decoder.cache()]))
     model = pipeline.load(tmp_path / "m.gguf", precision="fp32")
     np.testing.assert_allclose(model.logits(IDS), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def stored(packed: Any) -> np.ndarray:
+    """The weights of a packed matrix."""
+    made = np.empty(packed.shape, dtype=np.float32)
+    packed.read(np.arange(len(made)), made)
+    return made
+
+
+NUMBERS_ALONE = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"]
+
+
+@pytest.mark.parametrize("kind", [*NUMBERS_ALONE, "Q4_K", "Q5_K", "Q6_K"])
+def test_blocks_are_multiplied_as_they_are(kind: str, tmp_path: Path) -> None:
+    decoder = blocks_model(tmp_path / "m.gguf", kind)
+    model = pipeline.load(tmp_path / "m.gguf")
+    found, matrices = read_gguf(tmp_path / "m.gguf").tensors, model.decoder.matrices
+    assert {each.kind for each in matrices.values()} == {"int4" if kind[1] == "4" else "int8-weight-only"}
+    for name, tensor in (("head", "output"), ("layers.0.down", "blk.0.ffn_down"), ("layers.0.o", "blk.0.attn_output")):
+        blocks = found[f"{tensor}.weight"]
+        assert isinstance(blocks, BlockTensor)
+        made, expected = stored(matrices[name]), blocks.float32()
+        if kind in NUMBERS_ALONE:
+            np.testing.assert_array_equal(made, expected)
+        elif kind == "Q6_K":  # half of a step of new numbers, for groups of 32
+            step = np.abs(expected).reshape(len(made), -1, 32).max(-1, keepdims=True) / 127
+            assert (np.abs(made - expected).reshape(len(made), -1, 32) <= step * 0.51).all()
+        else:  # scales and minima are rounded to float16
+            groups = [g for _, _, g in blocks.groups()]
+            least = np.concatenate([np.abs(g.minima).reshape(-1) for g in groups]).reshape(len(made), -1, 1)
+            error = np.abs(made - expected).reshape(len(made), -1, 32)
+            assert (error <= 2**-11 * (np.abs(expected).reshape(error.shape) + 2 * least) + 1e-7).all()
+    expected = decoder.logits(decoder([IDS], [decoder.cache()]))
+    error = model.logits(IDS) - expected  # rows of x are quantized too
+    assert np.sqrt(np.square(error).mean()) < 0.03 * expected.std()
+    assert model.generate("the cat", max_new_tokens=4)
+
+
+def test_parts_of_one_product_are_of_one_kind(tmp_path: Path) -> None:
+    blocks_model(tmp_path / "m.gguf", MIXED | {"ffn_gate": "Q4_0", "ffn_up": "Q4_K", "attn_q": "Q4_1"}, tied=True)
+    found, model = read_gguf(tmp_path / "m.gguf").tensors, pipeline.load(tmp_path / "m.gguf")
+    kinds = {name: (each.kind, each.minima) for name, each in model.decoder.matrices.items()}
+    assert kinds == {
+        "layers.0.qkv": ("int8-weight-only", True), "layers.0.o": ("int4", False), "layers.0.up": ("int4", True),
+        "layers.0.down": ("int8-weight-only", False), "head": ("int8-weight-only", False),
+    }  # fmt: skip
+    names = {"qkv": ("attn_q", "attn_k", "attn_v"), "up": ("ffn_gate", "ffn_up")}
+    for product, parts in names.items():
+        expected = np.concatenate([found[f"blk.0.{part}.weight"].float32() for part in parts])
+        np.testing.assert_allclose(stored(model.decoder.matrices[f"layers.0.{product}"]), expected, atol=1.5e-3)
+    half = pipeline.load(tmp_path / "m.gguf", precision="int8")
+    assert {each.kind for each in half.decoder.matrices.values()} == {"int8"}
+
+
+def test_numbers_alone_are_packed_as_floats(tmp_path: Path) -> None:
+    spec = decoder_families.read(CASES["qwen2"][0])
+    weights = random_weights(spec, biases=True)
+    for kind, packed in (("F32", "float32"), ("F16", "float32"), ("BF16", "bfloat16")):
+        given = {gguf_models.name(ours): plain(weight, kind if weight.ndim > 1 else "F32")
+                 for ours, weight in weights.items()}  # fmt: skip
+        (tmp_path / "m.gguf").write_bytes(gguf_models.model("qwen2", RMS, given))
+        model = pipeline.load(tmp_path / "m.gguf")
+        assert {each.kind for each in model.decoder.matrices.values()} == {packed}
+        wide = pipeline.load(tmp_path / "m.gguf", precision="fp32").logits(IDS)
+        np.testing.assert_allclose(model.logits(IDS), wide, atol=0.05 if kind == "BF16" else 1e-5)
+
+
+def test_scales_beyond_half_precision_need_floats(tmp_path: Path) -> None:
+    blocks_model(tmp_path / "m.gguf", "Q4_K")
+    data = bytearray((tmp_path / "m.gguf").read_bytes())
+    at = len(data) - 144 * 320  # the head is the last tensor
+    data[at : at + 2], data[at + 4] = np.float16(60000).tobytes(), 63
+    (tmp_path / "m.gguf").write_bytes(data)
+    with pytest.raises(FormatError, match=r"'output\.weight' of Q4_K has a scale that is NaN or infinite as float16"):
+        pipeline.load(tmp_path / "m.gguf")
+    assert np.isfinite(pipeline.load(tmp_path / "m.gguf", precision="fp32").logits(IDS)).all()
 
 
 def test_text_is_generated_with_the_tokenizer_of_the_file(tmp_path: Path) -> None:

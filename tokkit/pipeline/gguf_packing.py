@@ -39,7 +39,7 @@ PRODUCTS = {
 
 
 class BlockWeights(DecoderWeights):
-    """The weights of a GGUF file, as `DecoderWeights`, and its packed matrices: `ready`, as `TextDecoder` takes them."""
+    """The weights of a GGUF file, as `DecoderWeights`, and matrices packed as they are: `TextDecoder` takes `ready`."""
 
     @property
     def ready(self) -> Mapping[str, PackedLinear]:
