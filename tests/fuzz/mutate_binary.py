@@ -119,8 +119,11 @@ PROTOBUF = mutate.one_of(of_message, of_message, of_message, of_message, mutate.
 # ---- GGUF
 
 
-def gguf_keys(data: bytes) -> list[tuple[str, gguf_files.Typed]]:
-    """The keys of a file as `gguf_files.gguf` takes them; struct.error, IndexError or others for what is none."""
+Keys = list[tuple[str, gguf_files.Typed]]
+
+
+def gguf_parts(data: bytes) -> tuple[Keys, dict[str, gguf_files.Stored]]:
+    """The keys and the tensors of a file as `gguf_files.gguf` takes them; struct.error, IndexError … for what is none."""
     at = 24
 
     def take(form: str) -> Any:
@@ -140,7 +143,7 @@ def gguf_keys(data: bytes) -> list[tuple[str, gguf_files.Typed]]:
     def value(kind: int) -> Any:
         return text() if kind == gguf_files.STRING else take(gguf_files.FORMATS[kind])
 
-    found = []
+    found: Keys = []
     for _ in range(struct.unpack_from("<Q", data, 16)[0]):
         name, kind = text().decode(), take("I")
         if kind != gguf_files.ARRAY:
@@ -148,7 +151,16 @@ def gguf_keys(data: bytes) -> list[tuple[str, gguf_files.Typed]]:
             continue
         element, n = take("I"), take("Q")
         found.append((name, gguf_files.Typed(kind, [value(element) for _ in range(n)], element)))
-    return found
+    places = []
+    for _ in range(struct.unpack_from("<Q", data, 8)[0]):
+        name, shape = text().decode(), [take("Q") for _ in range(take("I"))][::-1]
+        places.append((name, tuple(shape), take("I"), take("Q")))
+    start = at + -at % 32
+    ends = [start + place[3] for place in places[1:]] + [len(data)]
+    return found, {
+        name: gguf_files.Stored(kind, shape, data[start + offset : end])
+        for (name, shape, kind, offset), end in zip(places, ends, strict=False)
+    }
 
 
 def of_number(rng: random.Random, kind: int, value: Any) -> Any:
@@ -184,14 +196,39 @@ def of_typed(rng: random.Random, typed: gguf_files.Typed, words: Sequence[bytes]
     return typed._replace(value=value)
 
 
+def change_tensor(
+    rng: random.Random, tensors: dict[str, gguf_files.Stored], others: dict[str, gguf_files.Stored]
+) -> dict[str, gguf_files.Stored]:
+    """Tensors with one that is left out, of another type, shape or file, or with other bytes."""
+    name = rng.choice(list(tensors))
+    tensor, kind = tensors[name], rng.randrange(6)
+    if kind == 0:
+        return {other: one for other, one in tensors.items() if other != name}
+    if kind == 1:
+        tensor = tensor._replace(kind=rng.choice((0, 1, 2, 3, 6, 7, 8, 10, 12, 13, 14, 28, 30, 99)))
+    elif kind == 2 and tensor.shape:
+        shape = list(tensor.shape)
+        axis = rng.randrange(len(shape))
+        shape[axis] = mutate.number(rng, shape[axis]) & (1 << 64) - 1
+        tensor = tensor._replace(shape=tuple(shape))
+    elif kind == 3:
+        tensor = others.get(name, rng.choice(list(tensors.values())))
+    else:
+        tensor = tensor._replace(data=mutate.of_bytes(rng, tensor.data, tensor.data, ()))
+    return {**tensors, name: tensor}
+
+
 def of_gguf(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
-    """Change a key, its type or its value, leave it out, or take one of another file."""
+    """Change a key, its type or its value, leave it out, or take one of another file; or change a tensor."""
     try:
-        keys, others = gguf_keys(data), gguf_keys(other)
+        (keys, tensors), (others, other_tensors) = gguf_parts(data), gguf_parts(other)
     except (struct.error, IndexError, KeyError, UnicodeDecodeError, MemoryError):
         return mutate.of_bytes(rng, data, other, words)
     if not keys or not others:
         return other
+    version = rng.choice((3, 3, 3, 3, 2))
+    if tensors and rng.random() < 0.4:
+        return gguf_files.gguf(keys, version, change_tensor(rng, tensors, other_tensors))
     at = rng.randrange(len(keys))
     name, typed = keys[at]
     kind = rng.randrange(8)
@@ -207,7 +244,7 @@ def of_gguf(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes
         keys[at] = (name, rng.choice((*others, *keys))[1])
     else:
         keys[at] = (name, of_typed(rng, typed, words))
-    return gguf_files.gguf(keys, rng.choice((3, 3, 3, 3, 2)))
+    return gguf_files.gguf(keys, version, tensors)
 
 
 GGUF = mutate.one_of(of_gguf, of_gguf, of_gguf, of_gguf, mutate.of_bytes)
