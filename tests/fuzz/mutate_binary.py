@@ -123,7 +123,7 @@ Keys = list[tuple[str, gguf_files.Typed]]
 
 
 def gguf_parts(data: bytes) -> tuple[Keys, dict[str, gguf_files.Stored]]:
-    """The keys and the tensors of a file as `gguf_files.gguf` takes them; struct.error, IndexError … for what is none."""
+    """The keys and the tensors of a file as `gguf_files.gguf` takes them; struct.error or others for what is none."""
     at = 24
 
     def take(form: str) -> Any:

@@ -240,6 +240,7 @@ def test_parts_of_one_product_are_of_one_kind(tmp_path: Path) -> None:
     for product, parts in names.items():
         expected = np.concatenate([found[f"blk.0.{part}.weight"].float32() for part in parts])
         np.testing.assert_allclose(stored(model.decoder.matrices[f"layers.0.{product}"]), expected, atol=1.5e-3)
+    assert repr(model) == "<TextGenerator m.gguf: 1 layers, 256 dimensions, 320 tokens, int4, int8-weight-only>"
     half = pipeline.load(tmp_path / "m.gguf", precision="int8")
     assert {each.kind for each in half.decoder.matrices.values()} == {"int8"}
 

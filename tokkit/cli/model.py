@@ -31,5 +31,6 @@ def command() -> None:
     """Run a model on text: an encoder searches by meaning and compares sentences, a decoder generates text.
 
     A model is a folder with config.json, safetensors and a tokenizer, as transformers and sentence-transformers write
-    it, or its name on the hub (org/name, with the extra hub). `tokkit wordvec` trains vectors of single words.
+    it, its name on the hub (org/name, with the extra hub), or a .gguf file that generates text. `tokkit wordvec` trains
+    vectors of single words.
     """

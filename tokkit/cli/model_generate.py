@@ -96,7 +96,7 @@ def generate(
 
     MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Mixtral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM)
     or of an encoder–decoder, which answers PROMPT (T5, FLAN-T5, mT5, BART), with config.json, safetensors and a
-    tokenizer, or its name on the hub.
+    tokenizer, its name on the hub, or a .gguf file, which has its own tokenizer.
     """
     from tokkit.cli import inputs
     from tokkit.cli.models import load_generator
@@ -134,7 +134,7 @@ def generate(
 def chat(
     model: str, system: str | None, precision: str | None, download: bool, stop: tuple[str, ...], **chosen: Any
 ) -> None:
-    """Answer each line of stdin, by the chat template in the folder of MODEL (extra chat); it ends with the input.
+    """Answer each line of stdin, by the chat template of MODEL, a folder or .gguf (extra chat); it ends with the input.
 
     If the chat outgrows the model's positions, its oldest turns are left out; the system message stays.
     """

@@ -91,9 +91,10 @@ class TextGenerator:
 
     def __repr__(self) -> str:
         layers = self.decoder.config.layers
+        kinds = ", ".join(sorted({matrix.kind for matrix in self.decoder.matrices.values()}))
         return (
             f"<TextGenerator {self.folder.name}: {layers.n_layers} layers, {layers.dim} dimensions, "
-            f"{self.decoder.config.vocab_size} tokens, {layers.dtype}>"
+            f"{self.decoder.config.vocab_size} tokens, {kinds}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
