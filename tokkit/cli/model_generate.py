@@ -44,7 +44,7 @@ def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _drafted(chosen: dict[str, Any], *, precision: str, download: bool) -> dict[str, Any]:
+def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -> dict[str, Any]:
     """Return chosen options with the draft model in place of its name."""
     from tokkit.cli.models import load_generator
 

@@ -15,6 +15,8 @@ from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
 
+BLOCK = 128
+"""Scores of which only the greatest is looked at to find a bound for the greatest of all."""
 FIRST_SORTED = 256
 """Most probable tokens that are sorted to find those of top_p; eight times as many if they do not reach it."""
 
@@ -335,3 +337,20 @@ def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     made -= made.max(-1, keepdims=True)
     made -= np.log(np.exp(made).sum(-1, keepdims=True))
     return made
+
+
+def greatest(values: NDArray[np.floating], k: int) -> Ids:
+    """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
+
+    >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
+    [3, 1]
+    """
+    if not k:
+        return np.empty(0, dtype=np.int64)
+    whole = len(values) // BLOCK
+    bound = -np.inf
+    if whole > k:
+        # k blocks have a value that is at least this.
+        bound = np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k]
+    found = np.flatnonzero((values >= bound) & (values > -np.inf))
+    return found[np.argsort(-values[found], kind="stable")][:k]

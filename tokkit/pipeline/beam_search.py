@@ -7,18 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_cache import DecoderCache
-from tokkit.nn.generation import Chooser
+from tokkit.nn.generation import Chooser, greatest
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline.generation import Text, checked
 from tokkit.pipeline.generation_options import GenerationOptions
-
-BLOCK = 128
-"""Scores of which only the greatest is looked at to find a bound for the greatest of all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,18 +149,3 @@ def run(decoder: TextDecoder, searches: Sequence[BeamSearch]) -> None:
             n = len(search.pending)
             search.step(logits[start : start + n])
             start += n
-
-
-def greatest(values: Floats, k: int) -> NDArray[np.int64]:
-    """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
-
-    >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
-    [3, 1]
-    """
-    whole = len(values) // BLOCK
-    bound = np.float32(-np.inf)
-    if whole > k:
-        # k blocks have a value that is at least this.
-        bound = np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k]
-    found = np.flatnonzero((values >= bound) & (values > -np.inf))
-    return found[np.argsort(-values[found], kind="stable")][:k]
