@@ -333,6 +333,16 @@ def test_what_save_writes_is_mapped_with_keys_and_attributes(dtype: type) -> Non
         KeyedVectors.load("v.safetensors", mmap="r+")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("more", [[], ['a "quoted", "b"'], ["back\\slash"], ["tab\t"], [""], [5], ["x", 7], ["', '"]])
+def test_saved_keys_are_what_they_were(more: list[str | int]) -> None:
+    keys = [*KEYS[:4], *more]
+    KeyedVectors.of(keys, VECTORS[: len(keys)]).save("v")
+    found = KeyedVectors.load("v")
+    assert [found.get_index(key) for key in keys] == list(range(len(keys)))
+    assert found.index_to_key == keys
+    assert KeyedVectors.load("v", limit=3).index_to_key == keys[:3]
+
+
 def test_what_cannot_be_saved_is_said_and_leaves_the_old_file() -> None:
     words().save("v")
     before = Path("v").read_bytes()

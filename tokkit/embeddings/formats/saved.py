@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.embed import PackedKeys
 from tokkit.embeddings.formats.detection import Path
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
@@ -17,14 +19,18 @@ from tokkit.formats.strict_json import brief, loads
 
 FORMAT = {"format": "tokkit.KeyedVectors", "version": "1"}
 VECTORS, KEYS, ATTRIBUTE = "vectors", "keys", "attribute."
+NEEDS_PARSING = re.compile(rb"[\\\x00-\x1f]")
 DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64}
 
 
 class Saved(NamedTuple):
-    """What a file holds: keys, key → row, the vectors (n, d), read-only and mapped, and attributes (n,) by name."""
+    """What a file holds: keys, key → row unless the keys know it, vectors (n, d), mapped, and attributes (n,) by name.
 
-    keys: list[Any]
-    rows: dict[Any, int]
+    The vectors are read-only.
+    """
+
+    keys: PackedKeys | list[Any]
+    rows: dict[Any, int] | None
     vectors: NDArray[Any]
     attributes: dict[str, NDArray[Any]]
 
@@ -70,20 +76,38 @@ def _checked(tensors: Tensors, limit: int | None) -> Saved:
         raise FormatError(f"{VECTORS} are {vectors.dtype} of shape {vectors.shape}; they must be floats (n, d)")
     if tensors[KEYS].dtype != "U8":
         raise FormatError(f"{KEYS} are {tensors[KEYS].dtype}; they must be the bytes of JSON, U8")
-    keys = loads(tensors[KEYS].data.tobytes())
-    if not isinstance(keys, list) or not set(map(type, keys)) <= {str, int}:
-        raise FormatError(f"{KEYS} must be a list of strings (or whole numbers)")
-    n = vectors.shape[0]
-    rows = dict(zip(keys, range(len(keys)), strict=True))
-    if len(keys) != n or len(rows) != n:
-        raise FormatError(f"{len(keys):,} keys, {len(rows):,} of them different, and {n:,} vectors")
-    attributes = {}
+    n, attributes = vectors.shape[0], {}
     for name, tensor in tensors.items():
         if name.startswith(ATTRIBUTE):
             if tensor.shape != (n,):
                 raise FormatError(f"the tensor {name!r} has shape {tensor.shape}; there are {n:,} vectors")
             attributes[name.removeprefix(ATTRIBUTE)] = tensor.data[:limit].copy()
+    text = tensors[KEYS].data.tobytes()
+    packed = _packed(text) if limit is None or limit >= n else None
+    if packed is not None and len(packed) == n:
+        return Saved(packed, None, vectors.data, attributes)
+    keys = loads(text)
+    if not isinstance(keys, list) or not set(map(type, keys)) <= {str, int}:
+        raise FormatError(f"{KEYS} must be a list of strings (or whole numbers)")
+    rows = dict(zip(keys, range(len(keys)), strict=True))
+    if len(keys) != n or len(rows) != n:
+        raise FormatError(f"{len(keys):,} keys, {len(rows):,} of them different, and {n:,} vectors")
     if limit is not None and limit < n:
         keys = keys[:limit]
         rows = dict(zip(keys, range(limit), strict=True))
     return Saved(keys, rows, vectors.data[:limit], attributes)
+
+
+def _packed(text: bytes) -> PackedKeys | None:
+    """Return the keys of JSON as `write` makes it, if nothing in it is escaped; None for what needs to be parsed."""
+    if not (text.startswith(b'["') and text.endswith(b'"]')) or NEEDS_PARSING.search(text):
+        return None
+    keys = text[2:-2].split(b'", "')
+    if text.count(b'"') != 2 * len(keys):
+        return None
+    offsets = np.zeros(len(keys) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, keys), dtype=np.int64, count=len(keys)), out=offsets[1:])
+    try:
+        return PackedKeys(b"".join(keys), offsets.tobytes())
+    except ValueError:  # what is wrong is said where they are parsed
+        return None
