@@ -31,6 +31,7 @@ typedef struct {
     double loss, product;         /* product of probabilities whose logarithm is not yet in `loss` */
     int64_t n;
     int status;
+    uint8_t apart[TK_APART];
 } tk_fasttext_worker;
 
 /* Lines with labels: each is the mean of its rows. */

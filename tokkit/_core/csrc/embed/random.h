@@ -3,6 +3,9 @@
 #define TK_RANDOM_H
 #include "base.h"
 
+/* Bytes after what a thread writes at each step: what another one reads must not be in the same line of the cache. */
+enum { TK_APART = 64 };
+
 typedef struct {
     uint64_t state;
 } tk_random;

@@ -45,6 +45,7 @@ typedef struct {
     float *hidden, *step; /* d: the mean of a context, and how the input changes */
     uint64_t n_words;
     double loss;
+    uint8_t apart[TK_APART];
 } tk_word2vec_scratch;
 
 /* Steps whose rows are asked for before they are needed: bench_word2vec. */
