@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import unicodedata
 from pathlib import Path
@@ -22,31 +23,42 @@ ALIKE = [c for c in code_points() if (unicodedata.category(chr(c)) == "Cn") == (
 ALIKE_SET = set(ALIKE)
 
 
+@functools.cache
 def alike(text: str) -> str:
     return "".join(c for c in text if ord(c) in ALIKE_SET)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_code_point_and_every_form_of_it_is_as_python_has_it(form: type) -> None:
-    name = form.__name__
+@functools.cache
+def every_code_point_in_every_form() -> list[str]:
+    found = []
     for start in range(0, len(ALIKE), 4096):
         text = "".join(f"{chr(c)}\u0334{chr(c)}\u0345x" for c in ALIKE[start : start + 4096])
-        for other in FORMS:
-            text_of_form = unicodedata.normalize(other.__name__, text)
-            if all(ord(c) in ALIKE_SET for c in set(text_of_form)):
-                assert form().normalize_str(text_of_form) == unicodedata.normalize(name, text_of_form)
+        found += [unicodedata.normalize(form.__name__, text) for form in FORMS]
+    return [text for text in found if all(ord(c) in ALIKE_SET for c in set(text))]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_random_sequences_of_what_decomposes_and_composes_are_as_python_has_them(form: type) -> None:
+def test_every_code_point_and_every_form_of_it_is_as_python_has_it(form: type) -> None:
+    for text in every_code_point_in_every_form():
+        assert form().normalize_str(text) == unicodedata.normalize(form.__name__, text)
+
+
+@functools.cache
+def random_sequences() -> list[str]:
     marks = [c for c in ALIKE if unicodedata.combining(chr(c))]
     parts = [c for c in ALIKE if unicodedata.decomposition(chr(c))]
     seconds = [ord(c) for p in parts for c in unicodedata.normalize("NFD", chr(p))]
     jamo = [*range(0x1100, 0x1200), *range(0xAC00, 0xD7A4)]
-    rng = random.Random(11)
-    for size in [1, 2, 3, 5, 8] * (600 if LONG else 200) + [1000] * 20:
+    rng, found = random.Random(11), []
+    for size in [1, 2, 3, 5, 8] * (600 if LONG else 300) + [1000] * 20:
         pool = rng.choice((marks, parts, seconds, jamo, marks + seconds + parts + [0x41, 0x20] * 500))
-        text = "".join(chr(rng.choice(pool)) for _ in range(size))
+        found.append("".join(chr(rng.choice(pool)) for _ in range(size)))
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_random_sequences_of_what_decomposes_and_composes_are_as_python_has_them(form: type) -> None:
+    for text in random_sequences():
         assert form().normalize_str(text) == unicodedata.normalize(form.__name__, text), ascii(text)
 
 
