@@ -60,12 +60,14 @@ def gguf(
 
 def with_data(head: bytes, tensors: Mapping[str, Stored], alignment: int = 32) -> bytes:
     """A header up to its last key, with what it says of tensors and their bytes."""
-    data = b""
+    data: list[bytes] = []
+    offset = 0
     for name, tensor in tensors.items():
         axes = struct.pack(f"<{len(tensor.shape)}Q", *reversed(tensor.shape))
-        head += text(name) + struct.pack("<I", len(tensor.shape)) + axes + struct.pack("<IQ", tensor.kind, len(data))
-        data += tensor.data + bytes(-len(tensor.data) % alignment)
-    return head + bytes(-len(head) % alignment) + data if tensors else head
+        head += text(name) + struct.pack("<I", len(tensor.shape)) + axes + struct.pack("<IQ", tensor.kind, offset)
+        data += [tensor.data, bytes(-len(tensor.data) % alignment)]
+        offset += len(data[-2]) + len(data[-1])
+    return b"".join([head, bytes(-len(head) % alignment), *data]) if tensors else head
 
 
 # ---- a SentencePiece model as GGUF

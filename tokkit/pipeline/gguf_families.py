@@ -17,7 +17,7 @@ from tokkit.nn.config import GATES
 from tokkit.nn.rope import RopeConfig
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_families import DecoderSpec
-from tokkit.pipeline.families import count
+from tokkit.pipeline.families import MAX_LAYERS, count
 
 ROPE_FACTORS = "rope_freqs.weight"
 """The tensor with a number for each pair of a head, by which its frequency is divided (Llama 3)."""
@@ -116,6 +116,9 @@ class _Model:
         for ours, theirs in family.keys.items():
             if ours in NEEDED or self.name(SIZES[ours]) in self._keys:
                 made[theirs] = count(self._keys, self.name(SIZES[ours]))
+        n_layers = made[family.keys["n_layers"]]
+        if n_layers > MAX_LAYERS:
+            raise FormatError(f"{self.name('block_count')}: {n_layers} is too many; {MAX_LAYERS} are the most")
         norm = "layer_norm_rms_epsilon" if family.norm == "rms" else "layer_norm_epsilon"
         made[family.eps[0]] = self._number(f"attention.{norm}", family.eps[1])
         made["vocab_size"] = self._rows()
@@ -126,7 +129,7 @@ class _Model:
         if family.positions == "rope":
             made |= self._ropes()
         if family.windows:
-            made |= self._windows(made[family.keys["n_layers"]])
+            made |= self._windows(n_layers)
         if self.of.caps:
             made |= {f"{part}_logit_softcapping": self._number(f"{part}_logit_softcapping", 0.0) or None
                      for part in ("attn", "final")}  # fmt: skip
