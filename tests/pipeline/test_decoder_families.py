@@ -75,6 +75,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma3": ("gemma3_text", {**GROUPED, "head_dim": 16, "sliding_window": 4, "layer_types": [
         "sliding_attention", "full_attention", "sliding_attention"]}),
     "gemma3 scaled": ("gemma3_text", {**GROUPED, "head_dim": 8, "query_pre_attn_scalar": 10}),
+    "gemma3 with pictures": ("gemma3", {
+        "text_config": {**GROUPED, "head_dim": 8, "sliding_window": 5,
+                        "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+        "vision_config": {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+                          "image_size": 28, "patch_size": 14}, "mm_tokens_per_image": 4}),
     "phi3": ("phi3", GROUPED),
     "phi3 for long texts": ("phi3", {**GROUPED, "rope_parameters": LONG, "original_max_position_embeddings": 32}),
     "phi3 half turned for long texts": ("phi3", {**GROUPED, "rope_parameters": {

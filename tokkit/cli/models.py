@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
 
 KINDS = {
-    "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a model that generates text",
+    "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a causal language model",
     "Seq2SeqGenerator": "an encoder–decoder",
 }  # fmt: skip
 """Class of tokkit.pipeline → what such a model is called."""

@@ -27,7 +27,8 @@ class Family:
     the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
     head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset` is
     added to the weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are
-    keys of the sizes of experts, ours → the configuration's. `refused` maps keys to the values that are run.
+    keys of the sizes of experts, ours → the configuration's. `nested` is the key of the part of a configuration that is
+    about text, and `defaults` what it leaves out. `refused` maps keys to the values that are run.
     """
 
     keys: Mapping[str, str]
@@ -51,6 +52,8 @@ class Family:
     windows: str = ""
     caps: bool = False
     experts: Mapping[str, str] = field(default_factory=dict)
+    nested: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
@@ -114,6 +117,12 @@ GEMMA3 = replace(
     GEMMA2, prefixes=("model.", "language_model.model.", ""), windows="five of six", qk_norm=True,
     refused={**GEMMA2.refused, "attn_logit_softcapping": (None,)},
 )  # fmt: skip
+GEMMA3_WITH_PICTURES = replace(
+    GEMMA3, nested="text_config", prefixes=("model.language_model.", "language_model.model."),
+    defaults={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+              "max_position_embeddings": 131072, "query_pre_attn_scalar": 256, "sliding_window": 4096,
+              "rope_theta": 1e6, "rope_local_base_freq": 1e4},
+)  # fmt: skip
 PHI3 = Family(
     keys=SIZES, prefixes=("model.", ""), windows="all", eps=("rms_norm_eps", 1e-5),
     tensors=_tensors("layers", _LLAMA_LAYER | {
@@ -161,6 +170,7 @@ PATTERNS = {"alternating": 2, "five of six": 6}
 FAMILIES = {
     "gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "mixtral": MIXTRAL, "qwen2": QWEN2, "qwen3": QWEN3,
     "qwen2_moe": QWEN2_MOE, "qwen3_moe": QWEN3_MOE, "gemma": GEMMA, "gemma2": GEMMA2, "gemma3_text": GEMMA3,
+    "gemma3": GEMMA3_WITH_PICTURES,
     "phi3": PHI3, "gpt_neox": GPT_NEOX, "bloom": BLOOM,
 }  # fmt: skip
 """model_type of a config.json → family. Pythia is of type gpt_neox; Qwen 2.5 of type qwen2; Llama 2 and 3 of llama."""
@@ -196,6 +206,10 @@ class DecoderSpec:
 def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
     family = family_of(config, FAMILIES, "decoders")
+    if family.nested:
+        stated = typed(config.get(family.nested), family.nested, dict)
+        config = {**family.defaults, **stated, "model_type": config["model_type"]}
+        family_of(config, FAMILIES, "decoders")  # which refuses settings
     keys = family.keys
     sizes: dict[str, Any] = {ours: count(config, keys[ours]) for ours in ("dim", "n_heads", "n_layers")}
     sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")

@@ -17,7 +17,7 @@ from tokkit.pipeline.weights import RELEASED_BYTES, checked, release
 
 BUFFERS = r"(?:.*\.)?(?:attn\.bias|attn\.masked_bias|attention\.bias|attention\.masked_bias|rotary_emb\.inv_freq)"
 """Tensors of old files that hold masks and angles, which follow from the configuration."""
-OTHERS = r"(?:vision_tower|multi_modal_projector|model\.vision)\."
+OTHERS = r"(?:model\.)?(?:vision_tower|multi_modal_projector|vision)\."
 """What files of models that read pictures hold besides."""
 
 
