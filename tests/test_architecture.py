@@ -19,7 +19,7 @@ TABLE = """
 5 view
 4 tokenizer trainers registry loading
 4 chat
-4 sampling streaming
+4 sampling streaming grammars
 3 engines formats corpus
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model encoding vocab unicode_regex

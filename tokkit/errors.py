@@ -41,6 +41,10 @@ class PatternError(TokkitError, ValueError):
     """A split pattern that cannot be compiled, or that took too long on a text."""
 
 
+class GrammarError(OptionError):
+    """A regular expression, JSON schema or list of choices that cannot be used, or that no token can satisfy."""
+
+
 class ChatError(TokkitError, ValueError):
     """A chat template that cannot be read or run, or that rejects the messages; or jinja2 is not installed."""
 

@@ -34,6 +34,9 @@ class Limits:
     Encoding uses the value that applied when the tokenizer was loaded."""
     padded_tokens: int = 1 << 28
     """Tokens of a batch, or of an encoding, after padding."""
+    grammar_bytes: int = 1 << 27
+    """Bytes that the states of one compiled grammar take, with the tokens that each allows; they are discarded when
+    they take more than half of it."""
     template_steps: int = 1_000_000
     """Loop iterations and macro calls in one run of a chat template; thousands of messages take tens of thousands."""
     template_size: int = 1 << 27

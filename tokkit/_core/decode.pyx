@@ -1,3 +1,4 @@
-"""Ids → bytes or text."""
+"""Ids → bytes or text, and which ids a grammar allows."""
 
 include "decode/detokenize.pxi"
+include "decode/grammars.pxi"

@@ -65,6 +65,17 @@ class SentencePiece:
         """Return the bytes that one id adds inside a text."""
         return self._detokenizer.decode_bytes([id_])
 
+    def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
+        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+
+        Control and unknown pieces have b"". None with a denormalizer, which looks at the complete text.
+        """
+        if self.denormalizes:
+            return None
+        hidden = self._invisible.union(self._model.ids_of(UNKNOWN))
+        texts = [b"" if id_ in hidden else self.token_text(id_) for id_ in range(self._detokenizer.n_ids)]
+        return texts, {id_: texts[id_][1:] for id_ in self._spaced - hidden} if self._strips else {}
+
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of the text of ids, which may be invalid UTF-8."""
         ids = ids if isinstance(ids, list) else list(ids)

@@ -116,6 +116,24 @@ class Table:
             return self._by_chain(ids)
         return self._behind(text)
 
+    def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
+        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+
+        None where a token is decoded otherwise at the end of a text, or the text is changed as a whole, except by one
+        character that is taken from its start.
+        """
+        strip = self._tail[0] if len(self._tail) == 1 and isinstance(self._tail[0], Strip) else None
+        if self._last is not None or (self._tail and (strip is None or strip.start > 1 or strip.stop)):
+            return None
+        first = {}
+        for id_, inside in enumerate(self.token_bytes):
+            form = inside if self._first is None or self._tokens[id_] is None else self._form(self._first, id_, 0)
+            if strip is not None and strip.start:
+                form = form.removeprefix(strip.content.encode())
+            if form != inside:
+                first[id_] = form
+        return self.token_bytes, first
+
     def _form(self, forms: dict[int, bytes], id_: int, place: int) -> bytes:
         """The bytes of a token that is first (place 0) or last (1) of several."""
         form = forms.get(id_)

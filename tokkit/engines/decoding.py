@@ -140,6 +140,16 @@ class Decoding:
         self._detokenizer.decode_bytes([id_])
         return self._definition.vocab[int(id_)]
 
+    def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
+        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+
+        An id without a token has b"". None where the bytes of a token depend on what comes after it.
+        """
+        if self._by_bytes:
+            blob, offsets, _ = self._spelt()
+            return [blob[a:b] for a, b in pairwise(offsets.tolist())], {}
+        return None if self._table is None else self._table.spellings()
+
     def unknown(self, id_: object) -> VocabError:
         """Return the error for an id without a token."""
         return VocabError(f"no token has the id {id_}; ids run from 0 to {self._definition.vocab.n_ids - 1}")
@@ -184,6 +194,7 @@ class SentencePieceDecoding:
         self._decoder = SentencePiece(model, definition.vocab.n_ids)
         self.decode, self.decode_bytes = self._decoder.decode, self._decoder.decode_bytes
         self.special_ids = frozenset(definition.special_tokens.values())
+        self.spellings = self._decoder.spellings
 
     def token_bytes(self, id_: int) -> bytes:
         """Return the bytes of one token, as the vocabulary has them."""

@@ -47,13 +47,15 @@ _OPERATORS = ("--", "&&", "~~", "||")
 _LINE_ENDS = CodePoints.ranges([(0x0B, 0x0C), (0x85, 0x85), (0x2028, 0x2029)])
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, start: Node | None = None) -> Node:
     r"""Return the tree of a pattern; NotRegular for what is not compiled, be it regular or not.
+
+    `start` is the node of `^`, which is refused without it.
 
     >>> parse(r"a+")
     Repeat(node=Chars(points=...), minimum=1, maximum=None, kind='greedy')
     """
-    parser = _Parser(pattern)
+    parser = _Parser(pattern, start)
     tree = parser.alternation(0)
     if parser.at < len(pattern):
         raise NotRegular("an unbalanced parenthesis")
@@ -61,8 +63,8 @@ def parse(pattern: str) -> Node:
 
 
 class _Parser:
-    def __init__(self, pattern: str) -> None:
-        self.text = pattern
+    def __init__(self, pattern: str, start: Node | None) -> None:
+        self.text, self.start = pattern, start
         self.at = 0
         self.ignore_case = self.dot_all = self.v1 = False
         if any(0xD800 <= ord(c) < 0xE000 for c in pattern):
@@ -143,6 +145,9 @@ class _Parser:
             return Chars(self.char_class())
         if character == "\\":
             return self.escaped()
+        if character == "^" and self.start is not None:
+            self.at += 1
+            return self.start
         if character in "*+?{^":
             raise self.refuse("the start of the text" if character == "^" else "nothing to repeat")
         self.at += 1

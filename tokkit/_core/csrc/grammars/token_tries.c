@@ -1,0 +1,116 @@
+/* Builds the tries of token_masks.h from sorted tokens. */
+#include "grammars/token_masks.h"
+#include "text/utf8.h"
+
+enum { MOST_PLAIN = 253 }; /* more are counted as so many, which only TK_PLAIN_ALL reaches */
+
+typedef struct {
+    const uint8_t *bytes;
+    size_t n;
+    uint32_t id;
+    uint8_t group;
+} sorted_token;
+
+/* How many plain characters a token is, or -1 for one that is something else too. */
+static long plain_characters(const uint8_t *p, size_t n) {
+    long count = 0;
+    if (tk_utf8_invalid(p, n) < n) return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < 0x20 || p[i] == '"' || p[i] == '\\') return -1;
+        count += (p[i] & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+/* For each node, how many characters the longest token below has after it; 255 inside a character. */
+static void count_plain(tk_sorted_trie *trie) {
+    for (size_t i = trie->n_nodes; i--;) {
+        unsigned most = 0;
+        for (size_t child = i + 1; child < trie->nodes[i].after; child = trie->nodes[child].after) {
+            /* Where a character goes on, its first byte has counted it. */
+            unsigned below = trie->nodes[child].plain + !tk_is_continuation(trie->nodes[child].byte);
+            most = below > most ? below : most;
+        }
+        most = most < MOST_PLAIN ? most : MOST_PLAIN;
+        trie->nodes[i].plain = (uint8_t)most;
+        if (trie->nodes[i].depth == 1 && most + 1 > trie->plain) trie->plain = most + 1;
+    }
+    for (size_t i = 0; i < trie->n_nodes; i++)
+        if (i + 1 < trie->nodes[i].after && tk_is_continuation(trie->nodes[i + 1].byte)) trie->nodes[i].plain = 255;
+}
+
+static size_t shared_prefix(const sorted_token *a, const sorted_token *b) {
+    size_t n = a->n < b->n ? a->n : b->n, k = 0;
+    while (k < n && a->bytes[k] == b->bytes[k]) k++;
+    return k;
+}
+
+static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, unsigned group, size_t n_bits) {
+    size_t n_nodes = 0, count = 0, capacity = 0;
+    const sorted_token *before = NULL;
+    uint32_t *path = NULL; /* the nodes that the token at hand passes */
+    size_t path_capacity = 0;
+    trie->plain = group < 2 ? 0 : 255;
+    for (size_t t = 0; t < n; t++) count += tokens[t].group == group;
+    trie->ids = tk_alloc(count, sizeof *trie->ids);
+    trie->bits = tk_calloc(tk_mask_bytes(n_bits), 1);
+    if (!trie->ids || !trie->bits) return TK_NO_MEMORY;
+    for (size_t t = 0; t < n; t++) {
+        if (tokens[t].group != group) continue;
+        size_t shared = before ? shared_prefix(before, &tokens[t]) : 0;
+        for (size_t d = before ? before->n : 0; d-- > shared;) trie->nodes[path[d]].after = (uint32_t)n_nodes;
+        if (tk_reserve(&path, &path_capacity, tokens[t].n, sizeof *path) ||
+            tk_reserve(&trie->nodes, &capacity, n_nodes + tokens[t].n + 1, sizeof *trie->nodes)) {
+            free(path);
+            return TK_NO_MEMORY;
+        }
+        for (size_t d = shared; d < tokens[t].n; d++) {
+            path[d] = (uint32_t)n_nodes;
+            trie->nodes[n_nodes++] = (tk_trie_node){
+                .byte = tokens[t].bytes[d], .plain = 255, .depth = (uint16_t)(d + 1), .token = (uint32_t)trie->n_ids};
+        }
+        if (tokens[t].n > trie->max_depth) trie->max_depth = (unsigned)tokens[t].n;
+        trie->ids[trie->n_ids++] = tokens[t].id;
+        tk_set_bit(trie->bits, tokens[t].id);
+        before = &tokens[t];
+    }
+    for (size_t d = before ? before->n : 0; d-- > 0;) trie->nodes[path[d]].after = (uint32_t)n_nodes;
+    free(path);
+    if (!trie->nodes && tk_reserve(&trie->nodes, &capacity, 1, sizeof *trie->nodes)) return TK_NO_MEMORY;
+    trie->nodes[n_nodes] = (tk_trie_node){.after = (uint32_t)n_nodes, .token = (uint32_t)trie->n_ids};
+    trie->n_nodes = n_nodes;
+    if (group < 2) count_plain(trie);
+    return TK_OK;
+}
+
+int tk_token_tries_build(tk_token_tries *tries, const uint8_t *blob, const int64_t *offsets, const uint32_t *ids,
+                         size_t n, size_t n_bits) {
+    int status = TK_OK;
+    memset(tries, 0, sizeof *tries);
+    tries->n_bits = n_bits;
+    sorted_token *tokens = tk_alloc(n, sizeof *tokens);
+    if (!tokens) return TK_NO_MEMORY;
+    size_t kept = 0;
+    for (size_t t = 0; t < n && !status; t++) {
+        size_t length = (size_t)(offsets[t + 1] - offsets[t]);
+        if (!length) continue;
+        if (length > UINT16_MAX) status = TK_TOO_LARGE;
+        long plain = plain_characters(blob + offsets[t], length);
+        uint8_t group = plain < 0 ? 2 : plain > TK_PLAIN_MAX;
+        tokens[kept++] = (sorted_token){blob + offsets[t], length, ids[t], group};
+    }
+    for (unsigned g = 0; g < TK_TOKEN_GROUPS && !status; g++)
+        status = build(&tries->groups[g], tokens, kept, g, n_bits);
+    free(tokens);
+    if (status) tk_token_tries_free(tries);
+    return status;
+}
+
+void tk_token_tries_free(tk_token_tries *tries) {
+    for (unsigned g = 0; g < TK_TOKEN_GROUPS; g++) {
+        free(tries->groups[g].nodes);
+        free(tries->groups[g].ids);
+        free(tries->groups[g].bits);
+    }
+    memset(tries, 0, sizeof *tries);
+}
