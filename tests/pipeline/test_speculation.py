@@ -156,7 +156,7 @@ def test_a_draft_of_other_tokens_is_refused(model: Any, tmp_path: Any) -> None:
     home = generators.folder(tmp_path / "other")
     generators.tokenizer().with_special_tokens({"<more>": 303}).save(home / "tokenizer.json", overwrite=True)
     other = pipeline.load(home)
-    with pytest.raises(OptionError, match="the draft model other has another vocabulary than model\\d+: 1 ids"):
+    with pytest.raises(OptionError, match=r"the draft model other has another vocabulary than model\d+: 1 ids"):
         model.generate("the", draft=other)
     for options in ({"draft": model, "prompt_lookup": 2}, {"prompt_lookup": -1}):
         with pytest.raises(OptionError, match="prompt_lookup"):
