@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tokkit.cli import options
+from tokkit.cli.constraint_options import constrained, taken
 from tokkit.cli.model_search import download
 from tokkit.cli.model_views import PRECISION
 
@@ -61,6 +62,7 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
         "tokkit model generate gpt2 'Once upon a time' --temperature 0.8 --top-p 0.9 --seed 1",
         "tokkit model generate gpt2-large 'Once upon a time' --draft gpt2",
         "tokkit model generate ./t5-small 'translate English to German: The house is small.'",
+        "tokkit model generate gpt2 'The sky is' --choice ' blue' --choice ' grey'",
     ),
 )
 @MODEL
@@ -85,6 +87,7 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
     "--no-repeat-ngram-size", type=click.IntRange(min=0), default=0, metavar="N", help="Never repeat N tokens."
 )
 @click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
+@constrained
 @PRECISION
 @download
 @options.threads
@@ -104,7 +107,7 @@ def generate(
 
     text = inputs.stdin().read().decode("utf-8") if prompt == "-" else prompt
     loaded = load_generator(model, precision=precision, download=download)
-    chosen = _drafted(chosen, precision=precision, download=download)
+    chosen = taken(_drafted(chosen, precision=precision, download=download))
     if json:
         made = loaded.generate_all([text], stop=stop, logprobs=True, **chosen)[0][0]
         say_json({"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs})

@@ -20,6 +20,7 @@ from tokkit.nn.generation import Chooser, log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import beam_search, generation
 from tokkit.pipeline.beam_search import BeamSearch
+from tokkit.pipeline.constraints import Constraints
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.generation import Batch, Ending, Text, checked
 from tokkit.pipeline.generation_options import GenerationOptions
@@ -83,6 +84,7 @@ class TextGenerator:
         self.max_length = spec.max_length
         self.eos_ids = frozenset(eos_ids)
         self._reload = reload
+        self._constraints = Constraints(tokenizer)
         self._drafts: weakref.WeakSet[TextGenerator] = weakref.WeakSet()  # those that have its tokens
         # A table may have rows that belong to no token.
         added = tokenizer.definition.added_vocab.values()
@@ -129,9 +131,10 @@ class TextGenerator:
         """Return n generated texts for each prompt, a str or ids; all of them are decoded side by side.
 
         Options are those of `GenerationOptions` and of `tokkit.nn.Sampling`; without a `temperature` the most probable
-        token is taken. A text ends at one of `eos_ids` too, and where the model has no more positions.
+        token is taken. A text ends at one of `eos_ids` too, and where the model has no more positions. One of `regex`,
+        `schema` (JSON), `choices` and `grammar` (of `tokkit.grammars`) says what the text must look like.
         """
-        chosen = GenerationOptions.of(options)
+        chosen = self.options_of(options)
         begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(prompt, chosen) for prompt in prompts]]
         if chosen.num_beams > 1:
             return self._searched(begun, chosen)
@@ -172,7 +175,7 @@ class TextGenerator:
 
         Options are those of `generate_all` without `n`, and so is all the text: parts joined equal that of `generate`.
         """
-        chosen = replace(GenerationOptions.of(options), n=1)
+        chosen = replace(self.options_of(options), n=1)
         if chosen.num_beams > 1:
             raise OptionError("num_beams finds texts as a whole, not in parts; use generate, or leave it out")
         batch = Batch(self.decoder, [self.begin(self.prompt_ids(prompt, chosen), chosen)])
@@ -184,6 +187,10 @@ class TextGenerator:
                     raise event.error
                 if event.part:
                     yield event.part
+
+    def options_of(self, options: Mapping[str, Any]) -> GenerationOptions:
+        """Return options by their names, with the constraint that `regex`, `schema`, `choices` or `grammar` is."""
+        return GenerationOptions.of(self._constraints.of(options))
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
         """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""

@@ -1,0 +1,64 @@
+"""The options regex, schema, choices and grammar of a generation: what its text must look like, as a constraint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tokkit.errors import OptionError
+from tokkit.grammars import Choice, CompiledGrammar, Grammar, JsonSchema, Regex, TokenSpellings
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+KEPT = 8
+"""Compiled grammars that are kept with a model: those used last."""
+KINDS: dict[str, Callable[[Any], Grammar]] = {"regex": Regex, "schema": JsonSchema, "choices": Choice}
+
+
+class Constraints:
+    """Makes constraints of options for the tokens of one tokenizer, and keeps the grammars that it compiled last."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._kept: dict[object, CompiledGrammar] = {}
+
+    @cached_property
+    def tokens(self) -> TokenSpellings:
+        """The bytes of the tokens."""
+        return TokenSpellings(self._tokenizer)
+
+    def of(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options with the constraint that `regex`, `schema`, `choices` or `grammar` asks for, in its place."""
+        made = dict(options)
+        asked = {name: made.pop(name) for name in (*KINDS, "grammar") if name in made}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        if not asked:
+            return made
+        names = sorted([*asked, *(["constraint"] if made.get("constraint") is not None else [])])
+        if len(names) > 1:
+            raise OptionError(f"{' and '.join(names)} say what the text must look like; give one of them")
+        [(name, value)] = asked.items()
+        made["constraint"] = self._compiled(name, value).start()
+        return made
+
+    def _compiled(self, name: str, value: Any) -> CompiledGrammar:
+        if isinstance(value, CompiledGrammar):
+            return value
+        if name == "grammar" and not isinstance(value, Grammar):
+            raise OptionError(f"grammar is {value!r}; it must be one of tokkit.grammars, compiled or not")
+        key: object = value
+        if name == "choices":
+            key = tuple(value)
+        elif name == "schema" and not isinstance(value, str):
+            key = json.dumps(value, default=repr)
+        found = self._kept.pop((name, key), None)
+        if found is None:
+            grammar = value if name == "grammar" else KINDS[name](value)
+            found = grammar.compile(self.tokens)
+        self._kept[name, key] = found
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
