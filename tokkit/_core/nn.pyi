@@ -130,6 +130,8 @@ def attend(
     q_starts: NDArray[Any] | None = None,
     k_starts: NDArray[Any] | None = None,
     cap: float = 0,
+    k_scales: NDArray[Any] | None = None,
+    v_scales: NDArray[Any] | None = None,
     threads: int = 1,
     isa: str | None = None,
 ) -> None: ...

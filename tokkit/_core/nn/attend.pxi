@@ -1,7 +1,7 @@
 # Softmax attention into a given array, without the GIL (csrc/nn/attend.h).
 
 from libc.stddef cimport ptrdiff_t, size_t
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint16_t
 
 from tokkit._core.text cimport chosen_isa, isa_number
 
@@ -12,9 +12,13 @@ cdef extern from "nn/attend.h" nogil:
         ptrdiff_t row
     ctypedef struct tk_attention:
         const float *q
-        const float *k
-        const float *v
+        const void *k
+        const void *v
         float *out
+        int kv
+        const float *k_scales
+        const float *v_scales
+        ptrdiff_t scales_by
         tk_steps q_by
         tk_steps k_by
         tk_steps v_by
@@ -47,6 +51,9 @@ cdef extern from "nn/attend.h" nogil:
         const int64_t *k_starts
     ptrdiff_t TK_FAR
     int TK_KEY_BLOCK
+    int TK_KV_FLOAT32
+    int TK_KV_BFLOAT16
+    int TK_KV_INT8
     int tk_attention_run(const tk_attention *, int isa, int threads)
 
 BLOCK = TK_KEY_BLOCK
@@ -84,30 +91,88 @@ cdef int check_starts(const int64_t[::1] starts, Py_ssize_t rows, Py_ssize_t *lo
     return 0
 
 
+cdef struct KeyRows:
+    const void *at
+    tk_steps by
+    Py_ssize_t shape[4]
+
+
+cdef int take_rows(object array, int kv, object name, KeyRows *made) except -1:
+    # Keys or values of one of the three kinds. `array` is held by the caller.
+    cdef Floats floats
+    cdef const uint16_t[:, :, :, :] halves
+    cdef const int8_t[:, :, :, :] small
+    if kv == TK_KV_FLOAT32:
+        floats = array
+        take_from(made, floats.shape, floats.strides, 4, name)
+        made.at = &floats[0, 0, 0, 0] if floats.size else NULL
+    elif kv == TK_KV_BFLOAT16:
+        halves = array
+        take_from(made, halves.shape, halves.strides, 2, name)
+        made.at = &halves[0, 0, 0, 0] if halves.size else NULL
+    else:
+        small = array
+        take_from(made, small.shape, small.strides, 1, name)
+        made.at = &small[0, 0, 0, 0] if small.size else NULL
+    return 0
+
+
+cdef int take_from(
+    KeyRows *made, const Py_ssize_t *shape, const Py_ssize_t *strides, Py_ssize_t size, object name
+) except -1:
+    fits(shape, strides, size, name)
+    made.by = attention_steps(strides, size)
+    for i in range(4):
+        made.shape[i] = shape[i]
+    return 0
+
+
 def attend(
-    Floats q, Floats k, Floats v, float[:, :, :, :] out, float scale, (Py_ssize_t, Py_ssize_t, Py_ssize_t) band, *,
+    Floats q, k not None, v not None, float[:, :, :, :] out, float scale, (Py_ssize_t, Py_ssize_t, Py_ssize_t) band, *,
     Bytes allow=None, Floats add=None, const uint8_t[:, :] ignored=None, const float[:, ::1] by_distance=None,
     Py_ssize_t zero=0, Bytes blocks=None, size_t block=0, const int64_t[::1] q_starts=None,
-    const int64_t[::1] k_starts=None, float cap=0, int threads=1, isa=None,
+    const int64_t[::1] k_starts=None, float cap=0, const float[:, ::1] k_scales=None, const float[:, ::1] v_scales=None,
+    int threads=1, isa=None,
 ):
-    """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's."""
+    """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's.
+
+    Keys and values may be bfloat16 (uint16), or of one sequence int8 with scales (G, S).
+    """
     cdef tk_attention a
+    cdef KeyRows keys, values
     cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
     cdef Py_ssize_t longest = 0, longest_k = 0
+    a.kv, a.k_scales, a.v_scales, a.scales_by = TK_KV_FLOAT32, NULL, NULL, 0
+    if k_scales is not None:
+        a.kv = TK_KV_INT8
+    elif memoryview(k).format == "H":
+        a.kv = TK_KV_BFLOAT16
+    take_rows(k, a.kv, "k", &keys)
+    take_rows(v, a.kv, "v", &values)
     a.batch, a.heads, a.n_queries, a.d = q.shape[0], q.shape[1], q.shape[2], q.shape[3]
-    a.n_keys, a.dv = k.shape[2], v.shape[3]
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1] or v.shape[1] != k.shape[1]:
+    a.n_keys, a.dv = keys.shape[2], values.shape[3]
+    if keys.shape[1] == 0 or q.shape[1] % keys.shape[1] or values.shape[1] != keys.shape[1]:
         raise ValueError("heads do not fit")
-    if k.shape[0] != q.shape[0] or v.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or v.shape[2] != k.shape[2]:
+    if (keys.shape[0], keys.shape[3]) != (q.shape[0], q.shape[3]) or (
+        (values.shape[0], values.shape[2]) != (q.shape[0], keys.shape[2])
+    ):
         raise ValueError("keys or values do not fit")
-    if (out.shape[0], out.shape[1], out.shape[2], out.shape[3]) != (q.shape[0], q.shape[1], q.shape[2], v.shape[3]):
+    if a.kv == TK_KV_INT8:
+        if q.shape[0] != 1 or v_scales is None or q_starts is not None:
+            raise ValueError("int8 has one sequence, and scales of keys and values")
+        for i in range(2):
+            if k_scales.shape[i] != keys.shape[1 + i] or v_scales.shape[i] != keys.shape[1 + i]:
+                raise ValueError("the scales do not fit")
+        if keys.shape[2]:
+            a.k_scales, a.v_scales, a.scales_by = &k_scales[0, 0], &v_scales[0, 0], keys.shape[2]
+    if (out.shape[0], out.shape[1], out.shape[2], out.shape[3]) != (
+        q.shape[0], q.shape[1], q.shape[2], values.shape[3]
+    ):
         raise ValueError("out does not fit")
-    a.group = a.heads // <size_t> k.shape[1]
+    a.group = a.heads // <size_t> keys.shape[1]
     fits(q.shape, q.strides, 4, "q")
-    fits(k.shape, k.strides, 4, "k")
-    fits(v.shape, v.strides, 4, "v")
     fits(out.shape, out.strides, 4, "out")
-    a.q_by, a.k_by, a.v_by = attention_steps(q.strides, 4), attention_steps(k.strides, 4), attention_steps(v.strides, 4)
+    a.q_by, a.k_by, a.v_by = attention_steps(q.strides, 4), keys.by, values.by
     a.out_by = attention_steps(out.strides, 4)
     a.scale, a.cap = scale, cap
     a.offset, a.left, a.right = band[0], band[1], band[2]
@@ -122,14 +187,14 @@ def attend(
         if allow is not None or add is not None or ignored is not None or blocks is not None:
             raise ValueError("packed sequences take no masks")
         check_starts(q_starts, q.shape[2], &longest)
-        check_starts(k_starts, k.shape[2], &longest_k)
+        check_starts(k_starts, keys.shape[2], &longest_k)
         a.batch, a.n_queries, a.n_keys = q_starts.shape[0] - 1, longest, longest_k
         if a.batch:
             a.q_starts, a.k_starts = &q_starts[0], &k_starts[0]
     if not (a.batch and a.heads and a.n_queries and a.dv):
         return
     if a.n_keys and a.d:
-        a.q, a.k, a.v = &q[0, 0, 0, 0], &k[0, 0, 0, 0], &v[0, 0, 0, 0]
+        a.q, a.k, a.v = &q[0, 0, 0, 0], keys.at, values.at
     else:
         a.n_keys = 0
         a.q = a.k = a.v = &out[0, 0, 0, 0]  # never read

@@ -3,7 +3,7 @@
 #include "thread_team.h"
 
 /* So many queries are a part of the work at most: few enough for threads to share, many enough that keys stay warm. */
-enum { PART = 512, WIDEST = 32, MOST_LANES = 16 };
+enum { PART = 512, WIDEST = 32 };
 
 void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view) {
     ptrdiff_t s = (ptrdiff_t)sequence, n = (ptrdiff_t)head, kv = (ptrdiff_t)(head / a->group), b = s, q0 = 0, k0 = 0;
@@ -16,8 +16,11 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
     }
     view->q = a->q + b * a->q_by.batch + n * a->q_by.head + q0 * a->q_by.row;
     view->out = a->out + b * a->out_by.batch + n * a->out_by.head + q0 * a->out_by.row;
-    view->k = a->k + b * a->k_by.batch + kv * a->k_by.head + k0 * a->k_by.row;
-    view->v = a->v + b * a->v_by.batch + kv * a->v_by.head + k0 * a->v_by.row;
+    const ptrdiff_t size = (ptrdiff_t)tk_kv_size(a->kv);
+    view->k = (const char *)a->k + (b * a->k_by.batch + kv * a->k_by.head + k0 * a->k_by.row) * size;
+    view->v = (const char *)a->v + (b * a->v_by.batch + kv * a->v_by.head + k0 * a->v_by.row) * size;
+    view->k_scales = a->k_scales ? a->k_scales + kv * a->scales_by : NULL;
+    view->v_scales = a->v_scales ? a->v_scales + kv * a->scales_by : NULL;
     view->allow = a->allow ? a->allow + b * a->allow_by.batch + n * a->allow_by.head : NULL;
     view->add = a->add ? a->add + b * a->add_by.batch + n * a->add_by.head : NULL;
     view->blocks = a->blocks ? a->blocks + b * a->blocks_by.batch + n * a->blocks_by.head : NULL;
@@ -32,9 +35,11 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
 
 /* Room that one thread works in: floats. */
 static size_t room_of(const tk_attention *a) {
-    size_t tiles = (a->d + a->dv + 2 * TK_KEY_BLOCK) * WIDEST;
-    size_t few = TK_DECODE_ROWS * (TK_DECODE_BLOCK + a->d + a->dv + 2 * MOST_LANES);
-    return (tiles > few ? tiles : few) + 2 * MOST_LANES;
+    size_t tiles = (a->d + a->dv + 2 * TK_KEY_BLOCK) * WIDEST + TK_KEY_BLOCK * (a->kv ? a->d + a->dv : 0);
+    size_t wide = a->d + TK_PAIR, wide_v = a->dv + TK_PAIR;
+    size_t few = TK_DECODE_ROWS * (TK_DECODE_BLOCK + 2 * wide + wide_v);
+    few += TK_DECODE_BLOCK * (wide > wide_v ? wide : wide_v);
+    return (tiles > few ? tiles : few) + TK_PAIR;
 }
 
 typedef struct {

@@ -12,11 +12,19 @@ typedef struct {
     ptrdiff_t batch, head, row;
 } tk_steps;
 
-enum { TK_KEY_BLOCK = 64, TK_DECODE_BLOCK = 128, TK_DECODE_ROWS = 32 };
+enum { TK_KEY_BLOCK = 64, TK_DECODE_BLOCK = 128, TK_DECODE_ROWS = 32, TK_PAIR = 32 }; /* two of the widest vectors */
+
+/* What keys and values are: floats; bfloat16 (uint16_t); or int8_t, each row of a head times a scale of its own. */
+enum { TK_KV_FLOAT32, TK_KV_BFLOAT16, TK_KV_INT8 };
+TK_INLINE size_t tk_kv_size(int kv) { return kv == TK_KV_FLOAT32 ? 4 : kv == TK_KV_BFLOAT16 ? 2 : 1; }
 
 typedef struct {
-    const float *q, *k, *v;
+    const float *q;
+    const void *k, *v;
     float *out;
+    int kv;                           /* which of TK_KV_…: those other than floats with one sequence, not packed */
+    const float *k_scales, *v_scales; /* (key heads, …) for int8, heads scales_by apart; else NULL */
+    ptrdiff_t scales_by;
     tk_steps q_by, k_by, v_by, out_by;
     size_t batch, heads, group; /* query heads, and how many of them share a key head */
     size_t n_queries, n_keys, d, dv;
@@ -40,7 +48,8 @@ typedef struct {
 
 /* What one head of one sequence works on. */
 typedef struct {
-    const float *q, *k, *v, *add, *by_distance;
+    const float *q, *add, *by_distance, *k_scales, *v_scales;
+    const void *k, *v;
     float *out;
     const uint8_t *allow, *ignored, *blocks;
     size_t n_queries, n_keys; /* keys after the last that is not ignored are left out */

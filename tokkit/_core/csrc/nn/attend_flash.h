@@ -14,6 +14,8 @@ enum { LANES_MOST = 2 * VL };
 typedef struct {
     size_t first, n;
     float *q, *o, *s, *bias; /* [d][w], [dv][w], [key][w], [key][w] */
+    float *k, *v;            /* [key][d], [key][dv]: a block of keys and of values that are no floats in memory */
+    ptrdiff_t k_row, v_row;  /* steps between rows of keys and of values */
     int masked;              /* some score was forced to -inf */
 } tk_tile;
 
@@ -36,7 +38,7 @@ TK_INLINE void score_rows(const int rows, const int nv, const tk_attention *a, c
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; v++) acc[r][v] = v_set1(0);
-    tile(rows, nv, k, a->k_by.row, 1, t->q, nv * VL, a->d, acc);
+    tile(rows, nv, k, t->k_row, 1, t->q, nv * VL, a->d, acc);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
@@ -50,7 +52,7 @@ TK_INLINE void value_rows(const int rows, const int nv, const tk_attention *a, c
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int i = 0; i < nv; i++) acc[r][i] = v_mul(v_load(o + (r * nv + i) * VL), alpha[i]);
-    tile(rows, nv, v, 1, a->v_by.row, t->s, nv * VL, n, acc);
+    tile(rows, nv, v, 1, t->v_row, t->s, nv * VL, n, acc);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
@@ -66,7 +68,7 @@ TK_INLINE void value_carefully(const int nv, const tk_attention *a, const float 
             vf sum = v_mul(v_load(t->o + (d * nv + i) * VL), alpha[i]);
             for (size_t key = 0; key < n; key++) {
                 vf p = v_load(t->s + (key * nv + i) * VL);
-                vf more = v_fma(v_set1(v[(ptrdiff_t)key * a->v_by.row + (ptrdiff_t)d]), p, sum);
+                vf more = v_fma(v_set1(v[(ptrdiff_t)key * t->v_row + (ptrdiff_t)d]), p, sum);
                 sum = v_select(v_eq(p, zero), sum, more);
             }
             v_store(t->o + (d * nv + i) * VL, sum);
@@ -189,10 +191,32 @@ TK_INLINE int store_outputs(const int nv, const tk_attention *a, const tk_head *
     return 1;
 }
 
+/* Rows of a head from `key` on, as floats. */
+static const float *widened(const tk_attention *a, const void *rows, const float *scales, ptrdiff_t step, size_t key,
+                            size_t n, size_t columns, float *to) {
+    const ptrdiff_t size = (ptrdiff_t)tk_kv_size(a->kv);
+    const char *from = (const char *)rows + (ptrdiff_t)key * step * size;
+    if (a->kv == TK_KV_FLOAT32) return (const float *)from;
+    for (size_t j = 0; j < n; j++, from += step * size) {
+        float *row = to + j * columns;
+        size_t i = 0;
+        if (a->kv == TK_KV_BFLOAT16) {
+            for (; i < columns; i++) {
+                uint32_t bits = (uint32_t)((const uint16_t *)from)[i] << 16;
+                memcpy(row + i, &bits, sizeof bits);
+            }
+            continue;
+        }
+        vf by = v_set1(scales[key + j]);
+        for (; i + VL <= columns; i += VL) v_store(row + i, v_mul(v_load_int8((const int8_t *)from + i), by));
+        for (; i < columns; i++) row[i] = (float)((const int8_t *)from)[i] * scales[key + j];
+    }
+    return to;
+}
+
 TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, size_t key, size_t n,
                             vf *m, vf *l, int careful) {
     const int w = nv * VL, rows = nv == 1 ? ROWS_1 : ROWS_2, dims = nv == 1 ? DIMS_1 : DIMS_2;
-    const float *k = h->k + (ptrdiff_t)key * a->k_by.row, *v = h->v + (ptrdiff_t)key * a->v_by.row;
     const uint8_t *allow = h->allow;
     if (allow) {
         int all;
@@ -200,10 +224,12 @@ TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *
         if (!any_allowed(a, allow, t->n, n, &all)) return;
         if (all) allow = NULL;
     }
+    const float *k = widened(a, h->k, h->k_scales, a->k_by.row, key, n, a->d, t->k);
+    const float *v = widened(a, h->v, h->v_scales, a->v_by.row, key, n, a->dv, t->v);
     size_t j = 0;
-    for (; j + rows <= n; j += rows) score_rows(rows, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
-    for (; j + 4 <= n; j += 4) score_rows(4, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
-    for (; j < n; j++) score_rows(1, nv, a, k + (ptrdiff_t)j * a->k_by.row, t, t->s + j * w);
+    for (; j + rows <= n; j += rows) score_rows(rows, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+    for (; j + 4 <= n; j += 4) score_rows(4, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+    for (; j < n; j++) score_rows(1, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
     if (a->cap != 0) cap_scores(nv, a, t, n);
     mask_scores(nv, a, h, t, key, n, allow);
     vf alpha[2];
@@ -262,6 +288,10 @@ static void attend_flash(const tk_attention *a, size_t sequence, size_t kv_head,
     t.o = t.q + a->d * LANES_MOST;
     t.s = t.o + a->dv * LANES_MOST;
     t.bias = t.s + TK_KEY_BLOCK * LANES_MOST;
+    t.k = t.bias + TK_KEY_BLOCK * LANES_MOST;
+    t.v = t.k + TK_KEY_BLOCK * a->d;
+    t.k_row = a->kv ? (ptrdiff_t)a->d : a->k_by.row;
+    t.v_row = a->kv ? (ptrdiff_t)a->dv : a->v_by.row;
     int wide = to - from > VL && (VL < 16 || a->n_queries > WIDE_FROM);
     for (t.first = from; t.first < to; t.first += t.n) {
         size_t left = to - t.first, w = wide && left > VL ? 2 * VL : VL;

@@ -11,6 +11,7 @@
 #endif
 
 #define VL_ROWS 6 /* rows of a matrix product whose sums fit into the registers */
+enum { DECODE_ROWS = 3, DECODE_VECS = 4 };
 enum { VL = 8, ROWS_1 = 12, ROWS_2 = 6, DIMS_1 = 8, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
 typedef __m256 vf;
 typedef __m256 vm;
@@ -161,6 +162,25 @@ TK_INLINE vf v_sums(vf *a) {
         a[i] = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)), _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
     }
     return _mm256_add_ps(_mm256_permute2f128_ps(a[0], a[1], 0x20), _mm256_permute2f128_ps(a[0], a[1], 0x31));
+}
+
+/* VL bytes as floats; 2 * VL bytes as 16-bit numbers; sums of products of such pairs. */
+TK_INLINE vf v_load_int8(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+TK_INLINE vi vi_load_shorts(const int16_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+TK_INLINE vi vi_widened(const int8_t *p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)p)); }
+TK_INLINE vi vi_madd(vi sum, vi a, vi b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+
+/* The sums of four vectors, to to[0 … 3]. */
+TK_INLINE void v_store_sums(float *to, const vf *a) {
+    vf b[2];
+    for (int i = 0; i < 2; i++) {
+        const vf *two = a + 2 * i;
+        b[i] = _mm256_add_ps(_mm256_shuffle_ps(two[0], two[1], 0x4E), _mm256_blend_ps(two[0], two[1], 0xCC));
+    }
+    vf x = _mm256_add_ps(_mm256_shuffle_ps(b[0], b[1], 0x88), _mm256_shuffle_ps(b[0], b[1], 0xDD));
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)));
 }
 
 #include "nn/lanes_four.h"

@@ -16,6 +16,7 @@
 #endif
 
 #define VL_ROWS 8 /* rows of a matrix product whose sums fit into the registers */
+enum { DECODE_ROWS = 4, DECODE_VECS = 4 };
 enum { VL = 16, ROWS_1 = 12, ROWS_2 = 8, DIMS_1 = 16, DIMS_2 = 8, PANEL_ROWS = VL_ROWS, FEW_ROWS = 4 };
 typedef __m512 vf;
 typedef __mmask16 vm;
@@ -133,6 +134,22 @@ TK_INLINE vf v_sums(vf *a) {
             a[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a[2 * i], a[2 * i + 1], 0x88),
                                  _mm512_shuffle_f32x4(a[2 * i], a[2 * i + 1], 0xDD));
     return a[0];
+}
+
+/* VL bytes as floats; 2 * VL bytes as 16-bit numbers; sums of products of such pairs. */
+TK_INLINE vf v_load_int8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+TK_INLINE vi vi_load_shorts(const int16_t *p) { return _mm512_loadu_si512(p); }
+TK_INLINE vi vi_widened(const int8_t *p) { return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p)); }
+TK_INLINE vi vi_madd(vi sum, vi a, vi b) { return _mm512_dpwssd_epi32(sum, a, b); }
+
+/* The sums of four vectors, to to[0 … 3]. */
+TK_INLINE void v_store_sums(float *to, const vf *a) {
+    __m256 b[4];
+    for (int i = 0; i < 4; i++) b[i] = _mm256_add_ps(_mm512_castps512_ps256(a[i]), _mm512_extractf32x8_ps(a[i], 1));
+    __m256 x = _mm256_hadd_ps(_mm256_hadd_ps(b[0], b[1]), _mm256_hadd_ps(b[2], b[3]));
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)));
 }
 
 #include "nn/lanes_four.h"

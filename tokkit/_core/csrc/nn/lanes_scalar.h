@@ -7,6 +7,7 @@
 #include "nn/linear.h"
 
 #define VL_ROWS 4 /* rows of a matrix product whose sums fit into the registers */
+enum { DECODE_ROWS = 2, DECODE_VECS = 2 };
 enum { VL = 4, ROWS_1 = 4, ROWS_2 = 4, DIMS_1 = 4, DIMS_2 = 4, PANEL_ROWS = VL_ROWS, FEW_ROWS = 2 };
 
 #define PIN(v) ((void)(v))
@@ -210,6 +211,35 @@ TK_INLINE vf v_sums(vf *a) {
     vf r = {0};
     EACH LANE(r)[i] = v_sum(a[i]);
     return r;
+}
+
+/* VL bytes as floats; 2 * VL bytes as 16-bit numbers; sums of products of such pairs. */
+TK_INLINE vf v_load_int8(const int8_t *p) {
+    vf r = {0};
+    EACH LANE(r)[i] = (float)p[i];
+    return r;
+}
+TK_INLINE vi vi_load_shorts(const int16_t *p) {
+    vi r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+TK_INLINE vi vi_widened(const int8_t *p) {
+    int16_t shorts[2 * VL];
+    for (int i = 0; i < 2 * VL; i++) shorts[i] = p[i];
+    return vi_load_shorts(shorts);
+}
+TK_INLINE vi vi_madd(vi sum, vi a, vi b) {
+    int16_t x[2 * VL], y[2 * VL];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    EACH LANE(sum)[i] += x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return sum;
+}
+
+/* The sums of four vectors, to to[0 … 3]. */
+TK_INLINE void v_store_sums(float *to, const vf *a) {
+    for (int i = 0; i < 4; i++) to[i] = v_sum(a[i]);
 }
 
 TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step, float by) {
