@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from reference import kv
 from reference.attention import attention, band
 from tokkit._core.nn import BLOCK, FAR, attend
 from tokkit._core.text import isas
@@ -86,6 +87,31 @@ def test_capped_scores_are_those_of_the_formula(isa: str, shape: tuple[int, ...]
     expected, _ = attention(q, k, v, cap=20.0, add=distances)
     got = run(q, k, v, isa=isa, cap=20.0, by_distance=table, zero=shape[4] - 1)
     assert np.abs(got - expected).max() < 2e-5
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+@pytest.mark.parametrize("shape", [(1, *shape[1:]) for shape in SHAPES])
+def test_smaller_keys_and_values_are_read_as_what_they_are(isa: str, dtype: str, shape: tuple[int, ...]) -> None:
+    q, k, v = draw(shape)
+    n_queries, n_keys = shape[3:5]
+    scales = {}
+    if dtype == "int8":
+        (k16, k_scales), (v16, v_scales) = kv.int8(k), kv.int8(v)
+        scales = {"k_scales": k_scales[0], "v_scales": v_scales[0]}
+        k, v = k16 * k_scales[..., None], v16 * v_scales[..., None]
+    else:
+        k16, v16 = kv.bfloat16(k), kv.bfloat16(v)
+        k, v = kv.from_bfloat16(k16), kv.from_bfloat16(v16)
+    for limits in ((0, None, None), (n_keys - n_queries, None, 0), (3, 5, 0)):
+        sees = band(n_queries, n_keys, offset=limits[0], left=limits[1], right=limits[2])
+        expected, _ = attention(q, k, v, sees=np.broadcast_to(sees, (1, shape[1], n_queries, n_keys)))
+        got = run(q, k16, v16, limits, isa=isa, **scales)
+        # Queries have 16 bits beside int8.
+        assert np.abs(got - expected).max() < (1e-4 if dtype == "int8" else TOLERANCE), limits
+    bad = q.copy()
+    bad[0, 0, 0, 3] = np.nan
+    assert np.isnan(run(bad, k16, v16, isa=isa, **scales)[0, 0, 0]).all()
 
 
 @pytest.mark.parametrize("isa", isas())

@@ -183,6 +183,21 @@ class PackedExperts:
         shared_gate: PackedLinear | None = None,
     ) -> None: ...
 
+KV_BACK: int
+
+def kv_rows(length: int, window: int | None) -> int: ...
+
+class KeyValues:
+    first: list[int]
+    def __init__(
+        self,
+        layers: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]],
+        first: Sequence[int],
+    ) -> None: ...
+    def write(
+        self, layer: int, row: int, keys: NDArray[Any] | None = None, values: NDArray[Any] | None = None
+    ) -> None: ...
+
 class PackedDecoder:
     def __init__(
         self,
@@ -208,7 +223,7 @@ class PackedDecoder:
         self,
         x: NDArray[Any],
         rows: NDArray[Any],
-        caches: Sequence[tuple[NDArray[Any], NDArray[Any], int]] | None,
+        caches: Sequence[tuple[KeyValues, int]] | None,
         *,
         memories: Sequence[tuple[NDArray[Any], NDArray[Any]]] | None = None,
         angles: Sequence[tuple[NDArray[Any], NDArray[Any]]] = (),

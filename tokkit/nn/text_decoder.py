@@ -19,7 +19,7 @@ from tokkit.nn import experts, functional
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take
 from tokkit.nn.config import GATES
 from tokkit.nn.cross_memory import Memory, MemoryProjection
-from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.decoder_cache import DecoderCache, checked_dtype
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.distance_tables import DistanceTables
 from tokkit.nn.embedding import Table, looked_up
@@ -43,7 +43,8 @@ class TextDecoder:
     """A causal language model from ids to logits. Immutable; caches are state that callers hold.
 
     Weights: those of `DecoderConfig.shapes`, and biases of matrices where there are any. `weights.ready`, if there is
-    such an attribute, has matrices that are packed already, by the names that `matrices` has for them.
+    such an attribute, has matrices that are packed already, by the names that `matrices` has for them. `cache_dtype` is
+    the type of keys and values in its caches.
 
     >>> from tokkit.nn import TransformerConfig, initial
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=2, norm="rms", pre_norm=True, causal=True)
@@ -54,9 +55,9 @@ class TextDecoder:
     ((3, 9), 3)
     """
 
-    def __init__(self, config: DecoderConfig, weights: Mapping[str, Any]) -> None:
+    def __init__(self, config: DecoderConfig, weights: Mapping[str, Any], *, cache_dtype: str = "float32") -> None:
         c = config.layers
-        self.config = config
+        self.config, self.cache_dtype = config, checked_dtype(cache_dtype)
         self.words: NDArray[Any] | Table = weights["word.weight"]
         if self.words.shape != (config.vocab_size, c.dim):
             raise ShapeError(f"word.weight has shape {self.words.shape}; it must be {(config.vocab_size, c.dim)}")
@@ -135,7 +136,10 @@ class TextDecoder:
         c = self.config.layers
         if (memory is None) == c.cross:
             raise OptionError(f"the layers have cross={c.cross}; {'give a' if c.cross else 'there is no'} memory")
-        cache = DecoderCache(n_layers=c.n_layers, kv_heads=c.kv_heads, head_dim=c.head_size, capacity=capacity)
+        cache = DecoderCache(
+            n_layers=c.n_layers, kv_heads=c.kv_heads, head_dim=c.head_size, capacity=capacity, dtype=self.cache_dtype,
+            windows=self.config.windows,
+        )  # fmt: skip
         cache.memory = memory
         return cache
 
@@ -170,12 +174,12 @@ class TextDecoder:
         rows = np.array([len(array) for array in arrays], dtype=np.int64)
         before = np.array([0 if caches is None else caches[i].length for i in range(len(arrays))], dtype=np.int64)
         x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, before)
-        spans = self._spans(rows.tolist(), as_steps)
+        spans = self._spans(rows.tolist(), () if caches is None else as_steps)
         kept, memories = None, None
         if caches is not None:
             for cache, n in zip(caches, rows.tolist(), strict=True):
                 cache.reserve(n)
-            kept = [(caches[i].keys, caches[i].values, caches[i].length + start) for i, start, _ in spans]
+            kept = [(caches[i].packed, caches[i].length + start) for i, start, _ in spans]
             if self.config.layers.cross:
                 found = [caches[i].memory for i, _, _ in spans]
                 memories = [(m.keys, m.values) for m in found if m is not None]

@@ -53,11 +53,6 @@ cdef extern from "nn/decoder.h" nogil:
         const float *by_distance
         ptrdiff_t distance_by
         ptrdiff_t zero
-    ctypedef struct tk_kv:
-        float *k
-        float *v
-        size_t capacity
-        size_t length
     ctypedef struct tk_memory:
         const float *k
         const float *v
@@ -168,6 +163,18 @@ cdef class PackedDecoder:
             raise ValueError(f"{name} {number} does not fit")
         return 0
 
+    cdef int check_cache(self, const tk_kv *kv, size_t n_layers, size_t length, Py_ssize_t number) except -1:
+        # A cache has room for `length` tokens; a layer with a window may make it by moving what it keeps.
+        cdef tk_decoder *d = &self.decoder
+        if (n_layers, kv.heads, kv.head_dim) != (d.n_layers, d.kv_heads, d.head_dim):
+            raise ValueError(f"cache {number} does not fit")
+        for i in range(n_layers):
+            if kv.layers[i].first and kv.length < kv.layers[i].first + <size_t> (d.layers[i].window - 1):
+                raise ValueError(f"cache {number} has lost tokens")
+            if length - kv.layers[i].first > kv.layers[i].room < tk_kv_rows(length, d.layers[i].window):
+                raise ValueError(f"cache {number} has no room")
+        return 0
+
     def __dealloc__(self):
         free(self.layers)
 
@@ -176,10 +183,10 @@ cdef class PackedDecoder:
             isa=None):
         """Change x (sum of rows, dim) in place, and write new keys and values.
 
-        Sequence i has rows[i] new tokens, and caches[i] = (keys, values, length), arrays (n_layers, kv_heads, capacity,
-        head_dim); with None, each sequence is whole, and nothing is kept. memories[i] = (keys, values), arrays
-        (n_layers, kv_heads, length, head_dim), is what sequence i attends to besides. `angles` are pairs of cosines
-        and sines (positions, half) by the numbers that the layers name.
+        Sequence i has rows[i] new tokens, and caches[i] = (KeyValues, length) those before them; with None, each
+        sequence is whole, and nothing is kept. memories[i] = (keys, values), arrays (n_layers, kv_heads, length,
+        head_dim), is what sequence i attends to besides. `angles` are pairs of cosines and sines (positions, half) by
+        the numbers that the layers name.
 
         `by_distance` (heads, …) at [zero + d] is added to the score of a key d tokens earlier; `zero` is at least the
         sum of rows.
@@ -188,7 +195,7 @@ cdef class PackedDecoder:
         cdef tk_kv *kv = NULL
         cdef tk_memory *read = NULL
         cdef size_t *counts = NULL
-        cdef float[:, :, :, ::1] keys, values
+        cdef KeyValues held
         cdef const float[:, :, :, ::1] memory_keys, memory_values
         cdef const float[:, ::1] cosines, sines
         cdef float *out = NULL
@@ -227,13 +234,10 @@ cdef class PackedDecoder:
                     read[i] = tk_memory(&memory_keys[0, 0, 0, 0], &memory_values[0, 0, 0, 0], memory_keys.shape[2])
                 if caches is None:
                     continue
-                keys, values, length = caches[i]
-                self.check(keys.shape, values.shape, "cache", i)
-                if not 0 <= length <= keys.shape[2] - rows[i]:
-                    raise ValueError(f"cache {i} has no room")
-                if not keys.shape[2]:  # without new tokens: nothing is read of it
-                    continue
-                kv[i] = tk_kv(&keys[0, 0, 0, 0], &values[0, 0, 0, 0], keys.shape[2], length)
+                held, length = caches[i]
+                kv[i] = held.kv
+                kv[i].length = length
+                self.check_cache(&kv[i], held.n_layers, length + rows[i], i)
                 longest = max(longest, <Py_ssize_t> length + rows[i])
             for i in range(len(angles)):
                 cosines, sines = angles[i]

@@ -9,7 +9,7 @@
 #include "nn/attend.h"
 #include "nn/lanes_math.h"
 
-/* NEAR keys' values stay in the first cache while all dimensions and rows are summed (benchmarks/bench_kv_cache.py). */
+/* NEAR keys' values stay in the first cache while all dimensions and rows are summed (benchmarks/bench_attention.py). */
 enum { MOST_ROWS = TK_DECODE_ROWS, BLOCK = TK_DECODE_BLOCK, NEAR = 32, PAIR = 2 * VL, SHORT_MOST = 32767 };
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 /* New rows of a chunk: enough that reading the weights again for the next one costs little, and few enough that the
    widest layer of a small model stays in the second cache (benchmarks/bench_generate.py). */
-enum { CHUNK_ROWS = 256 };
+enum { CHUNK_ROWS = TK_KV_CHUNK };
 enum { IDENTITY = 0 }; /* the first of lanes_math.h, which is for files of one instruction set */
 
 /* New tokens of one sequence: `rows` of them, after the `before` that are in its cache or in chunks before. */
@@ -53,15 +53,6 @@ static void turn(const tk_decoder_job *job, float *x, const tk_span *span, size_
     tk_rows_run(&w, d->pairs ? TK_ROTATE_PAIRS : TK_ROTATE, job->isa, 1);
 }
 
-/* Rows of (kv_heads, head_dim) → [head][position][head_dim] from `before` on. */
-static void keep(const tk_decoder_job *job, const float *x, const tk_span *span, float *to) {
-    const tk_decoder *d = job->d;
-    const size_t size = d->head_dim;
-    for (size_t r = 0; r < span->rows; r++, x += job->wide_step)
-        for (size_t h = 0; h < d->kv_heads; h++)
-            memcpy(to + (h * span->kv->capacity + span->before + r) * size, x + h * size, size * sizeof(float));
-}
-
 /* What all attention of a span has: its queries and where its outputs go. */
 static tk_attention attention_of(const tk_decoder_job *job, const tk_span *span, const float *q, float *mixed) {
     const tk_decoder *d = job->d;
@@ -86,16 +77,15 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
         turn(job, k, span, d->kv_heads, &d->angles[l->rope]);
     }
     tk_attention a = attention_of(job, span, qkv, mixed);
-    a.k = k, a.v = v, a.k_by = a.q_by;
+    const size_t all = span->before + span->rows;
     if (span->kv) {
-        const size_t at = layer * d->kv_heads * span->kv->capacity * size;
-        keep(job, k, span, span->kv->k + at);
-        keep(job, v, span, span->kv->v + at);
-        a.k = span->kv->k + at, a.v = span->kv->v + at;
-        a.k_by.head = (ptrdiff_t)(span->kv->capacity * size), a.k_by.row = (ptrdiff_t)size;
+        tk_kv_make_room(span->kv, layer, span->before, all, l->window);
+        tk_kv_keep(span->kv, layer, k, v, job->wide_step, span->before, span->rows);
+        tk_kv_attention(span->kv, layer, all, &a);
+    } else {
+        a.k = k, a.v = v, a.k_by = a.v_by = a.q_by;
+        a.n_keys = all, a.offset = (ptrdiff_t)span->before;
     }
-    a.v_by = a.k_by;
-    a.n_keys = span->before + span->rows, a.offset = (ptrdiff_t)span->before;
     if (l->window != TK_FAR) a.left = a.right = l->window - 1;
     if (!d->bidirectional) a.right = 0;
     a.by_distance = d->by_distance, a.distance_by = d->distance_by, a.zero = d->zero + a.offset;

@@ -8,6 +8,7 @@
 #define TK_DECODER_H
 #include "nn/attend.h"
 #include "nn/experts.h"
+#include "nn/kv.h"
 #include "nn/linear.h"
 
 typedef struct {
@@ -41,12 +42,6 @@ typedef struct {
     const float *by_distance; /* (heads, distance_by): added to the score of a key d tokens earlier is [zero + d] */
     ptrdiff_t distance_by, zero;
 } tk_decoder;
-
-/* Keys and values of one sequence, (n_layers, kv_heads, capacity, head_dim) each; `length` tokens are there. */
-typedef struct {
-    float *k, *v;
-    size_t capacity, length;
-} tk_kv;
 
 /* Keys and values of what one sequence attends to besides itself, (n_layers, kv_heads, length, head_dim) each. */
 typedef struct {

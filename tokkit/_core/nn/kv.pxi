@@ -1,0 +1,133 @@
+# Where the keys and values of a sequence are, for the layers of a decoder (csrc/nn/kv.h).
+
+from libc.stddef cimport ptrdiff_t, size_t
+from libc.stdint cimport int8_t, uint16_t
+from libc.stdlib cimport calloc, free
+
+cdef extern from "nn/kv.h" nogil:
+    ctypedef struct tk_kv_layer:
+        void *k
+        void *v
+        float *k_scales
+        float *v_scales
+        size_t room
+        size_t first
+    ctypedef struct tk_kv:
+        tk_kv_layer *layers
+        int type
+        size_t heads
+        size_t head_dim
+        size_t length
+    int TK_KV_BACK
+    size_t tk_kv_rows(size_t length, ptrdiff_t window)
+    void tk_kv_keep(const tk_kv *kv, size_t layer, const float *k, const float *v, size_t step, size_t at, size_t rows)
+
+KV_BACK = TK_KV_BACK
+
+
+def kv_rows(size_t length, window):
+    """Return how many rows a layer needs for `length` tokens if it sees `window` of them; None sees all."""
+    return tk_kv_rows(length, TK_FAR if window is None else min(<ptrdiff_t> window, TK_FAR))
+
+
+cdef class KeyValues:
+    """Arrays of keys and values, which the caller made: for each layer keys and values (kv_heads, room, head_dim) of
+    one type, float32, uint16 (bfloat16) or int8, and for int8 scales of both (kv_heads, room), else None twice.
+
+    first[i] is the position of the token in row 0 of layer i.
+    """
+
+    cdef tk_kv kv
+    cdef size_t n_layers
+    cdef list kept  # what the layers point into
+
+    def __cinit__(self, layers not None, first not None):
+        cdef tk_kv_layer *layer
+        cdef float[:, ::1] k_scales, v_scales
+        cdef size_t i
+        self.n_layers, self.kept = len(layers), []
+        self.kv.layers = <tk_kv_layer *> calloc(self.n_layers + 1, sizeof(tk_kv_layer))
+        if self.kv.layers is NULL:
+            raise MemoryError()
+        if not self.n_layers or len(first) != self.n_layers:
+            raise ValueError("layers do not fit")
+        for i in range(self.n_layers):
+            k, v, scales_k, scales_v = layers[i]
+            kind = TK_KV_INT8 if scales_k is not None else (
+                TK_KV_BFLOAT16 if memoryview(k).format == "H" else TK_KV_FLOAT32)
+            shape = tuple(k.shape)
+            layer = &self.kv.layers[i]
+            if not i:
+                self.kv.type, self.kv.heads, self.kv.head_dim = kind, shape[0], shape[2]
+            if kind != self.kv.type or tuple(v.shape) != shape or len(shape) != 3 or not all(shape):
+                raise ValueError(f"keys and values of layer {i} do not fit")
+            if (<size_t> shape[0], <size_t> shape[2]) != (self.kv.heads, self.kv.head_dim):
+                raise ValueError(f"layer {i} does not fit the others")
+            layer.k, layer.v = self.items(k), self.items(v)
+            if kind == TK_KV_INT8:
+                k_scales, v_scales = scales_k, scales_v
+                for j in range(2):
+                    if k_scales.shape[j] != shape[j] or v_scales.shape[j] != shape[j]:
+                        raise ValueError(f"the scales of layer {i} do not fit")
+                layer.k_scales, layer.v_scales = &k_scales[0, 0], &v_scales[0, 0]
+            layer.room, layer.first = shape[1], first[i]
+            self.kept.append(layers[i])
+
+    cdef void *items(self, array) except NULL:
+        cdef float[:, :, ::1] floats
+        cdef uint16_t[:, :, ::1] halves
+        cdef int8_t[:, :, ::1] small
+        if self.kv.type == TK_KV_FLOAT32:
+            floats = array
+            return &floats[0, 0, 0]
+        if self.kv.type == TK_KV_BFLOAT16:
+            halves = array
+            return &halves[0, 0, 0]
+        small = array
+        return &small[0, 0, 0]
+
+    def __dealloc__(self):
+        free(self.kv.layers)
+
+    @property
+    def first(self):
+        """The position of the oldest token that each layer has."""
+        return [self.kv.layers[i].first for i in range(self.n_layers)]
+
+    @first.setter
+    def first(self, positions):
+        for i, position in enumerate(positions):
+            if not <size_t> i < self.n_layers:
+                raise ValueError("there are not so many layers")
+            self.kv.layers[i].first = position
+
+    cdef int check(self, const Py_ssize_t *shape) except -1:
+        if (<size_t> shape[1], <size_t> shape[2]) != (self.kv.heads, self.kv.head_dim):
+            raise ValueError("the rows do not fit")
+        return 0
+
+    def write(self, size_t layer, size_t row, const float[:, :, ::1] keys=None, const float[:, :, ::1] values=None):
+        """Store keys, values or both (rows, kv_heads, head_dim) from a row of a layer on."""
+        cdef const float *k = NULL
+        cdef const float *v = NULL
+        cdef size_t rows = 0, at
+        if layer >= self.n_layers:
+            raise ValueError(f"there is no layer {layer}")
+        if keys is not None:
+            self.check(keys.shape)
+            rows = keys.shape[0]
+        if values is not None:
+            self.check(values.shape)
+            if keys is not None and <size_t> values.shape[0] != rows:
+                raise ValueError("keys and values do not fit each other")
+            rows = values.shape[0]
+        if row + rows > self.kv.layers[layer].room:
+            raise ValueError("there is no room")
+        if not rows:
+            return
+        if keys is not None:
+            k = &keys[0, 0, 0]
+        if values is not None:
+            v = &values[0, 0, 0]
+        at = self.kv.layers[layer].first + row
+        tk_kv_keep(&self.kv, layer, k, v, self.kv.heads * self.kv.head_dim, at, rows)
