@@ -19,7 +19,7 @@ import tokkit
 from benchmarks import corpora, harness
 from tokkit import nn, pipeline
 
-VOCAB, LENGTH, BATCH, NEW, PROMPTS = 8192, 256, 8, 96, 4
+VOCAB, LENGTH, BATCH, NEW, PROMPTS = 8192, 128, 4, 96, 4
 SHAPES: dict[str, dict[str, Any]] = {
     "model": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 6, "intermediate_size": 1024},
     "draft": {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256},

@@ -67,7 +67,7 @@ def test_alibi_needs_no_turning() -> None:
 def test_models_whose_positions_cannot_change_are_refused() -> None:
     config, weights = model_of("GPT-2")
     _, cache = read(TextDecoder(config, weights), text(30))
-    with pytest.raises(OptionError, match="a learned vector for each position.* cannot be shifted"):
+    with pytest.raises(OptionError, match=r"a learned vector for each position.* cannot be shifted"):
         shift(config, cache, keep=0, n=10)
     config, weights = model_of("Llama")
     _, cache = read(TextDecoder(config, weights), text(30))

@@ -11,7 +11,7 @@ from tokkit.cli import options
 
 OPTIONS = (
     click.option("--regex", metavar="PATTERN", help="The whole text must match this regular expression."),
-    click.option("--schema", type=options.FILE, metavar="FILE", help="The text must be JSON that this schema describes."),
+    click.option("--schema", type=options.FILE, metavar="FILE", help="The text must be JSON of this JSON schema."),
     click.option("--choice", "choices", multiple=True, metavar="TEXT",
                  help="The text must be one of these; given several times."),
 )  # fmt: skip
