@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -105,6 +106,19 @@ def test_a_chat_is_written_by_the_template(ask: Any, generator: Any) -> None:
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     assert "".join(part["choices"][0]["delta"].get("content", "") for part in parts) == made.text
     assert parts[-1]["choices"][0]["finish_reason"] == "length"
+
+
+def test_a_text_has_the_form_that_is_asked_for(ask: Any) -> None:
+    schema = {"type": "object", "properties": {"cat": {"enum": ["on", "mat"]}}, "required": ["cat"],
+              "additionalProperties": False}  # fmt: skip
+    form = {"type": "json_schema", "json_schema": {"name": "a_cat", "schema": schema}}
+    body = {"messages": HELLO, "max_tokens": 40, "seed": 1, "response_format": form}
+    choice = ask("/v1/chat/completions", body).json["choices"][0]
+    assert json.loads(choice["message"]["content"])["cat"] in ("on", "mat")
+    refused = ask(
+        "/v1/completions", {"prompt": "a", "response_format": {**form, "json_schema": {"schema": {"if": {}}}}}
+    )
+    assert (refused.status, "if" in refused.json["error"]["message"]) == (400, True)
 
 
 def test_an_end_token_ends_the_text_and_is_not_in_it(ask: Any) -> None:

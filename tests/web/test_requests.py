@@ -111,6 +111,7 @@ def test_what_is_wrong_with_a_completion(body: Any, message: str) -> None:
         ({"top_logprobs": 2}, "top_logprobs are for logprobs"),
         ({"tools": [{"type": "function"}]}, "tools is"),
         ({"response_format": {"type": "xml"}}, "response_format is"),
+        ({"response_format": {"type": "json_schema"}}, "response_format is"),
     ],
 )
 def test_what_is_wrong_with_a_chat(body: Any, message: str) -> None:

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
-from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.web import answers, requests
 from tokkit.web.access import LOCAL, Access, Limits
 from tokkit.web.errors import RequestError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
+    from tokkit.pipeline.generation_options import GenerationOptions
 
     Encoder = SentenceEncoder | StaticEncoder
     Handler = Callable[[Request], Awaitable[Response]]
@@ -65,8 +65,9 @@ class _Server:
         self.scheduler: Scheduler | None = None
         if generator is not None:
             self.scheduler = Scheduler(generator, max_sequences=max_sequences, max_waiting=max_waiting, threads=threads)
-        # One thread, so that texts come to the encoder one request after another.
+        # One thread each, so that texts come to the encoder, and schemas to a grammar, one request after another.
         self.encoding = ThreadPoolExecutor(1, thread_name_prefix="tokkit-encoder")
+        self.preparing = ThreadPoolExecutor(1, thread_name_prefix="tokkit-requests")
 
     def application(self) -> Starlette:
         try:
@@ -105,7 +106,8 @@ class _Server:
         finally:
             if self.scheduler is not None:
                 self.scheduler.close()
-            self.encoding.shutdown(wait=True, cancel_futures=True)
+            for executor in (self.encoding, self.preparing):
+                executor.shutdown(wait=True, cancel_futures=True)
 
     # ---- which models there are
 
@@ -154,8 +156,12 @@ class _Server:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(parts.put_nowait, part)
 
-        prompts = await asyncio.to_thread(_prompts, generator, asked)
-        jobs = [self._job(asked, prompt, i * asked.n, emit) for i, prompt in enumerate(prompts)]
+        prompts, options = await loop.run_in_executor(self.preparing, self._prepared, generator, asked)
+        until = time.monotonic() + self.limits.seconds
+        jobs = [
+            Job(prompt=prompt, options=options, first=i * asked.n, until=until, emit=emit)
+            for i, prompt in enumerate(prompts)
+        ]
         n_prompt = sum(len(prompt) for prompt in prompts)
         answer = answers.Answer(
             generator.folder.name, chat=bool(asked.messages), logprobs=asked.logprobs, spell=_speller(generator)
@@ -186,13 +192,16 @@ class _Server:
             scheduler.cancel(jobs)
         return _json(answer.whole(texts, answers.usage(n_prompt, texts)))
 
-    def _job(self, asked: Asked, prompt: list[int], first: int, emit: Callable[[Part], None]) -> Job:
+    def _prepared(self, generator: TextGenerator, asked: Asked) -> tuple[list[list[int]], GenerationOptions]:
+        """Return the ids of the prompts, and how they are continued."""
         limit = self.limits.new_tokens if asked.max_new_tokens is None else asked.max_new_tokens
-        options = GenerationOptions(
-            max_new_tokens=limit, n=asked.n, stop=asked.stop, seed=asked.seed, logprobs=asked.logprobs,
-            top_logprobs=asked.alternatives, sampling=asked.sampling,
-        )  # fmt: skip
-        return Job(prompt=prompt, options=options, first=first, until=time.monotonic() + self.limits.seconds, emit=emit)
+        options: dict[str, Any] = {
+            "max_new_tokens": limit, "n": asked.n, "stop": asked.stop, "seed": asked.seed, "logprobs": asked.logprobs,
+            "top_logprobs": asked.alternatives, "sampling": asked.sampling,
+        }  # fmt: skip
+        if asked.schema is not None:
+            options["schema"] = asked.schema
+        return _prompts(generator, asked), generator.options_of(options)
 
     # ---- vectors and tokens
 

@@ -48,6 +48,7 @@ class Asked:
     alternatives: int = 0
     stream: bool = False
     include_usage: bool = False
+    schema: Mapping[str, Any] | bool | None = None
     sampling: Sampling
 
 
@@ -122,9 +123,6 @@ def chat(data: bytes, limits: Limits) -> Asked:
     alternatives = body.number("top_logprobs", 0, most=MAX_ALTERNATIVES)
     if alternatives and not logprobs:
         raise RequestError("top_logprobs are for logprobs: true", param="top_logprobs")
-    form = body.take("response_format", (dict,), "an object", {"type": "text"})
-    if form != {"type": "text"}:
-        raise RequestError(f"response_format is {brief(form)}; only text is supported here", param="response_format")
     older = body.number("max_tokens", least=1)
     return _asked(
         body, limits, messages=[_message(each) for each in messages], n=body.number("n", 1, least=1),
@@ -145,12 +143,14 @@ def _asked(body: Body, limits: Limits, **more: Any) -> Asked:
     options = {"temperature": 1.0} | {
         name: value for name in SAMPLING if (value := body.take(name, (int, float), "a number")) is not None
     }
+    form = body.take("response_format", (dict,), "an object", {"type": "text"})
     bias = body.take("logit_bias", (dict,), "an object of ids and numbers")
     if bias:
         options["logit_bias"] = {_id(key): value for key, value in bias.items()}
     made = Asked(
         model=body.take("model", (str,), "the name of a model", ""), stop=stops, stream=stream,
-        include_usage=bool(told.get("include_usage")), seed=body.number("seed"), sampling=_sampling(options), **more,
+        include_usage=bool(told.get("include_usage")), seed=body.number("seed"), schema=_schema(form),
+        sampling=_sampling(options), **more,
     )  # fmt: skip
     body.done()
     return made
@@ -161,6 +161,19 @@ def _sampling(options: dict[str, Any]) -> Sampling:
         return Sampling(**options)
     except (TokkitError, TypeError) as error:
         raise RequestError(str(error)) from None
+
+
+def _schema(form: dict[str, Any]) -> Any:
+    """Return the JSON schema that the text must fit, of a response_format; None for any text."""
+    kind, described = form.get("type"), form.get("json_schema")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {"type": "object"}
+    if kind == "json_schema" and isinstance(described, dict) and isinstance(described.get("schema"), (dict, bool)):
+        return described["schema"]
+    what = 'of type text or json_object, or {"type": "json_schema", "json_schema": {"schema": …}}'
+    raise wrong("response_format", form, what)
 
 
 def _id(key: str) -> int:
