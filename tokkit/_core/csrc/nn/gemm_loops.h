@@ -130,11 +130,12 @@ typedef void multiplier(const tk_product *p, size_t row, size_t column, const pr
         multiply_pairs(R, V, p, row, column, out);                                                                 \
         return;                                                                                                    \
     }
-#define PAIR_OF(R)                                                                                                 \
-    TILE_OF(R, 2)                                                                                                  \
-    static void int8_##R(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) {   \
+#define PAIR_OF(R) TILE_OF(R, 2) INT8_OF(R, 2)
+#define INT8_OF(R, V)                                                                                              \
+    static void int8_##R##_##V(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) \
+    {                                                                                                              \
         (void)ahead;                                                                                               \
-        multiply_int8(R, p, row, column, out);                                                                     \
+        multiply_int8(R, V, p, row, column, out);                                                                  \
     }
 #endif
 #define TILE_OF(R, V)                                                                                              \
@@ -167,14 +168,22 @@ static multiplier *const by_pairs[] = {
 };
 #if !TK_BF16_DOTS
 static multiplier *const by_int8[] = {
-    int8_1, int8_2, int8_3, int8_4,
+    int8_1_2, int8_2_2, int8_3_2, int8_4_2,
 #if VL_ROWS > 4
-    int8_5, int8_6,
+    int8_5_2, int8_6_2,
 #endif
 #if VL_ROWS > 6
-    int8_7, int8_8,
+    int8_7_2, int8_8_2,
 #endif
 };
+/* A whole panel at a time, which is read from front to back. */
+#if VL_ROWS <= 6
+INT8_OF(1, 4)
+INT8_OF(2, 4)
+static multiplier *const int8_few[] = {int8_1_4, int8_2_4};
+#else
+static multiplier *const int8_few[] = {int8_1_2, int8_2_2};
+#endif
 #endif
 
 /* Fewer rows than keep the multipliers busy take more columns at once: as many as sums find registers. */
@@ -229,7 +238,8 @@ static void gemm_part(const tk_product *p, size_t from, size_t to, size_t first,
         return;
     }
     if (p->l->kind == TK_INT8) {
-        gemm_columns(p, from, to, column, end, 2, by_int8);
+        if (m <= 2) gemm_columns(p, from, to, column, end, VL == 16 ? 2 : 4, int8_few);
+        else gemm_columns(p, from, to, column, end, 2, by_int8);
         return;
     }
 #endif

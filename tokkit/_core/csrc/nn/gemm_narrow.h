@@ -79,25 +79,42 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
     tile_store(rows, vecs, acc, out);
 }
 
-/* The same by whole numbers, a pair of vectors: see vi_dot4. */
-TK_INLINE void multiply_int8(const int rows, const tk_product *p, size_t row, size_t column, float *out) {
-    vi acc[TILE_ROWS][2];
+/* The same by whole numbers, for weights of int8. */
+TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
+                             float *out) {
+    vi acc[TILE_ROWS][4];
     const uint8_t *x = p->x8 + row * p->x8_step;
-    size_t deep = (p->l->k + 3) / 4 * 4;
-    const int8_t *w = (const int8_t *)p->l->weights + column / TK_PANEL * deep * TK_PANEL + column % TK_PANEL * 4;
+    const size_t n = (p->l->k + 3) / 4, start = column / TK_PANEL * n * TK_PANEL + column % TK_PANEL;
+    const uint8_t *w = (const uint8_t *)p->l->weights + 4 * start;
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) acc[r][0] = acc[r][1] = vi_zero();
-    for (size_t i = 0; i < (p->l->k + 3) / 4; i++, w += 4 * TK_PANEL)
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vecs; v++) acc[r][v] = vi_zero();
+    for (size_t i = 0; i < n; i++, w += 4 * TK_PANEL, x += 4 * INT8_PARTS)
+#pragma GCC unroll 2
+        for (int part = 0; part < INT8_PARTS; part++) {
+            vi some[4];
+#pragma GCC unroll 4
+            for (int v = 0; v < vecs; v++) {
+                some[v] = q_part(vi_load_bytes(w + 4 * v * VL), TK_INT8, part);
+                PIN(some[v]);
+            }
 #pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-            int32_t four;
-            memcpy(&four, x + (size_t)r * p->x8_step + 4 * i, sizeof four);
-            acc[r][0] = vi_dot4(acc[r][0], four, w);
-            acc[r][1] = vi_dot4(acc[r][1], four, w + 4 * VL);
+            for (int r = 0; r < rows; r++) {
+                int32_t four;
+                memcpy(&four, x + (size_t)r * p->x8_step + 4 * part, sizeof four);
+                const vi by = vi_set1(four);
+#pragma GCC unroll 4
+                for (int v = 0; v < vecs; v++) {
+                    acc[r][v] = q_dot(acc[r][v], some[v], by, TK_INT8);
+                    PIN(acc[r][v]); /* gcc would add up in a tree, and keep its branches on the stack */
+                }
+            }
         }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
-        for (int v = 0; v < 2; v++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vecs; v++) {
             vi off = vi_times(p->l->totals + column + v * VL, p->x_zero[row + (size_t)r]);
             vf by = v_mul(v_load(p->l->scale + column + v * VL), v_set1(p->x_scale[row + (size_t)r]));
             v_store(out + r * MOST_COLUMNS + v * VL, v_mul(v_from_vi(vi_sub(acc[r][v], off)), by));
@@ -112,9 +129,9 @@ static void quantise_row(const float *x, size_t k, uint8_t *out, size_t room, fl
         low = v_min(v, low), high = v_max(v, high), bad = v_fma(v, v_set1(0), bad);
     }
     float most = v_top(high), least = -v_top(v_sub(v_set1(0), low)), by = (most - least) / 255;
-    memset(out + k, 0, room - k);
+    uint8_t *bytes = out + (INT8_PARTS - 1) * (room / 2); /* before they are spread */
+    memset(out, 0, room);
     if (v_sum(bad) != 0 || !(by <= FLT_MAX)) { /* not a number comes out of this row, and of no other */
-        memset(out, 0, k);
         *scale = NAN, *zero = 0;
         return;
     }
@@ -124,9 +141,10 @@ static void quantise_row(const float *x, size_t k, uint8_t *out, size_t room, fl
     const vf inverse = v_set1(1 / by), shift = v_set1((float)*zero), top = v_set1(255);
     for (i = 0; i < k; i += VL) {
         vf v = v_add(v_round(v_mul(k - i < VL ? v_load_n(x + i, k - i) : v_load(x + i), inverse)), shift);
-        v_store_bytes(out + i, v_min(top, v_max(v_set1(0), v)));
+        v_store_bytes(bytes + i, v_min(top, v_max(v_set1(0), v)));
     }
-    memset(out + k, 0, i - k);
+    memset(bytes + k, 0, i - k);
+    x_spread(bytes, (k + 3) / 4, out);
 }
 #endif
 #endif

@@ -103,13 +103,6 @@ TK_INLINE vf v_even_negated(vf x) {
 }
 
 TK_INLINE vi vi_zero(void) { return _mm256_setzero_si256(); }
-TK_INLINE vi vi_dot4(vi sum, int32_t four, const int8_t *w) {
-    /* By 16-bit halves: maddubs would saturate. */
-    __m256i bytes = _mm256_loadu_si256((const __m256i *)w), x = _mm256_set1_epi32(four);
-    __m256i even = _mm256_and_si256(x, _mm256_set1_epi16(255)), odd = _mm256_srli_epi16(x, 8);
-    __m256i low = _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), even);
-    return _mm256_add_epi32(sum, _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_srai_epi16(bytes, 8), odd)));
-}
 TK_INLINE vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 TK_INLINE vi vi_times(const int32_t *p, int32_t by) {
     return _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)p), _mm256_set1_epi32(by));
@@ -121,20 +114,32 @@ TK_INLINE void v_store_bytes(uint8_t *p, vf v) {
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
-/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
-   products with four numbers of x, and the sums of a group. Sums of int4 are halves of 16 bits, at most
-   16 * 8 * 127; bytes of int8 are multiplied as 16 bits, even ones first: maddubs would saturate. */
+/* Products of whole numbers (gemm_narrow.h, gemm_groups.h): four bytes of each column in a vector, the parts of them
+   that are multiplied, their products with four numbers of x, and the sums of a group. Sums of int4 are halves of 16
+   bits, at most 16 * 8 * 127; bytes of int8 are multiplied as 16 bits, even ones first: maddubs would saturate. */
 enum { INT8_PARTS = 2 };
 TK_INLINE vi vi_load_bytes(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 TK_INLINE vi vi_set1(int32_t x) { return _mm256_set1_epi32(x); }
 TK_INLINE vi q_part(vi w, const int kind, const int part) {
-    const __m256i mask = _mm256_set1_epi16(kind == TK_INT4 ? 0x0F0F : 0x00FF);
-    if (kind == TK_INT4) return _mm256_and_si256(part ? _mm256_srli_epi16(w, 4) : w, mask);
-    return part ? _mm256_srli_epi16(w, 8) : _mm256_and_si256(w, mask);
+    const __m256i nibbles = _mm256_set1_epi8(0x0F);
+    if (kind == TK_INT4) return _mm256_and_si256(part ? _mm256_srli_epi16(w, 4) : w, nibbles);
+    if (kind == TK_INT8) return _mm256_srai_epi16(part ? w : _mm256_slli_epi16(w, 8), 8);
+    return part ? _mm256_srli_epi16(w, 8) : _mm256_and_si256(w, _mm256_set1_epi16(0x00FF));
 }
 TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
     if (kind == TK_INT4) return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x));
     return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
+}
+/* n fours of bytes → even ones, then odd ones, as 16 bits; `bytes` may be the second half of `to`. */
+TK_INLINE void x_spread(const uint8_t *bytes, size_t n, uint8_t *to) {
+    const __m256i mask = _mm256_set1_epi16(0x00FF);
+    for (size_t i = 0; i < n; i += 8, bytes += 32, to += 64) {
+        __m256i all = _mm256_loadu_si256((const __m256i *)bytes);
+        __m256i even = _mm256_and_si256(all, mask), odd = _mm256_srli_epi16(all, 8);
+        __m256i low = _mm256_unpacklo_epi32(even, odd), high = _mm256_unpackhi_epi32(even, odd);
+        _mm256_storeu_si256((__m256i *)to, _mm256_permute2x128_si256(low, high, 0x20));
+        _mm256_storeu_si256((__m256i *)(to + 32), _mm256_permute2x128_si256(low, high, 0x31));
+    }
 }
 TK_INLINE vf q_end(vi sum, const int kind) {
     return _mm256_cvtepi32_ps(kind == TK_INT4 ? _mm256_madd_epi16(sum, _mm256_set1_epi16(1)) : sum);

@@ -86,9 +86,6 @@ TK_INLINE vf v_even_negated(vf x) {
 }
 
 TK_INLINE vi vi_zero(void) { return _mm512_setzero_si512(); }
-TK_INLINE vi vi_dot4(vi sum, int32_t four, const int8_t *w) {
-    return _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(four), _mm512_loadu_si512(w));
-}
 TK_INLINE vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 TK_INLINE vi vi_times(const int32_t *p, int32_t by) {
     return _mm512_mullo_epi32(_mm512_loadu_si512(p), _mm512_set1_epi32(by));
@@ -98,8 +95,8 @@ TK_INLINE void v_store_bytes(uint8_t *p, vf v) { /* 0 <= v <= 255, whole numbers
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
 
-/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
-   products with four numbers of x, and the sums of a group. */
+/* Products of whole numbers (gemm_narrow.h, gemm_groups.h): four bytes of each column in a vector, the parts of them
+   that are multiplied, their products with four numbers of x, and the sums of a group. */
 enum { INT8_PARTS = 1 };
 TK_INLINE vi vi_load_bytes(const uint8_t *p) { return _mm512_loadu_si512(p); }
 TK_INLINE vi vi_set1(int32_t x) { return _mm512_set1_epi32(x); }
@@ -107,10 +104,10 @@ TK_INLINE vi q_part(vi w, const int kind, const int part) {
     if (kind != TK_INT4) return w;
     return _mm512_and_si512(part ? _mm512_srli_epi16(w, 4) : w, _mm512_set1_epi8(15));
 }
-TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
-    (void)kind;
-    return _mm512_dpbusd_epi32(sum, w, x);
+TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) { /* the first factor is from 0 up */
+    return kind == TK_INT8 ? _mm512_dpbusd_epi32(sum, x, w) : _mm512_dpbusd_epi32(sum, w, x);
 }
+TK_INLINE void x_spread(const uint8_t *bytes, size_t n, uint8_t *to) { (void)bytes, (void)n, (void)to; }
 TK_INLINE vf q_end(vi sum, const int kind) {
     (void)kind;
     return _mm512_cvtepi32_ps(sum);

@@ -143,12 +143,6 @@ TK_INLINE vi vi_zero(void) {
     EACH LANE(v)[i] = 0;
     return v;
 }
-TK_INLINE vi vi_dot4(vi sum, int32_t four, const int8_t *w) {
-    uint8_t x[4];
-    memcpy(x, &four, sizeof x);
-    EACH for (int j = 0; j < 4; j++) LANE(sum)[i] += (int32_t)x[j] * w[4 * i + j];
-    return sum;
-}
 TK_INLINE vi vi_sub(vi a, vi b) {
     EACH LANE(a)[i] -= LANE(b)[i];
     return a;
@@ -165,8 +159,8 @@ TK_INLINE vf v_from_vi(vi v) {
 }
 TK_INLINE void v_store_bytes(uint8_t *p, vf v) { EACH p[i] = (uint8_t)LANE(v)[i]; }
 
-/* Weights in groups (gemm_groups.h): a vector of four bytes a column, the parts of it that are multiplied, their
-   products with four numbers of x, and the sums of a group. */
+/* Products of whole numbers (gemm_narrow.h, gemm_groups.h): four bytes of each column in a vector, the parts of them
+   that are multiplied, their products with four numbers of x, and the sums of a group. */
 enum { INT8_PARTS = 1 };
 TK_INLINE vi vi_load_bytes(const uint8_t *p) {
     vi v = {0};
@@ -183,11 +177,12 @@ TK_INLINE vi q_part(vi w, const int kind, const int part) {
     return w;
 }
 TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
-    (void)kind;
-    for (int j = 0; j < 32; j += 8)
-        EACH LANE(sum)[i] += (LANE(w)[i] >> j & 255) * (int8_t)(LANE(x)[i] >> j & 255);
+    for (int j = 24; j >= 0; j -= 8)
+        if (kind == TK_INT8) EACH LANE(sum)[i] += (int8_t)(LANE(w)[i] >> j & 255) * (LANE(x)[i] >> j & 255);
+        else EACH LANE(sum)[i] += (LANE(w)[i] >> j & 255) * (int8_t)(LANE(x)[i] >> j & 255);
     return sum;
 }
+TK_INLINE void x_spread(const uint8_t *bytes, size_t n, uint8_t *to) { (void)bytes, (void)n, (void)to; }
 TK_INLINE vf q_end(vi sum, const int kind) {
     (void)kind;
     return v_from_vi(sum);

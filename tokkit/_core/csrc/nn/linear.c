@@ -105,7 +105,7 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
             job.by->quantise_groups(p->x + (ptrdiff_t)i * p->x_step, l, (uint8_t *)p->x8 + i * p->x8_step,
                                     p->m * p->x8_step);
     } else if (l->kind == TK_INT8 || rounded) {
-        p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 4) + 64; /* writers of whole vectors run over */
+        p->x8_step = (rounded ? (l->k + 1) / 2 * 4 : (l->k + 3) / 4 * 8) + 128; /* writers of whole vectors run over */
         quantised = tk_alloc(p->m, p->x8_step + 8);
         if (!quantised) return TK_NO_MEMORY;
         p->x_scale = quantised;
