@@ -332,3 +332,8 @@ def test_the_core_refuses_arrays_that_do_not_fit() -> None:
             train_glove(*given)
     train_glove(records[:0], states, states, rates, tally)
     assert not tally.any()
+
+
+def test_sentences_are_not_given_to_train() -> None:
+    with pytest.raises(TypeError, match=r"corpus is a list; .* GloVe\(sentences\) takes others"):
+        GloVe().train([["a", "b"]])

@@ -83,6 +83,11 @@ class TextClassifier:
         """Whether the rows of words are codes of a product quantizer."""
         return isinstance(self.data.input, QuantizedMatrix)
 
+    def __repr__(self) -> str:
+        data = self.data
+        size = f"dim={data.args.dim}{', quantized' if self.is_quantized else ''}"
+        return f"{type(self).__name__}<labels={data.n_labels}, words={data.n_words}, {size}>"
+
     def get_words(self, include_freq: bool = False) -> Any:
         """Return the words, and with `include_freq` their counts."""
         return (self.words, self.data.counts[: self.data.n_words]) if include_freq else self.words

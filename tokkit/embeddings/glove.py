@@ -122,8 +122,12 @@ class GloVe:
         if isinstance(corpus, TrainingIds):
             counts = count_cooccurrence(corpus, window=self.window, max_memory=self.max_memory, progress=self.progress)
             state = self._begin(counts, np.array(corpus.vocabulary.counts))
-        else:
+        elif isinstance(corpus, SparseMatrix):
             counts, state = corpus, self._begin(corpus)
+        else:
+            raise TypeError(
+                f"corpus is a {type(corpus).__name__}; it must be TrainingIds or counts; GloVe(sentences) takes others"
+            )
         random = np.random.default_rng(self.seed)  # the same order each time: an interrupted epoch goes on
         begun = len(state.losses)
         with shuffled_records(self._records(counts), counts.nnz, self.max_memory, random) as records:
