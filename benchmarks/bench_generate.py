@@ -1,4 +1,4 @@
-"""Times reading a prompt and decoding, of GPT-2 small and of a Llama of 125M, beside transformers and ctranslate2.
+"""Times reading, decoding and beam search of GPT-2 small and of a Llama of 125M, beside transformers and ctranslate2.
 
 Weights are random: speed alone is measured, after the logits of tokkit and transformers at fp32 have been compared. A
 round times each contender once, in turns; `--clock cpu` is for a busy machine. `÷` is the median over the rounds of the
@@ -10,6 +10,7 @@ The model's folder is made at the start, or kept in --folder.
 from __future__ import annotations
 
 import importlib.util
+import json
 import statistics
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import tokkit
 from benchmarks import harness
 from tokkit import nn, pipeline
 
-PROMPT, SHORT, LONG, STEPS, BATCH = 512, 16, 1000, 24, 8
+PROMPT, SHORT, LONG, STEPS, BATCH, BEAMS = 512, 16, 1000, 24, 8, 4
 SHAPES: dict[str, dict[str, Any]] = {
     "GPT-2 small": {"type": "gpt2", "n_positions": 1100},
     "Llama 125M": {
@@ -54,7 +55,9 @@ class Ours:
     """tokkit at one precision."""
 
     def __init__(self, folder: Path, precision: str) -> None:
-        self.decoder = pipeline.load(folder, precision=precision).decoder  # type: ignore[union-attr]
+        self.model: Any = pipeline.load(folder, precision=precision)
+        self.model.eos_ids = frozenset()
+        self.decoder = self.model.decoder
 
     def logits(self, ids: np.ndarray) -> np.ndarray:
         """Return the logits after the last of the ids."""
@@ -78,6 +81,14 @@ class Ours:
             return harness.timed(step, range(STEPS))[0]
 
         return work
+
+    def beam(self, ids: np.ndarray) -> Work:
+        """Return what searches STEPS tokens after a prompt."""
+
+        def search(_: object) -> object:
+            return self.model.generate_all([ids], num_beams=BEAMS, max_new_tokens=STEPS)
+
+        return lambda: harness.timed(search, [0])[0]
 
 
 class Torch:
@@ -118,6 +129,16 @@ class Torch:
 
         return work
 
+    def beam(self, ids: np.ndarray) -> Work:
+        """Return what searches STEPS tokens after a prompt."""
+        options = {"num_beams": BEAMS, "min_new_tokens": STEPS, "max_new_tokens": STEPS, "do_sample": False}
+
+        def search(_: object) -> object:
+            given = self.torch.tensor(ids)[None]
+            return self.model.generate(given, attention_mask=self.torch.ones_like(given), pad_token_id=0, **options)
+
+        return lambda: harness.timed(search, [0])[0]
+
 
 class CTranslate2:
     """ctranslate2's Generator; a decoded token is the difference between two lengths."""
@@ -130,6 +151,10 @@ class CTranslate2:
             ctranslate2.converters.TransformersConverter(str(folder)).convert(
                 str(out), quantization={"fp32": "float32", "int8": "int8"}[precision]
             )
+            config = json.loads((out / "config.json").read_text())
+            # It wants such tokens, and ends at none here.
+            config |= {"bos_token": "<256>", "eos_token": "<257>", "unk_token": "<258>"}
+            (out / "config.json").write_text(json.dumps(config))
         self.model = ctranslate2.Generator(str(out), device="cpu", intra_threads=1, inter_threads=1)
 
     def prefill(self, ids: np.ndarray) -> Work:
@@ -141,11 +166,15 @@ class CTranslate2:
         one, more = self._run(n, len(ids), 1), self._run(n, len(ids), 1 + STEPS)
         return lambda: harness.timed(more, [0])[0] - harness.timed(one, [0])[0]
 
-    def _run(self, n: int, length: int, new: int) -> Callable[[object], object]:
+    def beam(self, ids: np.ndarray) -> Work:
+        """Return what searches STEPS tokens after a prompt."""
+        return lambda: harness.timed(self._run(1, len(ids), STEPS, BEAMS), [0])[0]
+
+    def _run(self, n: int, length: int, new: int, beams: int = 1) -> Callable[[object], object]:
         token = "a"
         prompts = [[token] * length] * n
         return lambda _: self.model.generate_batch(
-            prompts, max_length=new, min_length=new, include_prompt_in_result=False, sampling_topk=1
+            prompts, max_length=new, min_length=new, include_prompt_in_result=False, sampling_topk=1, beam_size=beams
         )
 
 
@@ -160,7 +189,7 @@ def contenders(folder: Path) -> dict[str, Any]:
     return made
 
 
-def compare(name: str, folder: Path, rounds: int) -> None:
+def compare(name: str, folder: Path, rounds: int, wanted: str) -> None:
     """Compare logits, then time all contenders in turns and print a table."""
     those = contenders(folder)
     ids = np.random.default_rng(0).integers(0, 256, LONG)
@@ -172,9 +201,13 @@ def compare(name: str, folder: Path, rounds: int) -> None:
         f"decode at {SHORT}": (STEPS, lambda c: c.decode(ids[:SHORT])),
         f"decode at {LONG}": (STEPS, lambda c: c.decode(ids[:LONG])),
         f"batch of {BATCH}": (BATCH * STEPS, lambda c: c.decode(ids[:SHORT], BATCH)),
+        f"{BEAMS} beams": (STEPS, lambda c: c.beam(ids[:SHORT])),
+        f"{BEAMS} beams at {LONG}": (STEPS, lambda c: c.beam(ids[:LONG])),
     }
     rows = []
     for what, (tokens, prepare) in work.items():
+        if wanted not in what:
+            continue
         seconds: dict[str, list[float]] = {contender: [] for contender in those}
         for _ in range(rounds):
             for contender, made in those.items():
@@ -194,6 +227,7 @@ def main() -> None:
     parser = harness.Parser(__doc__)
     parser.add_argument("--folder", help="where models are kept")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--work", help="the rows whose names contain this")
     parser.add_argument("--shape", choices=list(SHAPES), action="append")
     args = parser.parse_args()
     harness.show_conditions("1", rounds=args.rounds)
@@ -202,7 +236,7 @@ def main() -> None:
             folder = Path(args.folder or aside) / name.replace(" ", "-")
             if not (folder / "config.json").exists():
                 write_model(SHAPES[name], folder)
-            compare(name, folder, args.rounds)
+            compare(name, folder, args.rounds, args.work or "")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,16 @@ def test_draws_have_the_distribution_that_the_filters_leave() -> None:
     np.testing.assert_allclose(counts, [expected.get(i, 0) for i in range(6)], atol=0.03)
 
 
+@pytest.mark.parametrize("n", [6, 128, 300])
+def test_draws_from_all_tokens_have_the_probabilities_of_the_softmax(n: int) -> None:
+    logits = np.random.default_rng(n).normal(0, 2, n).astype(np.float32)
+    chooser = Chooser(Sampling(temperature=0.8, banned=(3, n - 1)), seed=1)
+    counts = np.bincount([chooser.choose(logits) for _ in range(4000)], minlength=n) / 4000
+    expected = filtered(np.where(np.isin(np.arange(n), (3, n - 1)), -np.inf, logits), temperature=0.8)
+    assert counts[3] == counts[n - 1] == 0
+    np.testing.assert_allclose(counts, [expected.get(i, 0) for i in range(n)], atol=0.03)
+
+
 def test_one_seed_gives_one_result() -> None:
     def drawn(seed: Any) -> list[int]:
         chooser = Chooser(Sampling(temperature=1.5), seed=seed)

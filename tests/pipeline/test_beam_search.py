@@ -11,7 +11,7 @@ import generators
 from tokkit import pipeline
 from tokkit.errors import OptionError
 from tokkit.nn.generation import log_probabilities
-from tokkit.pipeline.beam_search import greatest
+from tokkit.nn.greatest import greatest, top
 
 ENDS = frozenset(range(2, 320, 7))
 
@@ -85,6 +85,7 @@ def test_the_greatest_are_found(n: int) -> None:
     expected = [i for i in np.argsort(-values, kind="stable").tolist() if values[i] > -np.inf]
     for k in (1, 3, 30):
         assert greatest(values, k).tolist() == expected[:k]
+        assert top(values, k).tolist() == sorted(i for i in expected if values[i] >= values[expected[:k][-1]])
 
 
 @pytest.mark.parametrize(

@@ -41,15 +41,15 @@ def test_the_head_of_the_last_state_gives_the_logits(model: Any) -> None:
 
 
 def test_attention_is_of_earlier_tokens_in_the_window(tmp_path: Path) -> None:
-    windowed = pipeline.load(generators.folder(tmp_path, model_type="mistral", sliding_window=3))
-    tokens, weights = windowed.attention("the cat sat on the mat")  # type: ignore[union-attr]
+    windowed: Any = pipeline.load(generators.folder(tmp_path, model_type="mistral", sliding_window=3))
+    tokens, weights = windowed.attention("the cat sat on the mat")
     n = len(tokens)
     assert weights.shape == (2, 4, n, n)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
     seen = np.tril(np.ones((n, n), dtype=bool)) & ~np.tril(np.ones((n, n), dtype=bool), -3)
     assert (weights[:, :, ~seen] == 0).all()
     assert (weights[:, :, seen] > 0).all()
-    np.testing.assert_array_equal(windowed.attention("the cat sat on the mat", layers=[1])[1], weights[1:])  # type: ignore[union-attr]
+    np.testing.assert_array_equal(windowed.attention("the cat sat on the mat", layers=[1])[1], weights[1:])
 
 
 def test_the_lens_ends_with_the_next_tokens(model: Any) -> None:

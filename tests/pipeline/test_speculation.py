@@ -173,8 +173,8 @@ def test_log_probabilities_of_foreseen_tokens_are_those_of_the_logits(model: Any
 
 def test_proposals_that_are_dropped_leave_windows_as_they_were(drafts: Any, tmp_path: Any) -> None:
     home = generators.folder(tmp_path, model_type="mistral", sliding_window=7, max_position_embeddings=1024)
-    windowed = pipeline.load(home)
+    windowed: Any = pipeline.load(home)
     options = {"max_new_tokens": 500, "temperature": 0.7, "seed": 3}
-    assert windowed.generate("the cat", prompt_lookup=9, **options) == windowed.generate("the cat", **options)  # type: ignore[union-attr]
+    assert windowed.generate("the cat", prompt_lookup=9, **options) == windowed.generate("the cat", **options)
     short = {"max_new_tokens": 35, "repetition_penalty": 1.2}
-    assert windowed.generate("the", draft=drafts["rounded"], **short) == windowed.generate("the", **short)  # type: ignore[union-attr]
+    assert windowed.generate("the", draft=drafts["rounded"], **short) == windowed.generate("the", **short)

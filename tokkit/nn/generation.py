@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.greatest import greatest, top
 
-BLOCK = 128
-"""Scores of which only the greatest is looked at to find a bound for the greatest of all."""
 FIRST_SORTED = 256
 """Most probable tokens that are sorted to find those of top_p; eight times as many if they do not reach it."""
+BLOCK = 128
+"""Tokens whose probabilities are summed before one of them is drawn."""
 
 Ids = NDArray[np.int64]
 Distribution = tuple[Ids, NDArray[np.float64]]
@@ -167,6 +168,9 @@ class Chooser:
 
     def choose(self, logits: Floats) -> int:
         """Return the next token for logits (vocab_size); it is not added to the text."""
+        s = self.sampling
+        if s.temperature and not s.top_k and s.top_p == 1 and not s.min_p and s.typical_p == 1:
+            return _drawn_of_all(self.processed(logits), s.temperature, self._rng)
         return self.draw(logits)[0]
 
     def draw(self, logits: Floats) -> tuple[int, Distribution]:
@@ -272,18 +276,13 @@ class Chooser:
     def candidates(self, processed: Floats) -> Distribution:
         """Return the ids that the filters leave, the most probable first, and their probabilities."""
         s = self.sampling
-        scaled = processed.astype(np.float64) / (s.temperature or 1.0)
-        greatest = scaled.max()
-        if greatest == -np.inf:
+        most, by = np.float64(processed.max()), s.temperature or 1.0
+        if most == -np.inf:
             raise OptionError("no token is left: all are banned or excluded")
-        ids: Ids = np.flatnonzero(scaled > -np.inf)
-        if 0 < s.top_k < len(ids):
-            # Tokens that tie with the last of them stay too.
-            ids = np.flatnonzero(scaled >= np.partition(scaled, -s.top_k)[-s.top_k])
-        weights = np.exp(scaled[ids] - greatest)
-        total = weights.sum()
+        ids = top(processed, s.top_k) if 0 < s.top_k < len(processed) else np.flatnonzero(processed > -np.inf)
         if s.top_p < 1:
-            ids, weights = _nucleus(ids, weights, s.top_p * total)
+            ids = ids[_nucleus(processed[ids], most, by, s.top_p)]
+        weights = np.exp((processed[ids].astype(np.float64) - most) / by)
         if s.min_p:
             keep = weights >= s.min_p * weights.max()
             ids, weights = ids[keep], weights[keep]
@@ -298,16 +297,34 @@ def _drawn(ids: Ids, probabilities: NDArray[np.float64], rng: np.random.Generato
     return int(ids[min(at, len(ids) - 1)])
 
 
-def _nucleus(ids: Ids, weights: NDArray[np.float64], wanted: float) -> Distribution:
-    """Return the fewest ids, the heaviest first, whose weights reach what is wanted."""
+def _drawn_of_all(processed: Floats, temperature: float, rng: np.random.Generator) -> int:
+    """Draw an id by the softmax of all logits: first its block, so that nothing is sorted."""
+    most = processed.max()
+    if most == -np.inf:
+        raise OptionError("no token is left: all are banned or excluded")
+    weights = np.zeros(-(-len(processed) // BLOCK) * BLOCK, dtype=np.float32)
+    np.exp((processed - most) * np.float32(1 / temperature), out=weights[: len(processed)])
+    blocks = weights.reshape(-1, BLOCK)
+    ends = np.cumsum(blocks.sum(1, dtype=np.float64))
+    at = rng.random() * ends[-1]
+    block = int(np.searchsorted(ends, at, side="right"))
+    within = np.cumsum(blocks[block], dtype=np.float64)
+    # The sums of rows are rounded apart from those within: the last weight that there is then.
+    found = int(np.searchsorted(within, at - (ends[block - 1] if block else 0.0), side="right"))
+    return block * BLOCK + min(found, int(np.flatnonzero(blocks[block])[-1]))
+
+
+def _nucleus(values: Floats, most: np.float64, temperature: float, share: float) -> Ids:
+    """Return where the fewest logits are, the greatest first, that have a share of the probability of all of them."""
+    wanted = share * np.exp((values - np.float32(most)) * np.float32(1 / temperature)).sum(dtype=np.float64)
     n = FIRST_SORTED
     while True:
-        some = np.arange(len(ids)) if n >= len(ids) else np.argpartition(-weights, n)[:n]
-        some = some[np.argsort(-weights[some], kind="stable")]
-        before = np.cumsum(weights[some]) - weights[some]
-        if len(some) == len(ids) or before[-1] >= wanted:
-            kept = some[before < wanted]
-            return ids[kept], weights[kept]
+        found = greatest(values, n)
+        weights = np.exp((values[found].astype(np.float64) - most) / temperature)
+        before = np.cumsum(weights) - weights
+        if len(found) == len(values) or before[-1] >= wanted:
+            kept: Ids = found[before < wanted]
+            return kept
         n *= 8
 
 
@@ -337,20 +354,3 @@ def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     made -= made.max(-1, keepdims=True)
     made -= np.log(np.exp(made).sum(-1, keepdims=True))
     return made
-
-
-def greatest(values: NDArray[np.floating], k: int) -> Ids:
-    """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
-
-    >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
-    [3, 1]
-    """
-    if not k:
-        return np.empty(0, dtype=np.int64)
-    whole = len(values) // BLOCK
-    bound = -np.inf
-    if whole > k:
-        # k blocks have a value that is at least this.
-        bound = np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k]
-    found = np.flatnonzero((values >= bound) & (values > -np.inf))
-    return found[np.argsort(-values[found], kind="stable")][:k]

@@ -11,7 +11,8 @@ import numpy as np
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_cache import DecoderCache
-from tokkit.nn.generation import Chooser, greatest
+from tokkit.nn.generation import Chooser
+from tokkit.nn.greatest import greatest
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline.generation import Text, checked
 from tokkit.pipeline.generation_options import GenerationOptions

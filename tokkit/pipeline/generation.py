@@ -14,7 +14,8 @@ from tokkit import nn
 from tokkit.errors import FormatError, OptionError
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_cache import DecoderCache
-from tokkit.nn.generation import Chooser, Distribution, greatest, log_probabilities
+from tokkit.nn.generation import Chooser, Distribution, log_probabilities
+from tokkit.nn.greatest import greatest
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline.generation_options import Callback
 from tokkit.pipeline.speculation import Proposal, Proposer
@@ -95,7 +96,7 @@ class Text:
         if self.scored or self.n_top:
             all_of_them = log_probabilities(logits)
             self.logprobs.append(float(all_of_them[chosen]))
-            best = greatest(all_of_them, self.n_top)
+            best = greatest(logits, self.n_top) if self.n_top else []
             self.top.append([(int(id_), float(all_of_them[id_])) for id_ in best])
         self._take(chosen)
         return chosen
