@@ -202,7 +202,6 @@ def compare(name: str, folder: Path, rounds: int, wanted: str) -> None:
         f"decode at {LONG}": (STEPS, lambda c: c.decode(ids[:LONG])),
         f"batch of {BATCH}": (BATCH * STEPS, lambda c: c.decode(ids[:SHORT], BATCH)),
         f"{BEAMS} beams": (STEPS, lambda c: c.beam(ids[:SHORT])),
-        f"{BEAMS} beams at {LONG}": (STEPS, lambda c: c.beam(ids[:LONG])),
     }
     rows = []
     for what, (tokens, prepare) in work.items():
