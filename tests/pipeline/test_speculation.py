@@ -32,13 +32,15 @@ def drafts(model: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
     return {"same": model, "rounded": pipeline.load(model.folder, precision="int8"), "other": pipeline.load(other)}
 
 
+@pytest.mark.parametrize("cache", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("heads", [(4, 2), (36, 1)])
-def test_tokens_read_as_steps_have_the_bits_of_one_at_a_time(tmp_path: Any, dtype: str, heads: tuple[int, int]) -> None:
+def test_tokens_read_as_steps_have_the_bits_of_one_at_a_time(
+    tmp_path: Any, dtype: str, heads: tuple[int, int], cache: str
+) -> None:
     n, kv = heads
-    decoder = pipeline.load(
-        generators.folder(tmp_path, num_attention_heads=n, num_key_value_heads=kv, hidden_size=n * 4), precision=dtype
-    ).decoder  # type: ignore[union-attr]
+    folder = generators.folder(tmp_path, num_attention_heads=n, num_key_value_heads=kv, hidden_size=n * 4)
+    decoder = pipeline.load(folder, precision=dtype, cache=cache).decoder  # type: ignore[union-attr]
     rng = np.random.default_rng(0)
     ids, prompt = rng.integers(0, 320, 21), rng.integers(0, 320, 30)
     one, all_, beside = decoder.cache(), decoder.cache(), decoder.cache()
@@ -48,6 +50,8 @@ def test_tokens_read_as_steps_have_the_bits_of_one_at_a_time(tmp_path: Any, dtyp
     assert np.array_equal(both[:21], steps)
     assert np.array_equal(decoder.logits(both)[:21], np.concatenate([decoder.logits(row[None]) for row in steps]))
     assert np.array_equal(decoder([[5]], [all_]), decoder([[5]], [one]))
+    for layer in range(2):
+        np.testing.assert_array_equal(all_.keys(layer), one.keys(layer))
 
 
 OPTIONS: list[dict[str, Any]] = [

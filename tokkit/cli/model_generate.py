@@ -38,11 +38,26 @@ SPECULATION = (
 )  # fmt: skip
 
 
+CACHE = click.option("--cache", type=click.Choice(["float32", "bfloat16", "int8"]),
+                     help="How keys and values of the text are kept; int8 takes a quarter of the memory.")  # fmt: skip
+
+
 def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
     """How text is drawn, and how tokens are foreseen: `SAMPLING`, `SPECULATION`."""
     for option in reversed(SAMPLING + SPECULATION):
         function = option(function)
     return function
+
+
+def _prompt_cache(model: Any, path: str | None) -> Any:
+    """Return what is kept in a file, or a cache without texts if there is none."""
+    import os
+
+    from tokkit.pipeline.prompt_cache import PromptCache
+
+    if path is None or not os.path.exists(path):
+        return PromptCache(model)
+    return PromptCache.load(path, model)
 
 
 def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -> dict[str, Any]:
@@ -63,6 +78,7 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
         "tokkit model generate gpt2-large 'Once upon a time' --draft gpt2",
         "tokkit model generate ./t5-small 'translate English to German: The house is small.'",
         "tokkit model generate gpt2 'The sky is' --choice ' blue' --choice ' grey'",
+        "tokkit model generate ./llama - --prompt-cache read.safetensors <manual.txt",
     ),
 )
 @MODEL
@@ -88,12 +104,26 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
 )
 @click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
 @constrained
+@click.option(
+    "--prompt-cache",
+    type=options.FILE,
+    metavar="FILE",
+    help="Keep what was read in FILE (.safetensors); of a prompt that begins alike, only the rest is read.",
+)
+@click.option(
+    "--context-shift",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Go on where the positions end: keep the first N tokens, leave out the older half of the others.",
+)
+@CACHE
 @PRECISION
 @download
 @options.threads
 @options.as_json
 def generate(
-    model: str, prompt: str, precision: str | None, download: bool, stop: tuple[str, ...], json: bool, **chosen: Any
+    model: str, prompt: str, precision: str | None, download: bool, stop: tuple[str, ...], json: bool,
+    cache: str | None, prompt_cache: str | None, **chosen: Any,
 ) -> None:  # fmt: skip
     """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
 
@@ -106,18 +136,22 @@ def generate(
     from tokkit.cli.output import put_part, say, say_json
 
     text = inputs.stdin().read().decode("utf-8") if prompt == "-" else prompt
-    loaded = load_generator(model, precision=precision, download=download)
+    causal = prompt_cache is not None
+    loaded = load_generator(model, causal=causal, precision=precision, download=download, cache=cache)
     chosen = taken(_drafted(chosen, precision=precision, download=download))
+    if prompt_cache is not None:
+        chosen["held_caches"] = _prompt_cache(loaded, prompt_cache)
     if json:
         made = loaded.generate_all([text], stop=stop, logprobs=True, **chosen)[0][0]
         say_json({"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs})
-        return
-    if chosen["num_beams"] > 1:
+    elif chosen["num_beams"] > 1:
         say(loaded.generate(text, stop=stop, **chosen))
-        return
-    for part in loaded.stream(text, stop=stop, **chosen):
-        put_part(part)
-    say("")
+    else:
+        for part in loaded.stream(text, stop=stop, **chosen):
+            put_part(part)
+        say("")
+    if prompt_cache is not None:
+        chosen["held_caches"].save(prompt_cache)
 
 
 @options.command(
@@ -131,15 +165,18 @@ def generate(
 @MODEL
 @click.option("--system", metavar="TEXT", help="The system message.")
 @sampling
+@CACHE
 @PRECISION
 @download
 @options.threads
 def chat(
-    model: str, system: str | None, precision: str | None, download: bool, stop: tuple[str, ...], **chosen: Any
-) -> None:
+    model: str, system: str | None, precision: str | None, download: bool, stop: tuple[str, ...], cache: str | None,
+    **chosen: Any,
+) -> None:  # fmt: skip
     """Answer each line of stdin, by the chat template of MODEL, a folder or .gguf (extra chat); it ends with the input.
 
-    If the chat outgrows the model's positions, its oldest turns are left out; the system message stays.
+    Of each turn only what is new is read. If the chat outgrows the model's positions, its oldest turns are left out;
+    the system message stays.
     """
     import sys
 
@@ -147,7 +184,8 @@ def chat(
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import put_part, say
 
-    loaded = load_generator(model, causal=True, precision=precision, download=download)
+    loaded = load_generator(model, causal=True, precision=precision, download=download, cache=cache)
+    chosen["held_caches"] = _prompt_cache(loaded, None)
     chosen = _drafted(chosen, precision=precision, download=download)
     template = load_chat_template(loaded.folder)
     messages: list[dict[str, str]] = [] if system is None else [{"role": "system", "content": system}]
@@ -257,13 +295,15 @@ def score(
 @click.option("--window", type=click.IntRange(min=2), help="Tokens that a prediction sees at most.  [default: 1024]")
 @click.option("--stride", type=click.IntRange(min=1), help="Tokens between windows.  [default: half of a window]")
 @click.option("--tokens", is_flag=True, help="With --json: the log-probability of each token too.")
+@CACHE
 @PRECISION
 @download
 @options.threads
 @options.as_json
 def perplexity(
-    model: str, files: tuple[str, ...], precision: str | None, download: bool, json: bool, tokens: bool, **chosen: Any
-) -> None:
+    model: str, files: tuple[str, ...], precision: str | None, download: bool, json: bool, tokens: bool,
+    cache: str | None, **chosen: Any,
+) -> None:  # fmt: skip
     """Print the perplexity of MODEL on each file, and on all of them: e to the mean of -log p over their tokens.
 
     Bits per byte compare models with different tokenizers.
@@ -278,7 +318,7 @@ def perplexity(
         raise click.UsageError("--tokens is for --json")
     import numpy as np
 
-    loaded = load_generator(model, causal=True, precision=precision, download=download)
+    loaded = load_generator(model, causal=True, precision=precision, download=download, cache=cache)
     scores = {path: text_score(loaded, "".join(Reading().texts(path)), **chosen) for path in files}
     if len(scores) > 1:
         made = list(scores.values())

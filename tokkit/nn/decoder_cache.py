@@ -79,10 +79,7 @@ class DecoderCache:
 
     def can_truncate(self, length: int) -> bool:
         """Whether the first `length` tokens are all there, as far as later ones see them."""
-        return 0 <= length <= self.length and all(
-            window is None or not first or not length or length - first >= window - 1
-            for window, first in zip(self.windows, self.first, strict=True)
-        )
+        return 0 <= length <= self.length and (not length or sees_all(self.windows, self.first, length))
 
     def truncate(self, length: int) -> None:
         """Keep the first `length` tokens; OptionError if there are not so many, or windows have left what they see."""
@@ -103,6 +100,7 @@ class DecoderCache:
         if not self.can_truncate(kept):
             raise OptionError(f"length is {kept}; the cache has {self.length} tokens, from {max(self.first)} on")
         kv_heads, head_dim = self._shape
+        room = room if self.capacity is None else min(room, self.capacity - kept)
         made = DecoderCache(
             n_layers=len(self.windows), kv_heads=kv_heads, head_dim=head_dim, capacity=max(kept + room, 1),
             dtype=self.dtype, windows=self.windows,
@@ -201,6 +199,14 @@ class DecoderCache:
         held, first = list(self.held()), self.first
         self._take_room(room, first)
         self.load(iter(held), first, self.length)
+
+
+def sees_all(windows: Sequence[int | None] | None, first: Sequence[int], length: int) -> bool:
+    """Whether layers that have tokens from `first` on have all that the one after `length` tokens sees."""
+    return windows is None or all(
+        window is None or not start or length - start >= window - 1
+        for window, start in zip(windows, first, strict=True)
+    )
 
 
 def checked_dtype(dtype: str) -> str:

@@ -7,6 +7,7 @@ decoder, such as T5's, are run by it too.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -142,6 +143,12 @@ class TextDecoder:
         )  # fmt: skip
         cache.memory = memory
         return cache
+
+    def with_cache(self, dtype: str) -> TextDecoder:
+        """Return a decoder with the same weights whose caches have keys and values of this type."""
+        made = copy.copy(self)
+        made.cache_dtype = checked_dtype(dtype)
+        return made
 
     def memory(self, hidden: Floats) -> Memory:
         """Return what hidden states (length, memory_dim) of an encoder are to this decoder's layers."""

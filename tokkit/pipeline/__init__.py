@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 from tokkit import lazy
 
 if TYPE_CHECKING:
+    from tokkit.pipeline.causal_model import NextToken as NextToken
     from tokkit.pipeline.distillation import distill as distill
     from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
     from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
     from tokkit.pipeline.generation_options import GenerationOptions as GenerationOptions
     from tokkit.pipeline.loading import load as load
+    from tokkit.pipeline.memory import MemoryEstimate as MemoryEstimate
     from tokkit.pipeline.packed_folders import quantize as quantize
+    from tokkit.pipeline.prompt_cache import PromptCache as PromptCache
     from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
     from tokkit.pipeline.seq2seq_generator import Seq2SeqGenerator as Seq2SeqGenerator
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
     from tokkit.pipeline.text_generator import Generated as Generated
-    from tokkit.pipeline.text_generator import NextToken as NextToken
     from tokkit.pipeline.text_generator import TextGenerator as TextGenerator
 
 _MODULES = {
@@ -29,7 +31,9 @@ _MODULES = {
     "Generated": "tokkit.pipeline.text_generator",
     "GenerationOptions": "tokkit.pipeline.generation_options",
     "HiddenStates": "tokkit.pipeline.encoder_model",
-    "NextToken": "tokkit.pipeline.text_generator",
+    "MemoryEstimate": "tokkit.pipeline.memory",
+    "NextToken": "tokkit.pipeline.causal_model",
+    "PromptCache": "tokkit.pipeline.prompt_cache",
     "SentenceEncoder": "tokkit.pipeline.sentences",
     "Seq2SeqGenerator": "tokkit.pipeline.seq2seq_generator",
     "StaticEncoder": "tokkit.pipeline.static",

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
 from tokkit.nn.arrays import Floats
+from tokkit.nn.context_shift import shift
 from tokkit.nn.decoder_cache import DecoderCache
+from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.generation import Chooser, Distribution, log_probabilities
 from tokkit.nn.greatest import greatest
 from tokkit.nn.text_decoder import TextDecoder
@@ -29,6 +31,24 @@ class Ending:
     max_new_tokens: int
     eos_ids: Collection[int]
     until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShift:
+    """Leaves out the older half of what comes after the first `keep` tokens where a cache would exceed `most`."""
+
+    config: DecoderConfig
+    keep: int
+    most: int
+
+    def make_room(self, cache: DecoderCache, n: int) -> bool:
+        """Make room for n tokens more; return whether some were left out."""
+        over = cache.length + n - self.most
+        if over <= 0:
+            return False
+        keep = min(self.keep, cache.length - over)
+        shift(self.config, cache, keep=keep, n=max(over, (cache.length - keep) // 2))
+        return True
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -51,6 +71,9 @@ class Text:
     n_top: int = 0
     scored: bool = False
     at_end: Callable[[Text], None] | None = None
+    shift: ContextShift | None = None
+    is_whole: bool = True
+    """Whether the cache has read all that came before, and nothing was left out."""
     ids: list[int] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -62,6 +85,11 @@ class Text:
     def read(self) -> list[int]:
         """The ids that the cache holds."""
         return [*self.prompt.tolist(), *self.ids][: self.cache.length]
+
+    def make_room(self, n: int) -> None:
+        """See to it that n ids more can be read."""
+        if self.shift is not None and self.shift.make_room(self.cache, n):
+            self.is_whole = False
 
     def proposed(self) -> Proposal:
         """Return ids to read with what is pending, of which those that are chosen need not be read again."""
@@ -96,7 +124,7 @@ class Text:
         if self.scored or self.n_top:
             all_of_them = log_probabilities(logits)
             self.logprobs.append(float(all_of_them[chosen]))
-            best = greatest(logits, self.n_top) if self.n_top else []
+            best = greatest(logits, self.n_top) if self.n_top else ()
             self.top.append([(int(id_), float(all_of_them[id_])) for id_ in best])
         self._take(chosen)
         return chosen
@@ -189,6 +217,8 @@ class Batch:
             np.concatenate([text.pending[: self._most_read], np.array(proposal.ids, dtype=np.int64)])
             for text, proposal in zip(texts, proposals, strict=True)
         ]
+        for text, ids in zip(texts, new, strict=True):
+            text.make_room(len(ids))
         hidden = self.decoder(
             new, [text.cache for text in texts], as_steps={i for i, text in enumerate(texts) if text.ids}
         )

@@ -51,7 +51,10 @@ class GenerationOptions:
     - A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
     - `callback(ids so far, logits)` returns the logits to choose from.
     - `constraint`, to begin with, is copied for each text.
-    - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end.
+    - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end:
+      `PromptCache` is such.
+    - With `context_shift` a text goes on where the model has no more positions: the older half of what comes after the
+      first `context_shift` tokens is left out. What is generated then is not the same as without a limit.
     - `num_beams` above 1 searches the most probable texts with so many beams and returns the n best; there is nothing
       to draw then, and nothing to stream. The score of a text is the sum of its log-probabilities by its length to the
       power of `length_penalty`. `early_stopping` True ends when `num_beams` texts are finished; False when no other can
@@ -75,6 +78,7 @@ class GenerationOptions:
     callback: Callback | None = None
     constraint: Constraint | None = None
     held_caches: HeldCaches | None = None
+    context_shift: int | None = None
     num_beams: int = 1
     length_penalty: float = 1.0
     early_stopping: bool | str = False
@@ -102,6 +106,8 @@ class GenerationOptions:
             raise OptionError("draft and prompt_lookup both propose tokens; give one of them")
         if self.num_beams > 1:
             self._check_beams()
+        if self.context_shift is not None:
+            made["context_shift"] = as_int("context_shift", self.context_shift, minimum=0)
         if self.max_time is not None:
             made["max_time"] = as_float("max_time", self.max_time, greater_than=0)
         for name, value in made.items():

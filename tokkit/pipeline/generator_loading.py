@@ -15,7 +15,7 @@ from tokkit.formats import files
 from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families, modules
+from tokkit.pipeline import decoder_families, memory, modules
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.text_generator import TextGenerator
@@ -25,6 +25,7 @@ from tokkit.tokenizer import Tokenizer
 def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> TextGenerator:
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
     spec, eos_ids = read_spec(folder, config, dtype, max_length)
+    memory.check_model(spec.config, files.show(folder))
     weights = DecoderWeights(read_model(folder), spec, files.show(folder))
     tokenizer = read_tokenizer(folder, spec)
     decoder = TextDecoder(spec.config, weights)

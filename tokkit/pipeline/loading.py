@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError
+from tokkit.escaping import show
 from tokkit.formats import files
 from tokkit.formats.sharded import read_model
+from tokkit.nn.decoder_cache import checked_dtype
 from tokkit.nn.encoder import TextEncoder
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
@@ -44,7 +46,7 @@ NO_LIMIT = 1 << 31
 
 def load(
     path_or_name: str | os.PathLike[str], *, precision: str | None = None, max_length: int | None = None,
-    download: bool = False,
+    download: bool = False, cache: str | None = None,
 ) -> SentenceEncoder | StaticEncoder | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
@@ -62,10 +64,21 @@ def load(
     (extra `hub`), and downloaded with `download`; a name alone, such as "all-MiniLM-L6-v2", is one of
     sentence-transformers.
 
+    `cache` is the type of the keys and values that a decoder keeps of a text: "float32" if None; "bfloat16", half of
+    the memory; or "int8", a quarter.
+
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
+    if cache is not None:
+        checked_dtype(cache)
+        made = load(path_or_name, precision=precision, max_length=max_length, download=download)
+        if not isinstance(made, TextGenerator):
+            raise OptionError(
+                f"cache is {cache!r}, and {show(os.fspath(path_or_name))} generates no text; leave it out"
+            )
+        return made.with_cache(cache)
     if precision is not None and precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     folder = Path(_found(path_or_name, download))

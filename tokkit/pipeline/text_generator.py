@@ -1,7 +1,9 @@
-"""`TextGenerator`: text → text with a causal language model, whole or streamed, and what the model thinks of a text."""
+"""`TextGenerator`: text → text with a causal language model, whole or streamed."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,26 +15,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import ChatError, OptionError
-from tokkit.nn import decoder_states
-from tokkit.nn.arrays import Floats, ids_of
-from tokkit.nn.checks import as_int
-from tokkit.nn.generation import Chooser, log_probabilities
+from tokkit.nn.arrays import ids_of
+from tokkit.nn.context_shift import check_shift
+from tokkit.nn.generation import Chooser
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import beam_search, generation
+from tokkit.pipeline import beam_search, generation, memory
 from tokkit.pipeline.beam_search import BeamSearch
+from tokkit.pipeline.causal_model import CausalModel
 from tokkit.pipeline.constraints import Constraints
 from tokkit.pipeline.decoder_families import DecoderSpec
-from tokkit.pipeline.generation import Batch, Ending, Text, checked
-from tokkit.pipeline.generation_options import GenerationOptions
+from tokkit.pipeline.generation import Batch, ContextShift, Ending, Text
+from tokkit.pipeline.generation_options import GenerationOptions, HeldCaches
 from tokkit.pipeline.speculation import DraftModel, PromptLookup, Proposer, check_draft
 from tokkit.pipeline.stopping import StoppedText
 
 if TYPE_CHECKING:
     from tokkit.chat import ChatTemplate
     from tokkit.tokenizer import Tokenizer
-
-PART = 512
-"""Tokens whose logits are in memory at once where those of a whole text are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +50,20 @@ class Generated:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NextToken:
-    """One of the next tokens that a model thinks possible."""
-
-    token: str
-    id: int
-    probability: float
-
-
 def _generated(text: Text) -> Generated:
     return Generated("".join(text.parts), text.ids, text.reason or "length", text.logprobs, text.top)
 
 
-class TextGenerator:
+def _kept(held: HeldCaches, text: Text) -> None:
+    if text.is_whole:
+        held.keep(text.read, text.cache)
+
+
+def _reloaded(reload: Callable[[], TextGenerator], dtype: str) -> TextGenerator:
+    return reload().with_cache(dtype)
+
+
+class TextGenerator(CausalModel):
     """A causal language model with its tokenizer; `tokkit.pipeline.load` makes it from a folder.
 
     A pickle holds the path of the folder and how it was loaded, not the weights.
@@ -80,16 +79,11 @@ class TextGenerator:
         eos_ids: Iterable[int],
         reload: Callable[[], TextGenerator],
     ) -> None:
-        self.folder, self.tokenizer, self.decoder = folder, tokenizer, decoder
-        self.max_length = spec.max_length
+        super().__init__(folder, tokenizer, decoder, max_length=spec.max_length)
         self.eos_ids = frozenset(eos_ids)
         self._reload = reload
         self._constraints = Constraints(tokenizer)
         self._drafts: weakref.WeakSet[TextGenerator] = weakref.WeakSet()  # those that have its tokens
-        # A table may have rows that belong to no token.
-        added = tokenizer.definition.added_vocab.values()
-        self._known = frozenset(id_ for _, id_ in tokenizer.vocab.items()).union(added)
-        self._shown = self._known.difference(tokenizer.special_tokens.values())
 
     def __repr__(self) -> str:
         layers = self.decoder.config.layers
@@ -101,16 +95,6 @@ class TextGenerator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._reload, ()
-
-    @property
-    def n_layers(self) -> int:
-        """Layers of the model."""
-        return self.decoder.config.layers.n_layers
-
-    @property
-    def n_heads(self) -> int:
-        """Attention heads of each layer."""
-        return self.decoder.config.layers.n_heads
 
     # ---- text to text
 
@@ -194,10 +178,14 @@ class TextGenerator:
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
         """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
-        more = min(options.max_new_tokens, self.max_length - len(prompt))
+        keep = self._kept_context(options)
+        more = (
+            options.max_new_tokens if keep is not None else min(options.max_new_tokens, self.max_length - len(prompt))
+        )
         until = None if options.max_time is None else time.monotonic() + options.max_time
         ending = Ending(max_new_tokens=more, eos_ids=self.eos_ids, until=until)
-        capacity, held = len(prompt) + more, options.held_caches
+        capacity, held = min(len(prompt) + more, self.max_length), options.held_caches
+        memory.check_cache(self.decoder, capacity, texts=options.n)
         cache = None if held is None else held.take(prompt, capacity)
         cache = self.decoder.cache(capacity=capacity) if cache is None else cache
         if options.draft is not None and options.draft not in self._drafts:
@@ -216,10 +204,29 @@ class TextGenerator:
                 cache=cache, chooser=chooser, ending=ending, writer=self._writer(options.stop), prompt=prompt,
                 pending=prompt[cache.length :], forks=forks, callback=options.callback, n_top=options.top_logprobs,
                 scored=options.logprobs, proposer=self._proposer(options, seed),
-                at_end=None if held is None else lambda text: held.keep(text.read, text.cache),
+                at_end=None if held is None else functools.partial(_kept, held),
+                shift=None if keep is None else ContextShift(self.decoder.config, keep, self.max_length),
             )  # fmt: skip
 
         return text(0, [text(i) for i in range(1, options.n)])
+
+    def _kept_context(self, options: GenerationOptions) -> int | None:
+        keep = options.context_shift
+        if keep is None:
+            return None
+        check_shift(self.decoder.config)
+        if options.num_beams > 1 or options.draft is not None:
+            raise OptionError("context_shift is for texts without num_beams and draft; leave one of them out")
+        if keep >= self.max_length - 1:
+            raise OptionError(f"context_shift is {keep}; the model has positions for {self.max_length}, so give less")
+        return keep
+
+    def with_cache(self, dtype: str) -> TextGenerator:
+        """Return the same model whose caches have keys and values of this type: "float32", "bfloat16" or "int8"."""
+        made = copy.copy(self)
+        made.decoder = self.decoder.with_cache(dtype)
+        made._reload = functools.partial(_reloaded, self._reload, dtype)
+        return made
 
     def _proposer(self, options: GenerationOptions, seed: list[int] | None) -> Proposer | None:
         if options.draft is not None:
@@ -250,11 +257,6 @@ class TextGenerator:
             made = made[len(made) - self.max_length + 1 :]
         return made
 
-    def ids(self, text: str) -> NDArray[np.int64]:
-        """Return the ids of a text as the model reads it: with the tokens that the tokenizer adds."""
-        ids: NDArray[np.int64] = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")
-        return ids.astype(np.int64)
-
     # ---- chats
 
     def chat(
@@ -276,93 +278,3 @@ class TextGenerator:
             raise ChatError("there are no messages; give at least one")
         encoded = encode_chat(self.tokenizer, template, messages, add_generation_prompt=True)
         return list(encoded.ids)
-
-    # ---- what the model thinks of a text
-
-    def logits(self, text: str | ArrayLike, *, last: bool = False, threads: int | None = None) -> Floats:
-        """Return the logits (T, vocab_size) after each token of a text or of ids, or (vocab_size) after the last."""
-        ids = self._checked_length(text)
-        with generation.threads(threads):
-            hidden = self.decoder([ids], [self.decoder.cache(capacity=len(ids))])
-            made = checked(self.decoder, self.decoder.logits(hidden[-1:] if last else hidden), [ids])
-        return made[0] if last else made
-
-    def hidden_states(self, text: str | ArrayLike, *, threads: int | None = None) -> Floats:
-        """Return (n_layers + 1, T, dim) for a text or ids: what the first layer reads, and what each layer leaves."""
-        with generation.threads(threads):
-            return decoder_states.hidden_states(self.decoder, self._checked_length(text))
-
-    def attention(
-        self, text: str | ArrayLike, *, layers: Sequence[int] | None = None, threads: int | None = None
-    ) -> tuple[list[str], Floats]:
-        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
-
-        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
-        """
-        ids = self._checked_length(text)
-        chosen = range(self.n_layers) if layers is None else layers
-        if not len(chosen) or not all(0 <= layer < self.n_layers for layer in chosen):
-            raise OptionError(f"layers is {layers!r}; this model has 0 to {self.n_layers - 1}, or leave it out for all")
-        with generation.threads(threads):
-            weights = decoder_states.attention_weights(self.decoder, ids, chosen)
-        return [self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights
-
-    def lens(self, text: str | ArrayLike, k: int = 3) -> list[list[NextToken]]:
-        """Return, for what the first layer reads and what each layer leaves, the k tokens that the head makes of it.
-
-        This is the logit lens: how the next token comes about from layer to layer. The last are those of `next_tokens`.
-        """
-        states = np.ascontiguousarray(self.hidden_states(text)[:, -1])
-        return [self._best(row, k) for row in self.decoder.head_of(states)]
-
-    def next_tokens(self, text: str | ArrayLike, k: int = 10) -> list[NextToken]:
-        """Return the k tokens that most probably follow a text, the most probable first."""
-        return self._best(self.logits(text, last=True), k)
-
-    def _best(self, logits: Floats, k: int) -> list[NextToken]:
-        k = as_int("k", k, minimum=1)
-        scores = log_probabilities(logits)
-        best = [id_ for id_ in np.argsort(-scores, kind="stable").tolist() if id_ in self._known][:k]
-        return [NextToken(self.tokenizer.decode([id_]), id_, float(np.exp(scores[id_]))) for id_ in best]
-
-    def token_logprobs(self, ids: ArrayLike, *, first: int = 1, threads: int | None = None) -> NDArray[np.float64]:
-        """Return the log-probability of each of the ids from number `first` on, after all that come before it.
-
-        `first` is at least 1: nothing comes before the first id.
-        """
-        all_ids = self._checked_length(ids)
-        first = as_int("first", first, minimum=1)
-        made = []
-        with generation.threads(threads):
-            hidden = self.decoder([all_ids], [self.decoder.cache(capacity=len(all_ids))])
-            for start in range(first - 1, len(all_ids) - 1, PART):
-                end = min(start + PART, len(all_ids) - 1)
-                found = log_probabilities(checked(self.decoder, self.decoder.logits(hidden[start:end]), [all_ids]))
-                made.append(np.take_along_axis(found, all_ids[start + 1 : end + 1, None], axis=1)[:, 0])
-        return np.concatenate([*made, np.empty(0)])
-
-    def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
-        """Return the log-probability of each continuation after a prompt: the sum over its tokens.
-
-        The prompt is read once for each. Where a token reaches over the end of the prompt, it counts to the
-        continuation.
-        """
-        made = []
-        for continuation in continuations:
-            whole = self.tokenizer(prompt + continuation, special="all", truncation=None, padding=None)
-            ids = whole.column("ids").astype(np.int64)
-            ends = np.array([end for _, end in whole.offsets])
-            own = np.flatnonzero(ends > len(prompt))
-            if not continuation or not len(own):
-                raise OptionError(f"the continuation {continuation!r} has no tokens")
-            scores = self.token_logprobs(ids, first=max(int(own[0]), 1), threads=threads)
-            made.append(float(scores.sum()))
-        return made
-
-    def _checked_length(self, text: str | ArrayLike) -> NDArray[np.int64]:
-        ids = self.ids(text) if isinstance(text, str) else ids_of(text)
-        if ids.ndim != 1 or not len(ids):
-            raise OptionError("the text has no tokens; give at least one")
-        if len(ids) > self.max_length:
-            raise OptionError(f"the text has {len(ids)} tokens, and the model has positions for {self.max_length}")
-        return ids

@@ -1,0 +1,152 @@
+"""`CausalModel`: a decoder with its tokenizer, and what it thinks of a text: logits, scores, states, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit.errors import OptionError
+from tokkit.nn import decoder_states
+from tokkit.nn.arrays import Floats, ids_of
+from tokkit.nn.checks import as_int
+from tokkit.nn.generation import log_probabilities
+from tokkit.nn.text_decoder import TextDecoder
+from tokkit.pipeline import generation
+from tokkit.pipeline.generation import checked
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+PART = 512
+"""Tokens whose logits are in memory at once where those of a whole text are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextToken:
+    """One of the next tokens that a model thinks possible."""
+
+    token: str
+    id: int
+    probability: float
+
+
+class CausalModel:
+    """A causal language model and its tokenizer. Immutable; calls from several threads are safe.
+
+    `max_length` is how many tokens it has positions for.
+    """
+
+    def __init__(self, folder: Path, tokenizer: Tokenizer, decoder: TextDecoder, *, max_length: int) -> None:
+        self.folder, self.tokenizer, self.decoder, self.max_length = folder, tokenizer, decoder, max_length
+        # A table may have rows that belong to no token.
+        added = tokenizer.definition.added_vocab.values()
+        self._known = frozenset(id_ for _, id_ in tokenizer.vocab.items()).union(added)
+        self._shown = self._known.difference(tokenizer.special_tokens.values())
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the model."""
+        return self.decoder.config.layers.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        """Attention heads of each layer."""
+        return self.decoder.config.layers.n_heads
+
+    def ids(self, text: str) -> NDArray[np.int64]:
+        """Return the ids of a text as the model reads it: with the tokens that the tokenizer adds."""
+        ids: NDArray[np.int64] = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")
+        return ids.astype(np.int64)
+
+    def logits(self, text: str | ArrayLike, *, last: bool = False, threads: int | None = None) -> Floats:
+        """Return the logits (T, vocab_size) after each token of a text or of ids, or (vocab_size) after the last."""
+        ids = self._checked_length(text)
+        with generation.threads(threads):
+            hidden = self.decoder([ids], [self.decoder.cache(capacity=len(ids))])
+            made = checked(self.decoder, self.decoder.logits(hidden[-1:] if last else hidden), [ids])
+        return made[0] if last else made
+
+    def hidden_states(self, text: str | ArrayLike, *, threads: int | None = None) -> Floats:
+        """Return (n_layers + 1, T, dim) for a text or ids: what the first layer reads, and what each layer leaves."""
+        with generation.threads(threads):
+            return decoder_states.hidden_states(self.decoder, self._checked_length(text))
+
+    def attention(
+        self, text: str | ArrayLike, *, layers: Sequence[int] | None = None, threads: int | None = None
+    ) -> tuple[list[str], Floats]:
+        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
+
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
+        """
+        ids = self._checked_length(text)
+        chosen = range(self.n_layers) if layers is None else layers
+        if not len(chosen) or not all(0 <= layer < self.n_layers for layer in chosen):
+            raise OptionError(f"layers is {layers!r}; this model has 0 to {self.n_layers - 1}, or leave it out for all")
+        with generation.threads(threads):
+            weights = decoder_states.attention_weights(self.decoder, ids, chosen)
+        return [self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights
+
+    def lens(self, text: str | ArrayLike, k: int = 3) -> list[list[NextToken]]:
+        """Return, for what the first layer reads and what each layer leaves, the k tokens that the head makes of it.
+
+        This is the logit lens: how the next token comes about from layer to layer. The last are those of `next_tokens`.
+        """
+        states = np.ascontiguousarray(self.hidden_states(text)[:, -1])
+        return [self._best(row, k) for row in self.decoder.head_of(states)]
+
+    def next_tokens(self, text: str | ArrayLike, k: int = 10) -> list[NextToken]:
+        """Return the k tokens that most probably follow a text, the most probable first."""
+        return self._best(self.logits(text, last=True), k)
+
+    def _best(self, logits: Floats, k: int) -> list[NextToken]:
+        k = as_int("k", k, minimum=1)
+        scores = log_probabilities(logits)
+        best = [id_ for id_ in np.argsort(-scores, kind="stable").tolist() if id_ in self._known][:k]
+        return [NextToken(self.tokenizer.decode([id_]), id_, float(np.exp(scores[id_]))) for id_ in best]
+
+    def token_logprobs(self, ids: ArrayLike, *, first: int = 1, threads: int | None = None) -> NDArray[np.float64]:
+        """Return the log-probability of each of the ids from number `first` on, after all that come before it.
+
+        `first` is at least 1: nothing comes before the first id.
+        """
+        all_ids = self._checked_length(ids)
+        first = as_int("first", first, minimum=1)
+        made = []
+        with generation.threads(threads):
+            hidden = self.decoder([all_ids], [self.decoder.cache(capacity=len(all_ids))])
+            for start in range(first - 1, len(all_ids) - 1, PART):
+                end = min(start + PART, len(all_ids) - 1)
+                found = log_probabilities(checked(self.decoder, self.decoder.logits(hidden[start:end]), [all_ids]))
+                made.append(np.take_along_axis(found, all_ids[start + 1 : end + 1, None], axis=1)[:, 0])
+        return np.concatenate([*made, np.empty(0)])
+
+    def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
+        """Return the log-probability of each continuation after a prompt: the sum over its tokens.
+
+        The prompt is read once for each. Where a token reaches over the end of the prompt, it counts to the
+        continuation.
+        """
+        made = []
+        for continuation in continuations:
+            whole = self.tokenizer(prompt + continuation, special="all", truncation=None, padding=None)
+            ids = whole.column("ids").astype(np.int64)
+            ends = np.array([end for _, end in whole.offsets])
+            own = np.flatnonzero(ends > len(prompt))
+            if not continuation or not len(own):
+                raise OptionError(f"the continuation {continuation!r} has no tokens")
+            scores = self.token_logprobs(ids, first=max(int(own[0]), 1), threads=threads)
+            made.append(float(scores.sum()))
+        return made
+
+    def _checked_length(self, text: str | ArrayLike) -> NDArray[np.int64]:
+        ids = self.ids(text) if isinstance(text, str) else ids_of(text)
+        if ids.ndim != 1 or not len(ids):
+            raise OptionError("the text has no tokens; give at least one")
+        if len(ids) > self.max_length:
+            raise OptionError(f"the text has {len(ids)} tokens, and the model has positions for {self.max_length}")
+        return ids

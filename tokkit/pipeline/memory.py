@@ -1,0 +1,130 @@
+"""How much memory a model and its caches take, said before it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokkit.errors import OptionError
+from tokkit.nn.decoder_cache import layer_bytes
+from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.text_decoder import TextDecoder
+
+BYTES = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "int4": 0.5625}
+"""Bytes of a number of a packed matrix, with the scales of its group."""
+MEMINFO = "/proc/meminfo"
+GROUPS = (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+          ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"))  # fmt: skip
+"""Files that say how much memory a container may take, and takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """What a model takes: `weights` in bytes, and what a cache of some tokens takes besides.
+
+    Files of weights are mapped: what is read of them while a model is loaded can be taken back, and does not count.
+    """
+
+    weights: int
+    config: DecoderConfig
+    cache_dtype: str
+
+    def cache(self, tokens: int) -> int:
+        """Return the bytes of a cache for so many tokens."""
+        return cache_bytes(self.config, self.cache_dtype, tokens)
+
+    @property
+    def cache_per_token(self) -> int:
+        """The bytes that each token takes in a cache, of a text that is short for all windows."""
+        return self.cache(1)
+
+    def __str__(self) -> str:
+        return f"weights {shown(self.weights)}, cache {shown(self.cache_per_token)} a token"
+
+
+def cache_bytes(config: DecoderConfig, dtype: str, tokens: int) -> int:
+    """Return the bytes of a cache for so many tokens."""
+    c = config.layers
+    windows = config.windows or (None,) * c.n_layers
+    return sum(layer_bytes(c.kv_heads, c.head_size, dtype=dtype, windows=windows, tokens=tokens))
+
+
+def estimate(config: DecoderConfig, *, cache_dtype: str = "float32") -> MemoryEstimate:
+    """Return what a model of a configuration takes: all matrices at the precision of its layers, the rest as float32.
+
+    The head counts as a matrix of its own, since it is packed where the table of tokens is mapped too.
+    """
+    shapes = config.shapes()
+    by = BYTES.get(config.layers.dtype, BYTES["float32"])
+    weights = sum(
+        _product(shape) * (by if len(shape) == 2 and name.endswith("weight") else 4)
+        for name, shape in shapes.items() if name not in ("word.weight", "head.weight")
+    )  # fmt: skip
+    head = _product(shapes["word.weight"]) * by
+    return MemoryEstimate(int(weights + head), config, cache_dtype)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    made = 1
+    for size in shape:
+        made *= size
+    return made
+
+
+def available() -> int | None:
+    """Return the bytes of memory that can still be taken: of the machine, or of the container; None if unknown."""
+    known = []
+    try:
+        for line in Path(MEMINFO).read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                known.append(int(line.split()[1]) << 10)
+    except (OSError, ValueError, IndexError):
+        pass
+    for most, taken in GROUPS:
+        try:
+            known.append(max(int(Path(most).read_text(encoding="ascii")) - int(Path(taken).read_text("ascii")), 0))
+        except (OSError, ValueError):
+            continue
+    return min(known, default=None)
+
+
+def check_model(config: DecoderConfig, where: str) -> MemoryEstimate:
+    """Return what a model takes; OptionError if there is less memory than its weights need."""
+    made = estimate(config)
+    free = available()
+    if free is not None and made.weights > free:
+        raise OptionError(
+            f"{where}: the weights take {shown(made.weights)} of memory at {config.layers.dtype}, and "
+            f"{shown(free)} are available; load it with a smaller precision"
+        )
+    return made
+
+
+def check_cache(decoder: TextDecoder, tokens: int, *, texts: int = 1) -> None:
+    """OptionError if there is less memory than the caches of some texts of so many tokens need."""
+    needed = cache_bytes(decoder.config, decoder.cache_dtype, tokens) * texts
+    # What a small cache takes is not worth a look at the system.
+    if needed < SMALL:
+        return
+    free = available()
+    if free is not None and needed > free:
+        of = f"{texts} texts" if texts > 1 else "a text"
+        raise OptionError(
+            f"the cache of {of} of {tokens} tokens takes {shown(needed)} of memory as {decoder.cache_dtype}, and "
+            f"{shown(free)} are available; give a smaller max_new_tokens, or load the model with cache='int8'"
+        )
+
+
+SMALL = 64 << 20
+
+
+def shown(n: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> shown(1536), shown(5 << 30)
+    ('1.5 KiB', '5.0 GiB')
+    """
+    size, unit = float(n), 0
+    while size >= 1024 and unit < 3:
+        size, unit = size / 1024, unit + 1
+    return f"{n} bytes" if not unit else f"{size:.1f} {('', 'KiB', 'MiB', 'GiB')[unit]}"
