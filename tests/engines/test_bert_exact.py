@@ -7,6 +7,7 @@ each option that cuts, fills up, pairs or cases. TOKKIT_LONG=1 reads 20,000 text
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import random
 from collections.abc import Iterator
@@ -88,12 +89,18 @@ def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str,
         encode.use_isa(None)
 
 
+@functools.cache
+def in_turn(turn: int) -> list[int]:
+    """The code points that take their turn in this context of all."""
+    one_in = (1, 1, len(CONTEXTS)) if LONG else (16, 60 * len(CONTEXTS), 4000)
+    points = (c for c in code_points() if c not in NEWER)
+    return [c for c in points if (c + turn) % one_in[(c >= 0x3100) + (c >= 0x30000)] == 0]
+
+
 def test_every_code_point_in_context_gives_the_encodings_of_tokenizers(both: Both) -> None:
     """Each takes its turn in one context of all, the common ones in several; special tokens keep them apart."""
-    points = [c for c in code_points() if c not in NEWER]
     for turn, context in enumerate(CONTEXTS):
-        one_in = (1, 1, len(CONTEXTS)) if LONG else (16, 60 * len(CONTEXTS), 4000)
-        chosen = [c for c in points if (c + turn) % one_in[(c >= 0x3100) + (c >= 0x30000)] == 0]
+        chosen = in_turn(turn)
         for i in range(0, len(chosen), 2000):
             both.encodings("[SEP]".join(context.format(chr(c)) for c in chosen[i : i + 2000]))
 

@@ -6,6 +6,7 @@ Work is counted (work.py), not timed. A quadratic loop gives four; sorting and h
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -36,6 +37,11 @@ TEXTS = KINDS | {
 }
 FEW_KINDS = ["one letter", "spaces", "combining marks", "random Han", "two random letters", "special tokens"]
 KINDS_HERE = list(TEXTS) if LONG else FEW_KINDS
+
+
+@functools.cache
+def text_of(kind: str, n: int) -> str:
+    return TEXTS[kind](n)
 
 
 def trained(model: Any, **options: Any) -> tokkit.Tokenizer:
@@ -149,7 +155,7 @@ def test_twice_the_text_is_twice_the_work(name: str, tmp_path: Path) -> None:
             if not LONG and (turn + at + list(TOKENIZERS).index(name)) % 3:
                 continue  # every third of all combinations
             # Each time a tokenizer that has cached nothing.
-            once, twice = (work_of(run, tokkit.Tokenizer(definition), TEXTS[kind](n), tmp_path) for n in (N, 2 * N))
+            once, twice = (work_of(run, tokkit.Tokenizer(definition), text_of(kind, n), tmp_path) for n in (N, 2 * N))
             if twice > MAX_GROWTH * once + FEW:
                 found[kind, call] = (once, twice)
     assert not found
@@ -163,7 +169,7 @@ def test_twice_the_corpus_is_twice_the_work_of_training(model: Any) -> None:
     more: dict[str, Any] = {"hard_vocab_limit": False} if model in ("unigram", "sp-bpe") else {}
     found = {}
     for kind in KINDS_HERE:
-        texts = [TEXTS[kind](n) for n in (N, 2 * N)]
+        texts = [text_of(kind, n) for n in (N, 2 * N)]
         if model in ("unigram", "sp-bpe"):
             texts = [text.replace("\n", " ") for text in texts]
             more["max_sentence_length"] = 100_000
@@ -189,7 +195,7 @@ def test_twice_the_text_is_twice_the_work_of_sampling_and_levels(tmp_path: Path)
     found = {}
     for kind in KINDS_HERE:
         for call, run in calls.items():
-            once, twice = (work_of(run, TEXTS[kind](n)) for n in (N, 2 * N))
+            once, twice = (work_of(run, text_of(kind, n)) for n in (N, 2 * N))
             if twice > MAX_GROWTH * once + FEW:
                 found[kind, call] = (once, twice)
     assert not found
