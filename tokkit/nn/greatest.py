@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.nn.arrays import Floats
-
+Values = NDArray[np.floating[Any]]
 BLOCK = 128
 """Values of which only the greatest is looked at to find a bound for the greatest of all."""
 
 
-def greatest(values: Floats, k: int) -> NDArray[np.int64]:
+def greatest(values: Values, k: int) -> NDArray[np.int64]:
     """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
 
     >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
@@ -21,7 +22,7 @@ def greatest(values: Floats, k: int) -> NDArray[np.int64]:
     return found[np.argsort(-values[found], kind="stable")][:k]
 
 
-def top(values: Floats, k: int) -> NDArray[np.int64]:
+def top(values: Values, k: int) -> NDArray[np.int64]:
     """Return where the k greatest values are, and those that equal the last of them, in order; none is -inf."""
     found = _at_least(values, _bound(values, k))
     if len(found) > k:
@@ -29,15 +30,15 @@ def top(values: Floats, k: int) -> NDArray[np.int64]:
     return found
 
 
-def _bound(values: Floats, k: int) -> np.float32:
+def _bound(values: Values, k: int) -> Any:
     """Return a number that at least k values reach, and not many more."""
     whole = len(values) // BLOCK
     if k >= len(values):
-        return np.float32(-np.inf)
+        return values.dtype.type(-np.inf)
     if k >= whole:
-        return np.float32(np.partition(values, -k)[-k])
-    return np.float32(np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k])
+        return np.partition(values, -k)[-k]
+    return np.partition(values[: whole * BLOCK].reshape(whole, BLOCK).max(1), whole - k)[whole - k]
 
 
-def _at_least(values: Floats, bound: np.float32) -> NDArray[np.int64]:
+def _at_least(values: Values, bound: Any) -> NDArray[np.int64]:
     return np.flatnonzero(values >= bound if bound > -np.inf else values > -np.inf)
