@@ -84,3 +84,5 @@ def test_commands_search_and_foresee(folder: Path, model: Any) -> None:
     beams = model.generate(text, num_beams=3, max_new_tokens=12, length_penalty=0.5, no_repeat_ngram_size=2)
     options = ["-n", 12, "--num-beams", 3, "--length-penalty", 0.5, "--no-repeat-ngram-size", 2]
     assert run(generate, folder, text, *options) == beams + "\n"
+    made = json.loads(run(generate, folder, text, *options, "--json"))
+    assert (made["text"], made["score"] < 0) == (beams, True)

@@ -143,7 +143,8 @@ def generate(
         chosen["held_caches"] = _prompt_cache(loaded, prompt_cache)
     if json:
         made = loaded.generate_all([text], stop=stop, logprobs=True, **chosen)[0][0]
-        say_json({"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs})
+        found = {"text": made.text, "ids": made.ids, "reason": made.reason, "logprobs": made.logprobs}
+        say_json(found if made.score is None else {**found, "score": made.score})
     elif chosen["num_beams"] > 1:
         say(loaded.generate(text, stop=stop, **chosen))
     else:

@@ -83,8 +83,10 @@ class BeamSearch:
             logits = np.stack([callback(list(beam.ids), row.copy()) for beam, row in rows])
         made: Floats = logits - logits.max(1, keepdims=True)
         made -= np.log(np.exp(made).sum(1, keepdims=True))
-        for i, beam in enumerate(self._running):
-            made[i] = beam.chooser.processed(made[i])
+        for row, beam in zip(made, self._running, strict=True):
+            processed = beam.chooser.processed(row)
+            if processed is not row:
+                row[:] = processed
         return made
 
     def _extended(self, parent: int, id_: int, total: float, log_prob: float, late: bool) -> Hypothesis:
