@@ -10,6 +10,7 @@ import pytest
 from reference.decoder import hidden
 from reference.decoder import logits as naive
 from tokkit import nn
+from tokkit._core.nn import PackedExperts, PackedLinear
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
@@ -155,9 +156,10 @@ def test_sequences_side_by_side_give_what_each_gives_alone(form: str) -> None:
         np.testing.assert_allclose(more, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["Llama", "Gemma 2", "Qwen 2 of experts", "BART's decoder"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.03), ("int8", 0.08)])
-def test_smaller_weights_give_nearly_the_same(dtype: str, tolerance: float) -> None:
-    config, weights = model_of("Llama", dtype=dtype)
+def test_smaller_weights_give_nearly_the_same(form: str, dtype: str, tolerance: float) -> None:
+    config, weights = model_of(form, dtype=dtype)
     ids = np.arange(20)
     decoder = TextDecoder(config, weights)
     got, expected = decoder.logits(decoder([ids], [decoder.cache()])), naive(config, weights, ids)
@@ -234,6 +236,24 @@ def test_what_does_not_fit_is_refused_and_caches_stay() -> None:
 def test_a_configuration_that_cannot_work_is_refused(options: dict[str, Any], error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         DecoderConfig(**{"layers": nn.TransformerConfig(**LAYERS), "vocab_size": 9, **options})
+
+
+def test_experts_that_do_not_fit_are_refused() -> None:
+    for sizes, message in (({"top": 5}, "top is 5; there are 4 experts"), ({"hidden_dim": 0}, "hidden_dim is 0")):
+        with pytest.raises(OptionError, match=message):
+            ExpertsConfig(**{"n": 4, "top": 2, "hidden_dim": 8, **sizes})
+    config, weights = model_of("Mixtral")
+    name = "layers.0.experts.3.down.weight"
+    with pytest.raises(ShapeError, match=name):
+        TextDecoder(config, {**weights, name: weights[name][:, 1:]})
+    with pytest.raises(ShapeError, match=r"layers\.1\.router\.weight"):
+        TextDecoder(config, {n: w for n, w in weights.items() if n != "layers.1.router.weight"})
+    with pytest.raises(OptionError, match="experts are for layers with pre_norm=True"):
+        DecoderConfig(layers=nn.TransformerConfig(dim=8, n_heads=2), vocab_size=9, experts=config.experts)
+    router, up, down = (PackedLinear(np.ones(s, np.float32)) for s in ((2, 8), (6, 8), (8, 6)))
+    for pairs, top in (([(up, down)], 1), ([(up, down)] * 2, 3), ([(up, down), (up, up)], 1)):
+        with pytest.raises(ValueError, match=r"the router has|does not fit"):
+            PackedExperts(router, pairs, top=top, gated=False)
 
 
 def test_a_weight_that_is_missing_or_has_another_shape_is_named() -> None:
