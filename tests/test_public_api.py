@@ -76,7 +76,7 @@ def test_the_package_has_its_public_names() -> None:
     assert set(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == set(tokkit.__all__), "type checkers see the same"
 
 
-ROOMS = ("chat", "chunks", "compat.tokenizers", "pipeline", "search")
+ROOMS = ("chat", "chunks", "compat.tokenizers", "grammars", "pipeline", "search")
 
 
 @pytest.mark.parametrize("room", ROOMS)

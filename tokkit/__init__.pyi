@@ -6,6 +6,7 @@ from tokkit import compat as compat
 from tokkit import conversion as conversion
 from tokkit import decoders as decoders
 from tokkit import embeddings as embeddings
+from tokkit import grammars as grammars
 from tokkit import limits as limits
 from tokkit import nn as nn
 from tokkit import normalizers as normalizers
@@ -27,6 +28,7 @@ from tokkit.errors import (
     CorpusError,
     DownloadError,
     FormatError,
+    GrammarError,
     OptionError,
     PatternError,
     SameFileError,
@@ -52,6 +54,7 @@ __all__ = [
     "DownloadError",
     "Encoding",
     "FormatError",
+    "GrammarError",
     "OptionError",
     "Padding",
     "PatternError",

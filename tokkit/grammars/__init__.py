@@ -4,9 +4,10 @@ Begin with grammar.py, what a user makes, and compiled.py, what follows a text. 
 _core/csrc/grammars runs them along the bytes of all tokens.
 """
 
+from typing import TYPE_CHECKING
+
 from tokkit import lazy
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tokkit.grammars.compiled import CompiledGrammar as CompiledGrammar
     from tokkit.grammars.compiled import GrammarConstraint as GrammarConstraint
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
     from tokkit.grammars.json_schema import JsonSchema as JsonSchema
     from tokkit.grammars.tokens import TokenSpellings as TokenSpellings
 
-__getattr__ = lazy.names(
-    __name__,
-    {
-        "Choice": "tokkit.grammars.grammar",
-        "CompiledGrammar": "tokkit.grammars.compiled",
-        "Grammar": "tokkit.grammars.grammar",
-        "GrammarConstraint": "tokkit.grammars.compiled",
-        "Json": "tokkit.grammars.json_schema",
-        "JsonSchema": "tokkit.grammars.json_schema",
-        "Regex": "tokkit.grammars.grammar",
-        "TokenSpellings": "tokkit.grammars.tokens",
-    },
-)
+_MODULES = {
+    "Choice": "tokkit.grammars.grammar",
+    "CompiledGrammar": "tokkit.grammars.compiled",
+    "Grammar": "tokkit.grammars.grammar",
+    "GrammarConstraint": "tokkit.grammars.compiled",
+    "Json": "tokkit.grammars.json_schema",
+    "JsonSchema": "tokkit.grammars.json_schema",
+    "Regex": "tokkit.grammars.grammar",
+    "TokenSpellings": "tokkit.grammars.tokens",
+}
+__all__ = sorted(_MODULES)
+__getattr__ = lazy.names(__name__, _MODULES)
+__dir__ = __all__.copy

@@ -139,7 +139,7 @@ static int append(tk_machine *m, size_t n, int accepts) {
     m->states[m->n_states] = (tk_state){.first_thread = m->n_threads - n,
                                         .n_threads = (uint32_t)n,
                                         .accepts = (uint8_t)accepts,
-                                        .plain = TK_PLAIN_UNKNOWN};
+                                        .any = {TK_ANY_UNKNOWN, TK_ANY_UNKNOWN}};
     for (unsigned c = 0; c < width; c++) m->next[m->n_states * width + c] = n || m->n_states ? TK_UNKNOWN : TK_DEAD;
     m->n_states++;
     return TK_OK;
@@ -226,7 +226,9 @@ int tk_machine_init(tk_machine *m, const tk_network *network, size_t max_bytes) 
     m->network = network;
     m->max_bytes = max_bytes;
     m->n_frames = 1; /* the empty stack */
-    if (tk_reserve(&m->frames, &m->frames_capacity, 1, sizeof *m->frames) || append(m, 0, 0)) return TK_NO_MEMORY;
+    if (tk_reserve(&m->frames, &m->frames_capacity, 1, sizeof *m->frames) || append(m, 0, 0) ||
+        tk_machine_init_kinds(m))
+        return TK_NO_MEMORY;
     m->frames[0] = (tk_frame){0, 0};
     m->start = settle(m, found(m, thread_of(network->start, 0)));
     return m->start == TK_UNKNOWN ? m->status : TK_OK;
@@ -249,6 +251,7 @@ void tk_machine_free(tk_machine *m) {
     free(m->state_slots);
     free(m->found);
     free(m->found_slots);
+    free(m->range_classes);
     memset(m, 0, sizeof *m);
 }
 

@@ -7,9 +7,13 @@
 
 enum { TK_DEAD = 0 }; /* the state in which nothing is possible */
 #define TK_UNKNOWN UINT32_MAX
-#define TK_PLAIN_UNKNOWN 254 /* not computed yet */
-#define TK_PLAIN_ALL 255     /* any number of plain characters */
-#define TK_PLAIN_MAX 16      /* how many plain characters are tried, if it is not any number */
+#define TK_ANY_UNKNOWN 254 /* not computed yet */
+#define TK_ANY_NUMBER 255
+#define TK_ANY_MAX 16      /* how many characters are tried, if it is not any number */
+
+/* Kinds of characters: plain are all but '"', '\\' and those below the space; letters are those of ASCII. */
+enum { TK_PLAIN, TK_LETTERS, TK_KINDS };
+enum { TK_KIND_RANGES = 31 }; /* ranges of bytes that characters of both kinds are made of: see kinds.c */
 #define TK_MAX_THREADS 65536
 
 typedef struct {
@@ -27,7 +31,7 @@ typedef struct {
     size_t first_thread;
     uint32_t n_threads;
     uint8_t accepts; /* the text may end here */
-    uint8_t plain;   /* how many plain characters may follow whichever they are, or one of TK_PLAIN_… */
+    uint8_t any[TK_KINDS]; /* how many characters of a kind may follow whichever they are, or one of TK_ANY_… */
     tk_token_set allowed;
 } tk_state;
 
@@ -48,6 +52,8 @@ typedef struct {
     uint32_t *found_slots; /* 1 + place in found */
     size_t n_found_slots;
     uint32_t start;
+    uint8_t *range_classes; /* the classes of bytes in each range of kinds.c, one after the other */
+    size_t first_class[TK_KIND_RANGES + 1];
     tk_token_set allowed_first; /* at the start of a text, if tokens decode otherwise there */
     size_t set_bytes;           /* that sets of tokens have */
     size_t max_bytes;
@@ -73,9 +79,12 @@ TK_INLINE uint32_t tk_machine_step(tk_machine *machine, uint32_t state, uint8_t 
     return TK_LIKELY(next != TK_UNKNOWN) ? next : tk_machine_compute(machine, state, class_);
 }
 
-/* How many plain characters may follow a state, whichever they are: up to TK_PLAIN_MAX, or TK_PLAIN_ALL. Plain are
-   all characters but '"', '\\' and those below the space. TK_PLAIN_UNKNOWN where machine->status says why. */
-unsigned tk_machine_plain(tk_machine *machine, uint32_t state);
+/* How many characters of a kind may follow a state, whichever they are: up to TK_ANY_MAX, or TK_ANY_NUMBER;
+   TK_ANY_UNKNOWN where machine->status says why. */
+unsigned tk_machine_any(tk_machine *machine, uint32_t state, unsigned kind);
+
+/* Fill range_classes; TK_OK or TK_NO_MEMORY. */
+int tk_machine_init_kinds(tk_machine *machine);
 
 void tk_token_set_free(tk_token_set *set);
 

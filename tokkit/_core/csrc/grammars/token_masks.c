@@ -7,51 +7,62 @@
 #include "grammars/token_masks.h"
 #include <math.h>
 
-enum { FEW = 64, BRANCH = 8 }; /* one token in FEW is kept as an id; nodes of a branch that is worth a look */
+enum { FEW = 64 }; /* one token in FEW is kept as an id */
 
 static void set_ids(uint8_t *bits, const uint32_t *ids, size_t n) {
     for (size_t k = 0; k < n; k++) bits[ids[k] >> 3] |= (uint8_t)(1u << (ids[k] & 7));
+}
+
+/* Whether a state allows all that the tokens below a node go on with: 1, 0, or -1 where machine->status says why. */
+static int allows_all(tk_machine *m, const tk_trie_node *node, uint32_t state) {
+    for (unsigned kind = TK_KINDS; kind--;) {
+        if (node->any[kind] > TK_ANY_MAX) continue;
+        unsigned any = tk_machine_any(m, state, kind);
+        if (any == TK_ANY_UNKNOWN) return -1;
+        if (any >= node->any[kind]) return 1;
+    }
+    return 0;
 }
 
 static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8_t *bits) {
     const unsigned width = m->network->n_classes;
     const uint8_t *class_of = m->network->class_of;
     uint32_t *states = tk_alloc(trie->max_depth + 1, sizeof *states);
-    if (!states) return TK_NO_MEMORY;
-    states[0] = state;
-    for (size_t i = 0; i < trie->n_nodes;) {
-        const tk_trie_node node = trie->nodes[i];
-        unsigned class_ = class_of[node.byte];
-        uint32_t next = m->next[(size_t)states[node.depth - 1] * width + class_];
+    int status = states ? TK_OK : TK_NO_MEMORY;
+    if (states) states[0] = state;
+    for (size_t i = 0; !status && i < trie->n_nodes;) {
+        const tk_trie_node *node = &trie->nodes[i];
+        unsigned class_ = class_of[node->byte];
+        uint32_t next = m->next[(size_t)states[node->depth - 1] * width + class_];
         if (TK_UNLIKELY(next == TK_UNKNOWN)) {
-            next = tk_machine_compute(m, states[node.depth - 1], class_);
+            next = tk_machine_compute(m, states[node->depth - 1], class_);
             if (next == TK_UNKNOWN) {
-                free(states);
-                return m->status;
+                status = m->status;
+                break;
             }
         }
         if (next == TK_DEAD) {
-            i = node.after;
+            i = node->after;
             continue;
         }
-        if (node.plain != 255 && node.after - i >= BRANCH) {
-            unsigned plain = tk_machine_plain(m, next);
-            if (plain == TK_PLAIN_UNKNOWN) {
-                free(states);
-                return m->status;
-            }
-            if (plain >= node.plain) {
-                set_ids(bits, trie->ids + node.token, trie->nodes[node.after].token - node.token);
-                i = node.after;
+        if (!node->few) {
+            int all = allows_all(m, node, next);
+            if (all < 0) status = m->status;
+            if (all > 0) {
+                set_ids(bits, trie->ids + node->token, trie->nodes[node->after].token - node->token);
+                i = node->after;
                 continue;
             }
         }
-        set_ids(bits, trie->ids + node.token, trie->nodes[i + 1].token - node.token);
-        states[node.depth] = next;
+        /* Every other node ends a token, which no processor foresees: a bit is set in any case, to 0 or 1. */
+        uint32_t id = trie->ids[node->token], own = node[1].token - node->token;
+        bits[id >> 3] |= (uint8_t)((own != 0) << (id & 7));
+        if (TK_UNLIKELY(own > 1)) set_ids(bits, trie->ids + node->token, own);
+        states[node->depth] = next;
         i++;
     }
     free(states);
-    return TK_OK;
+    return status;
 }
 
 static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, uint8_t *bits) {
@@ -59,9 +70,9 @@ static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, u
     for (size_t g = 0; g < TK_TOKEN_GROUPS; g++) {
         const tk_sorted_trie *trie = &tries->groups[g];
         if (trie->plain != 255) {
-            unsigned plain = tk_machine_plain(m, state);
-            if (plain == TK_PLAIN_UNKNOWN) return m->status;
-            if (plain >= trie->plain) {
+            unsigned any = tk_machine_any(m, state, TK_PLAIN);
+            if (any == TK_ANY_UNKNOWN) return m->status;
+            if (any >= trie->plain) {
                 for (size_t k = 0; k < tk_mask_bytes(tries->n_bits); k++) bits[k] |= trie->bits[k];
                 continue;
             }

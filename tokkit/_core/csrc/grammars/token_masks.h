@@ -6,8 +6,9 @@
 /* A trie in the order of a walk: a node, then what begins with it. Nodes have depths from 1. */
 typedef struct {
     uint8_t byte;
-    uint8_t plain;  /* how many plain characters the longest token below has after this node; 255: others too */
-    uint16_t depth; /* bytes from the root, this one included */
+    uint8_t any[TK_KINDS]; /* characters after this node in the longest token below; 255: not all of the kind */
+    uint8_t few;           /* too few tokens begin so for a look at them as a whole to be worth it */
+    uint16_t depth;        /* bytes from the root, this one included */
     uint32_t after; /* the first node that does not begin with this one */
     uint32_t token; /* the first place in `ids` that is of this node, or after it */
 } tk_trie_node;
@@ -15,7 +16,7 @@ typedef struct {
 typedef struct {
     tk_trie_node *nodes; /* [n_nodes + 1], the last one stands for the end */
     size_t n_nodes;
-    uint32_t *ids; /* in the order of their bytes */
+    uint32_t *ids; /* [n_ids + 1] in the order of their bytes; one more can be read */
     size_t n_ids;
     uint8_t *bits; /* of all its tokens */
     unsigned plain, max_depth; /* of all its nodes */

@@ -2,7 +2,7 @@
 #include "grammars/token_masks.h"
 #include "text/utf8.h"
 
-enum { MOST_PLAIN = 253 }; /* more are counted as so many, which only TK_PLAIN_ALL reaches */
+enum { MOST = 253, WORTH = 8 }; /* more characters are counted as MOST, which only TK_ANY_NUMBER reaches */
 
 typedef struct {
     const uint8_t *bytes;
@@ -22,21 +22,31 @@ static long plain_characters(const uint8_t *p, size_t n) {
     return count;
 }
 
-/* For each node, how many characters the longest token below has after it; 255 inside a character. */
-static void count_plain(tk_sorted_trie *trie) {
+static int is_letter(uint8_t byte) { return (byte | 32) >= 'a' && (byte | 32) <= 'z'; }
+
+/* For each node of plain tokens, how many characters the longest token below has after it, and the same for letters if
+   it has no others; 255 inside a character. */
+static void count_kinds(tk_sorted_trie *trie) {
     for (size_t i = trie->n_nodes; i--;) {
-        unsigned most = 0;
-        for (size_t child = i + 1; child < trie->nodes[i].after; child = trie->nodes[child].after) {
+        tk_trie_node *node = &trie->nodes[i];
+        unsigned most = 0, letters = 0;
+        for (size_t child = i + 1; child < node->after; child = trie->nodes[child].after) {
+            const tk_trie_node *below = &trie->nodes[child];
             /* Where a character goes on, its first byte has counted it. */
-            unsigned below = trie->nodes[child].plain + !tk_is_continuation(trie->nodes[child].byte);
-            most = below > most ? below : most;
+            unsigned n = below->any[TK_PLAIN] + !tk_is_continuation(below->byte);
+            most = n > most ? n : most;
+            n = is_letter(below->byte) && below->any[TK_LETTERS] < MOST ? below->any[TK_LETTERS] + 1u : 255;
+            letters = n > letters ? n : letters;
         }
-        most = most < MOST_PLAIN ? most : MOST_PLAIN;
-        trie->nodes[i].plain = (uint8_t)most;
-        if (trie->nodes[i].depth == 1 && most + 1 > trie->plain) trie->plain = most + 1;
+        node->any[TK_PLAIN] = (uint8_t)(most < MOST ? most : MOST);
+        node->any[TK_LETTERS] = (uint8_t)letters;
+        node->few = trie->nodes[node->after].token - node->token < WORTH;
+        if (node->depth == 1 && node->any[TK_PLAIN] + 1u > trie->plain) trie->plain = node->any[TK_PLAIN] + 1u;
     }
-    for (size_t i = 0; i < trie->n_nodes; i++)
-        if (i + 1 < trie->nodes[i].after && tk_is_continuation(trie->nodes[i + 1].byte)) trie->nodes[i].plain = 255;
+    for (size_t i = 0; i < trie->n_nodes; i++) {
+        int inside = i + 1 < trie->nodes[i].after && tk_is_continuation(trie->nodes[i + 1].byte);
+        if (inside) trie->nodes[i].any[TK_PLAIN] = 255;
+    }
 }
 
 static size_t shared_prefix(const sorted_token *a, const sorted_token *b) {
@@ -52,7 +62,7 @@ static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, uns
     size_t path_capacity = 0;
     trie->plain = group < 2 ? 0 : 255;
     for (size_t t = 0; t < n; t++) count += tokens[t].group == group;
-    trie->ids = tk_alloc(count, sizeof *trie->ids);
+    trie->ids = tk_calloc(count + 1, sizeof *trie->ids);
     trie->bits = tk_calloc(tk_mask_bytes(n_bits), 1);
     if (!trie->ids || !trie->bits) return TK_NO_MEMORY;
     for (size_t t = 0; t < n; t++) {
@@ -66,8 +76,11 @@ static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, uns
         }
         for (size_t d = shared; d < tokens[t].n; d++) {
             path[d] = (uint32_t)n_nodes;
-            trie->nodes[n_nodes++] = (tk_trie_node){
-                .byte = tokens[t].bytes[d], .plain = 255, .depth = (uint16_t)(d + 1), .token = (uint32_t)trie->n_ids};
+            trie->nodes[n_nodes++] = (tk_trie_node){.byte = tokens[t].bytes[d],
+                                                    .any = {255, 255},
+                                                    .few = 1,
+                                                    .depth = (uint16_t)(d + 1),
+                                                    .token = (uint32_t)trie->n_ids};
         }
         if (tokens[t].n > trie->max_depth) trie->max_depth = (unsigned)tokens[t].n;
         trie->ids[trie->n_ids++] = tokens[t].id;
@@ -79,7 +92,7 @@ static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, uns
     if (!trie->nodes && tk_reserve(&trie->nodes, &capacity, 1, sizeof *trie->nodes)) return TK_NO_MEMORY;
     trie->nodes[n_nodes] = (tk_trie_node){.after = (uint32_t)n_nodes, .token = (uint32_t)trie->n_ids};
     trie->n_nodes = n_nodes;
-    if (group < 2) count_plain(trie);
+    if (group < 2) count_kinds(trie);
     return TK_OK;
 }
 
@@ -96,7 +109,7 @@ int tk_token_tries_build(tk_token_tries *tries, const uint8_t *blob, const int64
         if (!length) continue;
         if (length > UINT16_MAX) status = TK_TOO_LARGE;
         long plain = plain_characters(blob + offsets[t], length);
-        uint8_t group = plain < 0 ? 2 : plain > TK_PLAIN_MAX;
+        uint8_t group = plain < 0 ? 2 : plain > TK_ANY_MAX;
         tokens[kept++] = (sorted_token){blob + offsets[t], length, ids[t], group};
     }
     for (unsigned g = 0; g < TK_TOKEN_GROUPS && !status; g++)
