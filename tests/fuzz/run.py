@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -73,14 +74,14 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self._lines = process.stderr
         self.inputs = self.edges = 0
-        self.last_new = time.monotonic()
+        self.last_new = math.inf  # until it has started and read its corpus, however long that takes
         self.report: list[str] = []
 
     def run(self) -> None:
         for line in self._lines or ():
             if match := COVERED.match(line):
                 edges = int(match[3])
-                if edges != self.edges or "INITED" in match[2]:
+                if (edges != self.edges and self.last_new < math.inf) or "INITED" in match[2]:
                     self.last_new = time.monotonic()
                 self.inputs, self.edges = int(match[1]), edges
             elif line.startswith("stat::number_of_executed_units"):
@@ -107,7 +108,7 @@ def fuzz(command: list[str], quiet: float, findings: Path, current: Path) -> Res
         (findings / f"crash-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
     found = len(set(findings.iterdir()) - before) or int(process.returncode not in (0, INTERRUPTED))
     report = "".join(watch.report[-60:]) if found else ""
-    return Result(watch.inputs, watch.edges, ended - watch.last_new, found, ended - began, report)
+    return Result(watch.inputs, watch.edges, max(0.0, ended - watch.last_new), found, ended - began, report)
 
 
 def add_figures(file: Path, name: str, done: Result) -> None:

@@ -124,7 +124,7 @@ def test_a_target_ends_when_nothing_was_new_for_so_long(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())["html"]
     assert figures["findings"] == 0
-    assert figures["inputs"] > 10
+    assert figures["inputs"] > 0
     assert figures["edges"] > 10
     assert 1 <= figures["quiet"] <= figures["seconds"] < 300
 
