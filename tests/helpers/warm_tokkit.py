@@ -11,10 +11,10 @@ import marshal
 import os
 import pkgutil
 import runpy
-import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +64,9 @@ def answer(connection: socket.socket) -> None:
         runpy.run_module("tokkit", run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -78,17 +81,18 @@ def serve(path: str) -> None:
         if not found.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # a package that is not installed
                 importlib.import_module(found.name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for who has answered
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
         os.write(1, b"ready\n")
         while True:
             connection, _ = listener.accept()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass  # one that has answered
             if os.fork():
                 connection.close()
                 continue
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 answer(connection)
             finally:
