@@ -34,7 +34,7 @@ def model(**options: Any) -> FastText:
 
 
 @pytest.mark.parametrize("sg", [0, 1])
-@pytest.mark.parametrize("objective", [{}, {"hs": 1, "negative": 0}])
+@pytest.mark.parametrize("objective", [{}, {"hs": 1, "negative": 0}, {"hs": 1}])
 def test_words_of_a_topic_are_neighbours(sg: int, objective: dict[str, int]) -> None:
     trained = model(sg=sg, epochs=15, alpha=0.1, **objective)
     near = [word for word, _ in trained.wv.most_similar("dog", topn=5)]
@@ -139,6 +139,11 @@ def test_a_model_that_is_saved_can_be_trained_further(tmp_path: Path, options: d
     assert not np.array_equal(again.wv.vectors, before)
 
 
+def test_a_file_of_fasttext_has_one_objective(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"one objective, this model hs and negative samples; save `wv`"):
+        model(hs=1, epochs=1).save(tmp_path / "m.bin")
+
+
 def test_vectors_are_saved_as_keyed_vectors(tmp_path: Path) -> None:
     trained = model(epochs=1)
     trained.wv.save(tmp_path / "wv.safetensors")
@@ -168,7 +173,7 @@ def test_epochs_and_progress_are_reported(tmp_path: Path) -> None:
         ({"min_n": 0}, "min_n is 0"),
         ({"max_n": 300}, "max_n is 300"),
         ({"bucket": 0}, "bucket is 0"),
-        ({"hs": 1}, "negative=0 goes with hs=1"),
+        ({"hs": 0, "negative": 0}, "nothing is trained"),
         ({"workers": 0}, "workers is 0"),
     ],
 )
@@ -190,7 +195,7 @@ def test_unfit_corpora_and_files_are_refused(tmp_path: Path) -> None:
         TextClassifier.load(path)
 
 
-@pytest.mark.parametrize("options", [{"sg": 1}, {"hs": 1, "negative": 0}, {"max_n": 0}, {"tokenizer": True}])
+@pytest.mark.parametrize("options", [{"sg": 1}, {"hs": 1, "negative": 0}, {"hs": 1}, {"max_n": 0}, {"tokenizer": True}])
 def test_an_interrupted_training_is_resumed_from_its_file_to_the_same_bits(
     tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

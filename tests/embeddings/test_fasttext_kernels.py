@@ -29,7 +29,9 @@ def packed(*lists: list[int]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     return np.cumsum([len(rows) for rows in lists]), np.concatenate(lists).astype(np.uint32)
 
 
-def objective(input_: NDArray[np.float32], output: NDArray[np.float32], loss: str, negative: int = 3) -> object:
+def objective(
+    input_: NDArray[np.float32], output: NDArray[np.float32], loss: str, negative: int = 3, then: object = None
+) -> object:
     return embed.FastTextObjective(
         input_,
         output,
@@ -37,6 +39,7 @@ def objective(input_: NDArray[np.float32], output: NDArray[np.float32], loss: st
         negative=negative,
         negatives=Vocabulary((), COUNTS).negatives(0.5) if loss == "ns" else None,
         paths=tuple(tree_paths(COUNTS)) if loss == "hs" else None,
+        next=then,
     )
 
 
@@ -130,20 +133,43 @@ def test_steps_follow_the_gradient_of_the_loss(loss: str) -> None:
         np.testing.assert_allclose((matrix - new) / rate, slope, atol=2e-4)
 
 
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("mean", [True, False])
+@pytest.mark.parametrize("cbow", [True, False])
+def test_two_objectives_are_trained_in_turns_as_by_the_twin(cbow: bool, mean: bool, isa: str) -> None:
+    input_, output = draw(9, 20), draw(len(COUNTS), 20) / np.float32(20**0.5)
+    nodes = draw(len(COUNTS), 20)[::-1] / np.float32(5)
+    rows_of, wanted = input_.astype(np.float64), {"hs": nodes.astype(np.float64), "ns": output.astype(np.float64)}
+    nodes, draws = np.ascontiguousarray(nodes), draws_of(7)
+    train_sentence(objective(input_, nodes, "hs", then=objective(input_, output, "ns")), isa, cbow=cbow, mean=mean)
+    for rows, target in windows(cbow):
+        for loss, outer in wanted.items():
+            hidden = rows_of[rows].mean(0) if mean or not cbow else rows_of[rows].sum(0)
+            gain = twin.logistic_steps(hidden, outer, targets_of(loss, target, draws), RATE)
+            np.add.at(rows_of, rows, gain if mean or not cbow else gain / len(rows))
+    np.testing.assert_allclose(output, wanted["ns"], atol=1e-4)
+    np.testing.assert_allclose(nodes, wanted["hs"], atol=1e-4)
+    np.testing.assert_allclose(input_, rows_of, atol=1e-4)
+
+
 def train_words(
     loss: str, isa: str, *, cbow: bool, dim: int = 20, mean: bool = True, threads: int = 1
 ) -> tuple[NDArray[np.float32], ...]:
     """Train the sentence 0 1 2 1 of words with overlapping rows, one of them twice."""
     input_, output = draw(9, dim), draw(len(COUNTS), dim) / np.float32(dim**0.5)
     before = input_.copy(), output.copy()
+    train_sentence(objective(input_, output, loss), isa, cbow=cbow, mean=mean, threads=threads)
+    return *before, input_, output
+
+
+def train_sentence(what: object, isa: str, *, cbow: bool, mean: bool, threads: int = 1) -> None:
     ends, rows = packed([0, 7, 8], [1, 7, 7], [2, 8], [3], [4], [5], [6])
     gain = np.array([1, 5 / 3, 1, 1, 1, 1, 1], dtype=np.float32)
     training = embed.FastTextTraining(
-        objective(input_, output, loss), ends, rows, gain, np.array([0, 1, 2, 1], np.uint32), np.array([4]), None,
+        what, ends, rows, gain, np.array([0, 1, 2, 1], np.uint32), np.array([4]), None,
         window=2, cbow=cbow, shrink=False, mean=mean, seed=0,
     )  # fmt: skip
     training.run(0, 1, epoch=7, alpha=RATE, isa=isa, threads=threads)
-    return *before, input_, output
 
 
 WORDS = {0: [0, 7, 8], 1: [1, 7, 7], 2: [2, 8]}

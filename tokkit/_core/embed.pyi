@@ -59,6 +59,7 @@ class FastTextObjective:
         negative: int = ...,
         negatives: Negatives | None = ...,
         paths: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = ...,
+        next: FastTextObjective | None = ...,
     ) -> None: ...
 
 class ClassifierTraining:

@@ -130,14 +130,18 @@ def train(
     return data
 
 
-def objective_of(data: FastTextData, counts: NDArray[np.int64], exponent: float) -> FastTextObjective:
-    """Return what the rows of a model are to predict, by its loss."""
+def objective_of(
+    data: FastTextData, counts: NDArray[np.int64], exponent: float, then: FastTextObjective | None = None
+) -> FastTextObjective:
+    """Return what the rows of a model are to predict, by its loss; words are trained on `then` after each step."""
     args = data.args
     negatives = Vocabulary(("",) * len(counts), counts).negatives(exponent) if args.loss == "ns" else None
     paths = tree_paths(counts) if args.loss == "hs" else None
     if isinstance(data.input, QuantizedMatrix) or isinstance(data.output, QuantizedMatrix):
         raise OptionError("a quantized model cannot be trained")
-    return FastTextObjective(data.input, data.output, args.loss, negative=args.neg, negatives=negatives, paths=paths)
+    return FastTextObjective(
+        data.input, data.output, args.loss, negative=args.neg, negatives=negatives, paths=paths, next=then
+    )
 
 
 def _put(data: FastTextData, words: list[str], vectors: NDArray[np.float32]) -> None:

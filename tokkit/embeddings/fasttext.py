@@ -45,8 +45,6 @@ class FastTextOptions(Word2VecOptions):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise OptionError(f"{name} is {value!r}; it must be an int from {least} to {most:,}")
-        if self.hs and self.negative:
-            raise OptionError("hs=1 and negative are given; FastText trains one of them: negative=0 goes with hs=1")
 
 
 class FastText:
@@ -101,6 +99,8 @@ class FastText:
         self.wv: FastTextKeyedVectors | None = None
         self.epochs_trained = 0
         self.schedule: Schedule | None = None
+        self.nodes: NDArray[np.float32] | None = None
+        """(words, d): of inner nodes, where hs=1 is trained beside negative samples; a .bin has no place for them."""
         if sentences is None and corpus_file is None:
             return
         with contextlib.ExitStack() as stack:
@@ -148,7 +148,7 @@ class FastText:
             options.min_count,
             options.negative,
             1,
-            "hs" if options.hs else "ns",
+            "ns" if options.negative else "hs",
             "skipgram" if options.sg else "cbow",
             bucket,
             options.min_n,
@@ -168,6 +168,7 @@ class FastText:
         self.take(
             FastTextData(args, words, counts, len(words), vocabulary.total, rows, output, row_of_bucket=row_of_bucket)
         )
+        self.nodes = np.zeros_like(output) if options.hs and options.negative else None
         self.epochs_trained, self.schedule = 0, None
 
     def take(self, data: FastTextData) -> None:
@@ -275,8 +276,12 @@ class FastText:
         if options.sample:
             keep = (vocabulary.keep_probabilities(options.sample) * ((1 << 32) - 1)).astype(np.uint32)
         ends, rows = self.wv.subwords.rows(list(vocabulary.words), own=True)  # type: ignore[union-attr]
+        objective = objective_of(data, vocabulary.counts, options.ns_exponent)
+        if self.nodes is not None:
+            tree = replace(data, args=replace(data.args, loss="hs"), output=self.nodes)
+            objective = objective_of(tree, vocabulary.counts, options.ns_exponent, then=objective)
         return FastTextTraining(
-            objective_of(data, vocabulary.counts, options.ns_exponent),
+            objective,
             ends,
             rows,
             _gains(ends, rows),
@@ -296,6 +301,10 @@ class FastText:
             raise OptionError("there is no vocabulary yet; call build_vocab before save")
         if self.tokenizer is not None:
             raise OptionError("a .bin file has n-grams of characters, not tokens; save `wv` (KeyedVectors) instead")
+        if self.nodes is not None:
+            raise OptionError(
+                "a .bin file has one objective, this model hs and negative samples; save `wv`, or save_checkpoint"
+            )
         fasttext_file.write(self.data, path)
 
     def save_checkpoint(self, path: StrPath) -> None:

@@ -35,6 +35,8 @@ def save(model: FastText, path: str | os.PathLike[str]) -> None:
     }
     if data.row_of_bucket is not None:
         tensors["row_of_bucket"] = data.row_of_bucket
+    if model.nodes is not None:
+        tensors["nodes"] = model.nodes
     about = {
         "options": model.options.as_dict(),
         "args": dataclasses.asdict(data.args),
@@ -68,9 +70,13 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
         )
         model.epochs_trained, of_tokens = int(about["epochs_trained"]), bool(about["tokens"])
         model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
+        model.nodes = np.array(tensors["nodes"].data, dtype=np.float32) if "nodes" in tensors else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"{shown} is not a fastText training that tokkit saved: {error!r}") from None
     _check(data, shown)
+    both = bool(model.options.hs and model.options.negative)
+    if both != (model.nodes is not None) or (model.nodes is not None and model.nodes.shape != data.output.shape):
+        raise FormatError(f"{shown}: nodes do not fit the options")
     if of_tokens != (model.tokenizer is not None):
         kind = "tokens; give the tokenizer" if of_tokens else "n-grams of characters; leave the tokenizer out"
         raise OptionError(f"{shown} has rows of {kind}")

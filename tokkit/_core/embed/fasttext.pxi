@@ -18,6 +18,7 @@ cdef extern from "embed/fasttext.h" nogil:
         const uint32_t *path_nodes
         const uint8_t *path_turns
         const uint32_t *all
+        const tk_fasttext *next
     ctypedef struct tk_classifier_work:
         tk_fasttext model
         tk_line_rows rows
@@ -59,7 +60,7 @@ cdef class FastTextObjective:
     """What a mean of rows of `input` is to predict by rows of `output`, and how: see csrc/embed/fasttext.h.
 
     `negatives` and `negative` are of the loss "ns". `paths` is of "hs": the ends of the path of each output, and the
-    inner nodes and turns on it.
+    inner nodes and turns on it. Words are trained on `next` after each step.
     """
 
     cdef tk_fasttext state
@@ -68,10 +69,11 @@ cdef class FastTextObjective:
     cdef const int64_t[::1] path_ends
     cdef const uint32_t[::1] path_nodes, all
     cdef const uint8_t[::1] path_turns
+    cdef FastTextObjective next
 
     def __init__(
         self, float[:, ::1] input not None, float[:, ::1] output not None, str loss, *, size_t negative=0,
-        Negatives negatives=None, paths=None,
+        Negatives negatives=None, paths=None, FastTextObjective next=None,
     ):
         cdef tk_fasttext *o = &self.state
         cdef size_t n = output.shape[0]
@@ -82,6 +84,10 @@ cdef class FastTextObjective:
         self.input, self.output, self.negatives = input, output, negatives
         o.input, o.output, o.dim, o.n_out = &input[0, 0], &output[0, 0], input.shape[1], n
         o.loss, o.negative = FASTTEXT_LOSSES.index(loss), negative
+        if next is not None:
+            if next.state.input != o.input or next.state.dim != o.dim or next.state.n_out != n:
+                raise ValueError("the next objective is of another input")
+            self.next, o.next = next, &next.state
         if loss == "ns":
             if negatives is None or negatives.cumulated.shape[0] != output.shape[0]:
                 raise ValueError("the negatives do not fit the output")

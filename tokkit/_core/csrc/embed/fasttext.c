@@ -25,15 +25,23 @@ static void free_worker(tk_fasttext_worker *s) {
     tk_line_free(&s->next);
 }
 
+/* Of one step, at most. */
+static size_t most_targets(const tk_fasttext *o) {
+    size_t most = 0;
+    if (o->loss == TK_LOSS_NEGATIVE) return o->negative + 1;
+    if (o->loss != TK_LOSS_HIERARCHICAL) return o->n_out;
+    for (size_t i = 0; i < o->n_out; i++) {
+        size_t n = (size_t)(o->path_ends[i] - (i ? o->path_ends[i - 1] : 0));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static int make_worker(const tk_fasttext *o, tk_fasttext_worker *s) {
-    size_t targets = o->n_out;
-    if (o->loss == TK_LOSS_NEGATIVE) {
-        targets = o->negative + 1;
-    } else if (o->loss == TK_LOSS_HIERARCHICAL) {
-        for (size_t i = targets = 0; i < o->n_out; i++) {
-            size_t n = (size_t)(o->path_ends[i] - (i ? o->path_ends[i - 1] : 0));
-            targets = n > targets ? n : targets;
-        }
+    size_t targets = 0;
+    for (const tk_fasttext *each = o; each; each = each->next) {
+        size_t n = most_targets(each);
+        targets = n > targets ? n : targets;
     }
     s->hidden = tk_calloc(o->dim, sizeof *s->hidden);
     s->grad = tk_calloc(o->dim, sizeof *s->grad);

@@ -7,7 +7,7 @@
 enum { TK_LOSS_NEGATIVE, TK_LOSS_HIERARCHICAL, TK_LOSS_SOFTMAX, TK_LOSS_ONE_VS_ALL };
 
 /* What a hidden vector is to predict, by rows of `output`. */
-typedef struct {
+typedef struct tk_fasttext {
     float *input, *output; /* rows of `dim` floats without gaps */
     size_t dim, n_out;
     int loss;
@@ -17,6 +17,7 @@ typedef struct {
     const uint32_t *path_nodes;
     const uint8_t *path_turns;
     const uint32_t *all; /* 0 … n_out - 1: the rows where every output is a target */
+    const struct tk_fasttext *next; /* words are trained on it after each step of this; or NULL */
 } tk_fasttext;
 
 /* Of one thread. Sums of -log p, and how many were summed, are added up. */

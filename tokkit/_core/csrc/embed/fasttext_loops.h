@@ -160,7 +160,7 @@ TK_INLINE void steps_to(const tk_fasttext *o, tk_fasttext_worker *s, uint32_t ta
     case TK_LOSS_HIERARCHICAL: path_steps(o, s, target, rate); break;
     default: softmax_steps(o, s, target, rate);
     }
-    s->n++;
+    s->n += !o->next;
 }
 
 static void one_vs_all_steps(const tk_fasttext *o, tk_fasttext_worker *s, float rate) {
@@ -225,13 +225,15 @@ static void skip_gram(const tk_fasttext_work *w, tk_fasttext_worker *s, size_t i
     memset(s->total, 0, o->dim * sizeof *s->total);
     for (size_t j = from; j < to; j++) {
         if (j == i) continue;
-        memset(s->grad, 0, o->dim * sizeof *s->grad);
-        steps_to(o, s, words[j], rate);
-        FOR_VECTORS(o->dim, {
-            vf g = LOAD(s->grad);
-            STORE(s->total, v_add(LOAD(s->total), g));
-            STORE(s->hidden, v_fma(gain, g, LOAD(s->hidden)));
-        })
+        for (const tk_fasttext *each = o; each; each = each->next) {
+            memset(s->grad, 0, o->dim * sizeof *s->grad);
+            steps_to(each, s, words[j], rate);
+            FOR_VECTORS(o->dim, {
+                vf g = LOAD(s->grad);
+                STORE(s->total, v_add(LOAD(s->total), g));
+                STORE(s->hidden, v_fma(gain, g, LOAD(s->hidden)));
+            })
+        }
     }
     add_to_rows(o->input, o->dim, rows, n, s->total);
 }
@@ -248,12 +250,14 @@ static void cbow(const tk_fasttext_work *w, tk_fasttext_worker *s, size_t i, siz
         if (!s->status) memcpy(all->rows + all->n, rows, n * sizeof *rows), all->n += n;
     }
     if (s->status || !all->n) return;
-    mean_of_rows(o->input, o->dim, all->rows, all->n, s->hidden);
-    if (!w->mean) scale(s->hidden, o->dim, (float)all->n);
-    memset(s->grad, 0, o->dim * sizeof *s->grad);
-    steps_to(o, s, s->sentence[i], rate);
-    if (!w->mean) scale(s->grad, o->dim, 1.0f / (float)all->n);
-    add_to_rows(o->input, o->dim, all->rows, all->n, s->grad);
+    for (const tk_fasttext *each = o; each; each = each->next) {
+        mean_of_rows(o->input, o->dim, all->rows, all->n, s->hidden);
+        if (!w->mean) scale(s->hidden, o->dim, (float)all->n);
+        memset(s->grad, 0, o->dim * sizeof *s->grad);
+        steps_to(each, s, s->sentence[i], rate);
+        if (!w->mean) scale(s->grad, o->dim, 1.0f / (float)all->n);
+        add_to_rows(o->input, o->dim, all->rows, all->n, s->grad);
+    }
 }
 
 static void train_words(const void *job, size_t first, size_t last, tk_fasttext_worker *s) {
