@@ -119,6 +119,24 @@ def _q6_k(blocks: Bytes) -> Groups:
     return Groups(_signed((low | (high << 4)).reshape(n, 16, 16), 32), scales, None)
 
 
+def halves(type_: BlockType, blocks: Bytes) -> tuple[Bytes, Floats, Floats | None]:
+    """Return numbers of four bits as Q4_0 has them (n, groups, 16), scales and minima (n, groups), of a type of these.
+
+    Input i < 16 of a group is the low half of byte i, input i + 16 its high half. Q4_0 has no minima: zero is 8.
+    """
+    if type_.name == "Q4_0":
+        return blocks[:, None, 2:], _half(blocks, 0), None
+    if type_.name == "Q4_1":
+        return blocks[:, None, 4:], _half(blocks, 0), -_half(blocks, 2)
+    # The halves of a byte of Q4_K are of neighbouring groups, and each of them 32 bytes long.
+    runs = blocks[:, 16:].reshape(-1, 4, 2, 16)
+    first, second = runs[:, :, 0], runs[:, :, 1]
+    made = np.empty((len(blocks), 4, 2, 16), dtype=np.uint8)
+    made[:, :, 0] = (first & 15) | (second << 4)
+    made[:, :, 1] = (first >> 4) | (second & 0xF0)
+    return made.reshape(-1, 8, 16), *_scales_and_minima(blocks)
+
+
 BLOCK_TYPES = {
     2: BlockType("Q4_0", 32, 18, 4, False, _q4_0),
     3: BlockType("Q4_1", 32, 20, 4, True, _q4_1),

@@ -54,23 +54,23 @@ class BlockTensor:
         """Return some rows as float32; only these are read."""
         return self._groups(self.data[ids]).float32().reshape(len(ids), *self.shape[1:])
 
-    def groups(self) -> Iterator[tuple[int, int, Groups]]:
-        """Yield the rows taken apart, some at once: the first, the one after the last, and their groups."""
+    def stretches(self) -> Iterator[tuple[int, int]]:
+        """Yield how many rows to take apart at once: the first, and the one after the last."""
         n = len(self.data)
         step = max(1, WEIGHTS_AT_ONCE * n // math.prod(self.shape))
         for first in range(0, n, step):
-            end = min(first + step, n)
-            yield first, end, self._groups(self.data[first:end])
+            yield first, min(first + step, n)
 
     def float32(self) -> NDArray[np.float32]:
         """Return all weights as float32; FormatError if a scale is not finite."""
         made = np.empty((len(self.data), self.shape[-1]), dtype=np.float32)
-        for first, end, groups in self.groups():
-            made[first:end] = groups.float32().reshape(end - first, -1)
+        for first, end in self.stretches():
+            made[first:end] = self._groups(self.data[first:end]).float32().reshape(end - first, -1)
         return made.reshape(self.shape)
 
     def _groups(self, data: NDArray[np.uint8]) -> Groups:
-        made = self.type.groups(data.reshape(-1, self.type.n_bytes))
+        with np.errstate(invalid="ignore"):
+            made = self.type.groups(data.reshape(-1, self.type.n_bytes))
         if not (np.isfinite(made.scales).all() and (made.minima is None or np.isfinite(made.minima).all())):
             raise FormatError(f"the tensor {self.name!r} of {self.dtype} has a scale that is NaN or infinite")
         return made

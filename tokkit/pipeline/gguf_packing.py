@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.nn import LargeMemory, PackedLinear
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_blocks import Groups
+from tokkit.formats.gguf_blocks import Groups, halves
 from tokkit.formats.gguf_tensors import BlockTensor
 from tokkit.formats.safetensors import Tensor
 from tokkit.nn.arrays import Floats
@@ -99,23 +99,23 @@ def _taken(part: BlockTensor, kind: str, minima: bool) -> Parts:
     """Return a matrix in groups of 32, its numbers as `kind` has them, and minima though it has none of its own."""
     rows, groups = part.shape[0], part.shape[1] // GROUP
     if AS_THEY_ARE.get(part.dtype) == kind and not minima:
-        blocks = part.data.reshape(rows, groups, part.type.n_bytes)
-        scales = blocks[:, :, :2].view("<f2")[:, :, 0]
-        return blocks[:, :, 2:].view(np.uint8 if kind == "int4" else np.int8), _finite(scales, part), None
+        whole = part.data.reshape(rows, groups, part.type.n_bytes)
+        scales = whole[:, :, :2].view("<f2")[:, :, 0]
+        return whole[:, :, 2:].view(np.uint8 if kind == "int4" else np.int8), _finite(scales, part), None
     numbers = np.empty((rows, groups, 16 if kind == "int4" else 32), dtype=np.uint8)
     made = np.zeros((2, rows, groups), dtype=np.float16)
-    for first, end, taken in part.groups():
-        codes, of_codes, least = _groups_of_32(taken)
-        if kind == "int4":
-            if least is None:
-                codes, least = codes + np.int8(8), 8 * of_codes
-            halves = codes.view(np.uint8)
-            codes = halves[:, :16] | halves[:, 16:] << 4
-        numbers[first:end] = codes.view(np.uint8).reshape(end - first, groups, -1)
-        with np.errstate(over="ignore"):
-            for out, values in zip(made, (of_codes, least), strict=True):
-                if values is not None:
-                    out[first:end] = values.reshape(end - first, groups)
+    with np.errstate(over="ignore", invalid="ignore"):  # `_finite` finds it
+        for first, end in part.stretches():
+            blocks = part.data[first:end].reshape(-1, part.type.n_bytes)
+            codes, of_codes, least = (
+                halves(part.type, blocks) if kind == "int4" else _groups_of_32(part.type.groups(blocks))
+            )
+            numbers[first:end] = codes.reshape(end - first, groups, -1).view(np.uint8)
+            made[0, first:end] = of_codes.reshape(-1, groups)
+            if least is not None:
+                made[1, first:end] = least.reshape(-1, groups)
+            elif kind == "int4":
+                made[1, first:end] = 8 * made[0, first:end]
     _finite(made, part)
     return numbers if kind == "int4" else numbers.view(np.int8), made[0], made[1] if minima else None
 
@@ -126,8 +126,7 @@ def _groups_of_32(taken: Groups) -> tuple[NDArray[np.int8], Floats, Floats | Non
         minima = None if taken.minima is None else taken.minima.reshape(-1)
         return taken.codes.reshape(-1, GROUP), taken.scales.reshape(-1), minima
     weights = taken.float32().reshape(-1, GROUP)
-    with np.errstate(over="ignore"):
-        scales = (np.abs(weights).max(axis=1) / 127).astype(np.float16).astype(np.float32)
+    scales = (np.abs(weights).max(axis=1) / 127).astype(np.float16).astype(np.float32)
     steps = np.where(scales > 0, scales, 1)
     codes = np.clip(np.rint(weights / steps[:, None]), -127, 127).astype(np.int8)
     return codes, scales, None
