@@ -101,13 +101,16 @@ def test_tokens_that_are_foreseen_take_fewer_steps(model: Any, drafts: Any) -> N
 def test_what_repeats_itself_is_proposed_through_its_end() -> None:
     lookup = PromptLookup(7)
     chooser = Chooser(Sampling(), [9, 1, 2, 1, 2])
+    assert lookup.propose(chooser, 7).ids == [1, 2]
+    for _ in range(9):
+        lookup.judged(2, 2)
     assert lookup.propose(chooser, 7).ids == [1, 2, 1, 2, 1, 2, 1]
     chooser.add(9)
-    assert lookup.propose(chooser, 7).ids == ()
-    chooser.add(1)
-    assert lookup.propose(chooser, 2).ids == [2, 1]
+    assert lookup.propose(chooser, 2).ids == [1, 2]
     for _ in range(9):
         lookup.judged(7, 0)
+    assert lookup.propose(chooser, 7).ids == ()  # a token alone
+    chooser.add(1)
     assert lookup.propose(chooser, 7).ids == [2]
 
 

@@ -17,8 +17,10 @@ from tokkit.nn.generation import Chooser, Distribution
 if TYPE_CHECKING:
     from tokkit.pipeline.text_generator import TextGenerator
 
-LONGEST_NGRAM, SHORTEST_NGRAM = 4, 2
-"""Tokens at the end of a text that are looked for earlier in it."""
+LONGEST_NGRAM = 6
+"""Tokens at the end of a text that are looked for earlier in it, at most (benchmarks/bench_speculation.py)."""
+LOOKED_UP = 2
+"""Tokens that look-up proposes at first."""
 DRAFT_TOKENS = 4
 """Tokens that a draft model proposes at first."""
 MOST_TOKENS = 16
@@ -60,11 +62,11 @@ class PromptLookup(_Pace):
     >>> from tokkit.nn import Sampling
     >>> lookup = PromptLookup(5)
     >>> lookup.propose(Chooser(Sampling(), [1, 2, 3, 9, 1, 2]), most=3).ids
-    [3, 9, 1]
+    [3, 9]
     """
 
     def __init__(self, most: int) -> None:
-        super().__init__(most, most)
+        super().__init__(min(LOOKED_UP, most), most)
         self._after: dict[tuple[int, ...], int] = {}  # n-gram → the place after its last occurrence
         self._known = 0
 
@@ -72,10 +74,11 @@ class PromptLookup(_Pace):
         """Return at most so many ids that may come after the text that the chooser knows."""
         text = list(chooser.text)
         for end in range(self._known, len(text)):
-            for n in range(SHORTEST_NGRAM, min(LONGEST_NGRAM, end) + 1):
+            for n in range(1, min(LONGEST_NGRAM, end) + 1):
                 self._after[tuple(text[end - n : end])] = end
         self._known = len(text)
-        for n in range(min(LONGEST_NGRAM, len(text)), SHORTEST_NGRAM - 1, -1):
+        shortest = 1 if self._n > 1 else 2  # one token alone says little, unless proposals have come lately
+        for n in range(min(LONGEST_NGRAM, len(text)), shortest - 1, -1):
             at = self._after.get(tuple(text[-n:]))
             if at is not None:
                 for i in range(min(self._n, most)):
