@@ -220,6 +220,9 @@ def test_members_come_in_the_order_of_properties_and_others_have_other_names() -
         ("[1", "the schema is not JSON"),
         (5, "the schema is 5; it must be an object, true or false"),
         ({"default": float("nan")}, "the schema is not JSON"),
+        ('{"enum": [1e999]}', "1e999 is not a number that JSON has, or too large"),
+        ('{"minItems": NaN}', "NaN is not a number"),
+        ({"type": "string", "format": []}, r"#/format: the format \[\] is not supported"),
     ],
 )  # fmt: skip
 def test_what_is_not_supported_or_has_no_text_is_refused_with_its_place(schema: Any, message: str) -> None:

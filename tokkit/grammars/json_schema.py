@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any
 
 from tokkit import limits
@@ -51,7 +51,7 @@ class JsonSchema(Grammar):
         try:
             # Also makes plain JSON of what Python has, and a copy.
             document = schema if isinstance(schema, str) else json.dumps(schema, allow_nan=False)
-            self.schema: Schema | bool = json.loads(document)
+            self.schema: Schema | bool = json.loads(document, parse_float=_finite, parse_constant=_finite)
         except (TypeError, ValueError, RecursionError) as error:
             raise GrammarError(f"the schema is not JSON: {error}") from None
         if not isinstance(self.schema, (dict, bool)):
@@ -233,6 +233,13 @@ class _Schemas:
         key = f"{len(self._rules)} {name}"
         self._rules[key], self._places[key] = node, name
         return Call(key)
+
+
+def _finite(number: str) -> float:
+    made = float(number)
+    if not isfinite(made):
+        raise ValueError(f"{number} is not a number that JSON has, or too large")
+    return made
 
 
 def _counted(node: Node, least: int, most: int | None) -> Node:

@@ -5,16 +5,17 @@ Where a number has a bound, its text has no exponent, and no zero below zero ("-
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal
 from typing import NamedTuple
 
-from tokkit.grammars.nodes import Chars, Node, OneOf, Repeat, Sequence, many, one_of, optional, sequence, text
+from tokkit.grammars.nodes import Chars, Node, OneOf, Repeat, many, one_of, optional, sequence, text
 from tokkit.unicode_regex.code_points import CodePoints
 
 NEVER = OneOf(())
-NOTHING = Sequence(())
 
 
+@functools.cache
 def digits(low: int = 0, high: int = 9) -> Node:
     """Return the node of one digit in a range."""
     return Chars(CodePoints.ranges([(48 + low, 48 + high)])) if low <= high else NEVER
@@ -72,33 +73,30 @@ def decimals(low: Bound | None, high: Bound | None) -> Node:
 def _naturals(low: int, high: int | None) -> Node:
     if high is not None and low > high:
         return NEVER
-    options: list[Node] = []
-    length = len(str(low))
-    while True:
-        first, last = max(low, 10 ** (length - 1) if length > 1 else 0), 10**length - 1
-        if high is not None and high <= last:
-            options.append(_same_length(str(first), str(high)))
-            break
-        options.append(_same_length(str(first), str(last)))
-        length += 1
-        if high is None:
-            options.append(sequence(digits(1), Repeat(digits(), length - 1, None)))
-            break
-    return one_of(*options)
+    first, last, n = str(low), str(high), len(str(low))
+    if high is None:
+        return one_of(_same_length(first, "9" * n), sequence(digits(1), Repeat(digits(), n, None)))
+    if len(last) == n:
+        return _same_length(first, last)
+    return one_of(
+        _same_length(first, "9" * n),
+        sequence(digits(1), Repeat(digits(), n, len(last) - 2)) if len(last) - 2 >= n else NEVER,
+        _same_length("1" + "0" * (len(last) - 1), last),
+    )
 
 
 def _same_length(low: str, high: str) -> Node:
     """Return the numbers between two of as many digits."""
-    if not low:
-        return NOTHING
+    n = len(low)
+    if low == "0" * n and high == "9" * n:
+        return Repeat(digits(), n, n)
     first, last = int(low[0]), int(high[0])
     if first == last:
         return sequence(text(low[0]), _same_length(low[1:], high[1:]))
-    n = len(low) - 1
     return one_of(
-        sequence(text(low[0]), _same_length(low[1:], "9" * n)),
-        sequence(digits(first + 1, last - 1), Repeat(digits(), n, n)),
-        sequence(text(high[0]), _same_length("0" * n, high[1:])),
+        sequence(text(low[0]), _same_length(low[1:], "9" * (n - 1))),
+        sequence(digits(first + 1, last - 1), Repeat(digits(), n - 1, n - 1)),
+        sequence(text(high[0]), _same_length("0" * (n - 1), high[1:])),
     )
 
 

@@ -66,7 +66,7 @@ def _wrong_value(name: str, value: Any, where: str) -> Iterator[str]:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
             yield f"{where} is {value!r}; it must be a count"
     elif name in GREATEST + LEAST:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             yield f"{where} is {value!r}; it must be a number"
     elif name == "enum":
         if not isinstance(value, list):
@@ -77,5 +77,5 @@ def _wrong_value(name: str, value: Any, where: str) -> Iterator[str]:
     elif name == "pattern":
         if not isinstance(value, str):
             yield f"{where} is {value!r}; it must be a str"
-    elif name == "format" and value not in FORMATS:
+    elif name == "format" and not (isinstance(value, str) and value in FORMATS):
         yield f"{where}: the format {value!r} is not supported; {', '.join(FORMATS)} are"
