@@ -102,6 +102,13 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
 @click.option(
     "--no-repeat-ngram-size", type=click.IntRange(min=0), default=0, metavar="N", help="Never repeat N tokens."
 )
+@click.option(
+    "--force-word",
+    "force_words",
+    multiple=True,
+    metavar="TEXT",
+    help="Text that must come, wherever; may be given several times. Words mostly begin with a space.",
+)
 @click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
 @constrained
 @click.option(

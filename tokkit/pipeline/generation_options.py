@@ -50,7 +50,8 @@ class GenerationOptions:
     - `logprobs` keeps the log-probability of each token, and `top_logprobs` is how many alternatives are kept of each.
     - A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
     - `callback(ids so far, logits)` returns the logits to choose from.
-    - `constraint`, to begin with, is copied for each text.
+    - `constraint`, to begin with, is copied for each text. `force_words`, strings or sequences of ids, come in each
+      text, where the model likes, at its end at the latest; they are a constraint too.
     - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end:
       `PromptCache` is such.
     - With `context_shift` a text goes on where the model has no more positions: the older half of what comes after the
@@ -77,6 +78,7 @@ class GenerationOptions:
     truncate: bool = False
     callback: Callback | None = None
     constraint: Constraint | None = None
+    force_words: Sequence[str | Sequence[int]] = ()
     held_caches: HeldCaches | None = None
     context_shift: int | None = None
     num_beams: int = 1
@@ -102,6 +104,10 @@ class GenerationOptions:
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
             raise OptionError(f"early_stopping is {self.early_stopping!r}; it must be True, False or 'never'")
         made["prompt_lookup"] = as_int("prompt_lookup", self.prompt_lookup, minimum=0)
+        if self.constraint is not None and self.force_words:
+            raise OptionError("constraint and force_words both say what must come; give one of them")
+        if isinstance(self.force_words, str):
+            raise OptionError(f"force_words is {self.force_words!r}; it must be a list of strings or of ids")
         if self.draft is not None and self.prompt_lookup:
             raise OptionError("draft and prompt_lookup both propose tokens; give one of them")
         if self.num_beams > 1:

@@ -18,6 +18,7 @@ from tokkit.errors import ChatError, OptionError
 from tokkit.nn.arrays import ids_of
 from tokkit.nn.context_shift import check_shift
 from tokkit.nn.generation import Chooser
+from tokkit.nn.required import RequiredPhrases
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import beam_search, generation, memory
 from tokkit.pipeline.beam_search import BeamSearch
@@ -188,6 +189,12 @@ class TextGenerator(CausalModel):
         memory.check_cache(self.decoder, capacity, texts=options.n)
         cache = None if held is None else held.take(prompt, capacity)
         cache = self.decoder.cache(capacity=capacity) if cache is None else cache
+        constraint = options.constraint
+        if options.force_words:
+            constraint = RequiredPhrases(
+                [self.tokenizer.encode(word) if isinstance(word, str) else word for word in options.force_words],
+                vocab_size=self.decoder.config.vocab_size, end_ids=self.eos_ids, max_new_tokens=more,
+            )  # fmt: skip
         if options.draft is not None and options.draft not in self._drafts:
             check_draft(self, options.draft)
             self._drafts.add(options.draft)
@@ -197,7 +204,7 @@ class TextGenerator(CausalModel):
             seed = None if options.seed is None else [options.seed, i]
             chooser = Chooser(
                 options.sampling, prompt.tolist(), seed=seed,
-                constraint=None if options.constraint is None else options.constraint.copy(), end_ids=self.eos_ids,
+                constraint=None if constraint is None else constraint.copy(), end_ids=self.eos_ids,
                 max_new_tokens=more,
             )  # fmt: skip
             return Text(
