@@ -42,6 +42,7 @@ class BeamSearch:
         self._running = [Hypothesis(text.chooser, [], 0.0, [])]
         self._caches = [text.cache]
         self._common = np.zeros((1, 1), np.int64)  # how many tokens two beams have in common
+        self._scratch = np.empty((0, 0), dtype=np.float32)
         self.pending = [text.pending]
         """The ids that each running beam has to read."""
         self.best: list[Hypothesis] = []
@@ -53,10 +54,13 @@ class BeamSearch:
         return self._caches
 
     def step(self, logits: Floats) -> None:
-        """Go one token further with the logits (beams, vocab_size) after what was pending."""
+        """Go one token further with the logits (beams, vocab_size) after what was pending, which are changed."""
         n, ending = self._options.num_beams, self._ending
+        if self._scratch.shape != logits.shape:  # kept: fresh memory for each step would cost more than the sums
+            self._scratch = np.empty(logits.shape, dtype=np.float32)
         log_probs = self._log_probs(logits)
-        totals = log_probs + np.array([[beam.score] for beam in self._running], dtype=np.float32)
+        scores = np.array([[beam.score] for beam in self._running], dtype=np.float32)
+        totals = np.add(log_probs, scores, out=self._scratch)
         found = greatest(totals.reshape(-1), n * max(2, 1 + len(ending.eos_ids)))
         if not len(found) and not self.best:
             raise OptionError("no token is left: all are banned or excluded")
@@ -81,13 +85,13 @@ class BeamSearch:
         if callback is not None:
             rows = zip(self._running, logits, strict=True)
             logits = np.stack([callback(list(beam.ids), row.copy()) for beam, row in rows])
-        made: Floats = logits - logits.max(1, keepdims=True)
-        made -= np.log(np.exp(made).sum(1, keepdims=True))
-        for row, beam in zip(made, self._running, strict=True):
+        logits -= logits.max(1, keepdims=True)
+        logits -= np.log(np.exp(logits, out=self._scratch).sum(1, keepdims=True))
+        for row, beam in zip(logits, self._running, strict=True):
             processed = beam.chooser.processed(row)
             if processed is not row:
                 row[:] = processed
-        return made
+        return logits
 
     def _extended(self, parent: int, id_: int, total: float, log_prob: float, late: bool) -> Hypothesis:
         before, ending = self._running[parent], self._ending
