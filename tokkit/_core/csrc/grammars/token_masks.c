@@ -123,10 +123,14 @@ int tk_allowed_tokens(tk_machine *m, const tk_token_tries *tries, uint32_t state
 
 void tk_mask_logits(float *logits, size_t n, const uint8_t *bits, size_t n_bits) {
     size_t i = 0, within = n < n_bits ? n : n_bits;
-    for (; i + 8 <= within; i += 8) {
-        unsigned byte = bits[i >> 3];
-        if (byte == 255) continue;
-        for (unsigned b = 0; b < 8; b++) logits[i + b] = byte >> b & 1 ? logits[i + b] : -INFINITY;
+    for (; i + 64 <= within; i += 64) {
+        uint64_t masked = 0; /* a bit for each logit that is not allowed */
+        for (unsigned k = 0; k < 8; k++) masked |= (uint64_t)(uint8_t)~bits[(i >> 3) + k] << 8 * k;
+        if (masked == UINT64_MAX) {
+            for (unsigned k = 0; k < 64; k++) logits[i + k] = -INFINITY;
+        } else {
+            for (; masked; masked &= masked - 1) logits[i + tk_lowest_bit(masked)] = -INFINITY;
+        }
     }
     for (; i < within; i++)
         if (!tk_has_bit(bits, i)) logits[i] = -INFINITY;
