@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from conftest import SHARED
 from json_schemas import drawn, satisfies
 from tokkit import limits
 from tokkit.errors import GrammarError
@@ -245,3 +246,24 @@ def test_a_schema_may_be_given_as_text_and_is_copied() -> None:
     grammar = JsonSchema(schema)
     schema["type"] = "null"
     assert repr(grammar) == "JsonSchema({'type': 'integer'})" == repr(JsonSchema('{"type": "integer"}'))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt2/tokenizer.json",
+        "mistral-v1/tokenizer.model",
+        "phi-3/tokenizer.json",
+        "starcoder/ggml-vocab-starcoder.gguf",
+    ],
+)
+def test_tokens_of_published_vocabularies_write_json(name: str) -> None:
+    path = SHARED / "vocabs" / name
+    if not path.is_file():
+        pytest.skip(f"needs {name} in TOKKIT_SHARED_DATA")
+    published = tokkit.load(path)
+    constraint = Json().compile(published).start()
+    for id_ in published.encode('{"name": "Ann é 東 🦜", "n": [1, -2.5e3, true, null],\n "q": "say \\"hi\\"\\n"}'):
+        assert constraint.allowed()[id_ >> 5] >> (id_ & 31) & 1
+        constraint.advance(id_)
+    assert constraint.finished

@@ -160,6 +160,21 @@ def test_what_the_vocabulary_cannot_spell_is_said() -> None:
         constraint.advance(int(constraint.allowed_ids()[0]))
 
 
+def test_characters_are_spelt_byte_by_byte_where_the_bytes_are_tokens() -> None:
+    tokens = TokenSpellings(byte_level())
+    assert tokens.alphabet is None
+    some = TokenSpellings(byte_level())
+    some.inside = [b"" if text in (b"\x04", "é".encode()[1:]) else text for text in tokens.inside]
+    assert some.alphabet is not None
+    lacking = {chr(c) for c in range(0x300) if c not in some.alphabet}
+    assert lacking == {chr(c) for c in range(0x300) if {0x04, 0xA9} & set(chr(c).encode())}
+    assert ord("東") in some.alphabet
+    spelt = {"a", "é", "東", "▁"}
+    whole = TokenSpellings(byte_level())
+    whole.inside = [*(each.encode() for each in spelt), "ab é".encode(), b"\xf0\x9f"]
+    assert {chr(c) for c in whole.alphabet.points()} == spelt  # type: ignore[union-attr]
+
+
 def test_states_are_discarded_within_the_limit_and_masks_stay_the_same() -> None:
     tokens = TokenSpellings(byte_level())
     free = Json().compile(tokens)

@@ -11,13 +11,13 @@ import numpy as np
 from tokkit._core.decode import TokenTries
 from tokkit.engines.decoding import decoding_of
 from tokkit.errors import GrammarError
-from tokkit.unicode_regex.code_points import CodePoints
+from tokkit.unicode_regex.code_points import LIMIT, CodePoints
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
-LEADS = range(0xC2, 0xF5)
-CONTINUATIONS = range(0x80, 0xC0)
+LENGTHS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, LIMIT - 1))
+"""The first and the last code point whose UTF-8 has 1, 2, 3, and 4 bytes."""
 
 
 class TokenSpellings:
@@ -53,23 +53,22 @@ class TokenSpellings:
 
     @cached_property
     def alphabet(self) -> CodePoints | None:
-        """The characters that tokens can spell one by one; None if they are all of Unicode's."""
+        """The characters that tokens can spell one by one, whole or byte by byte; None if they are all of Unicode's."""
         known = set(self.inside)
-        if all(bytes([byte]) in known for byte in (*range(0x80), *CONTINUATIONS, *LEADS)):
+        has = np.array([bytes([byte]) in known for byte in range(256)])
+        points = np.arange(LIMIT)
+        spelt = (points < 0xD800) | (points > 0xDFFF)
+        for k, (first, last) in enumerate(LENGTHS):
+            some = points[first : last + 1]
+            every = has[((0, 0xC0, 0xE0, 0xF0)[k] | some >> 6 * k) & 0xFF]
+            for shift in range(k):
+                every = every & has[0x80 | some >> 6 * shift & 0x3F]
+            spelt[first : last + 1] &= every
+        for text in known:
+            if 1 < len(text) <= 4 and (text[0] & 0xC0) == 0xC0:
+                character = text.decode("utf-8", "replace")
+                if len(character) == 1 and character != "\ufffd":
+                    spelt[ord(character)] = True
+        if spelt.sum() == LIMIT - 0x800:
             return None
-        single = {text for text in known if 0 < len(text) <= 4}
-        code_points = []
-        for encoded in single:
-            try:
-                character = encoded.decode()
-            except UnicodeDecodeError:
-                continue
-            if len(character) == 1:
-                code_points.append(ord(character))
-        bounds: list[int] = []
-        for point in sorted(code_points):
-            if bounds and bounds[-1] == point:
-                bounds[-1] = point + 1
-            else:
-                bounds += [point, point + 1]
-        return CodePoints(np.array(bounds, dtype=np.int64))
+        return CodePoints(np.flatnonzero(np.diff(spelt.astype(np.int8), prepend=0, append=0)))
