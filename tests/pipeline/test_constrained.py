@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import generators
+import tokkit
 from tokkit import pipeline
 from tokkit.errors import GrammarError, OptionError
 from tokkit.grammars import Json, JsonSchema, Regex
@@ -84,6 +85,7 @@ def test_grammars_compiled_before_are_taken_too(model: Any) -> None:
     [
         ({"regex": "a", "choices": ["b"]}, "choices and regex say what the text must look like"),
         ({"grammar": "a"}, "grammar is 'a'; it must be one of tokkit.grammars"),
+        ({"grammar": Regex("a").compile(tokkit.train(iter(["ab"]), vocab_size=257))}, "for another tokenizer"),
         ({"regex": "("}, "unbalanced"),
         ({"schema": {"type": "integer", "minimum": 2, "maximum": 1}}, "no text satisfies the schema at #"),
     ],

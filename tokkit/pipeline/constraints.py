@@ -46,6 +46,8 @@ class Constraints:
 
     def _compiled(self, name: str, value: Any) -> CompiledGrammar:
         if isinstance(value, CompiledGrammar):
+            if value.tokens.inside != self.tokens.inside:
+                raise OptionError("grammar was compiled for another tokenizer; compile it for that of the model")
             return value
         if name == "grammar" and not isinstance(value, Grammar):
             raise OptionError(f"grammar is {value!r}; it must be one of tokkit.grammars, compiled or not")
