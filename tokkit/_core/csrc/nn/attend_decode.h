@@ -9,8 +9,9 @@
 #include "nn/attend.h"
 #include "nn/lanes_math.h"
 
-/* NEAR keys' values stay in the first cache while all dimensions and rows are summed (benchmarks/bench_attention.py). */
-enum { MOST_ROWS = TK_DECODE_ROWS, BLOCK = TK_DECODE_BLOCK, NEAR = 32, PAIR = 2 * VL, SHORT_MOST = 32767 };
+/* NEAR keys' values stay in the first cache while all dimensions and rows are summed. What is AHEAD keys later is asked
+   for: parts of rows and of blocks are not what a CPU foresees (benchmarks/bench_kv_cache.py). */
+enum { MOST_ROWS = TK_DECODE_ROWS, BLOCK = TK_DECODE_BLOCK, NEAR = 32, AHEAD = 16, PAIR = 2 * VL, SHORT_MOST = 32767 };
 
 typedef struct {
     size_t n, wide, wide_v; /* rows (head of the group, query), and d and dv up to whole pairs of vectors */
@@ -55,6 +56,8 @@ TK_INLINE void score_four(const int kv, const int rows, const tk_rows *t, const 
     const char *at[4];
     vf acc[DECODE_ROWS][4];
     for (size_t i = 0; i < 4; i++) at[i] = k + (ptrdiff_t)(j + i < n ? j + i : n - 1) * step;
+    if (row == 0)
+        for (ptrdiff_t b = 0; b < 4 * step; b += 64) TK_PREFETCH(at[0] + AHEAD * step + b);
     if (kv == TK_KV_INT8) {
         vi sums[DECODE_ROWS][4];
         const int16_t *q = t->shorts + row * t->wide;
@@ -181,18 +184,20 @@ static void weigh_row(tk_rows *t, size_t row, size_t n, const float *scales) {
 /* Adds `vecs` vectors of `rows` rows' outputs, from vector `from` on, over n keys. */
 TK_INLINE void value_some(const int kv, const int rows, const int vecs, const tk_rows *t, const char *v, ptrdiff_t step,
                           size_t row, size_t from, const float *p, size_t n) {
-    vf acc[DECODE_ROWS][DECODE_VECS];
+    vf acc[DECODE_ROWS][2 * DECODE_VECS];
     float *o = t->o + row * t->wide_v + from * VL;
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < vecs; i++) acc[r][i] = v_load(o + (size_t)r * t->wide_v + i * VL);
     v += from * VL * tk_kv_size(kv);
     for (size_t j = 0; j < n; j++, v += step) {
         vf x[DECODE_ROWS];
+        if (row == 0 && from == 0)
+            for (ptrdiff_t b = 0; b < step; b += 64) TK_PREFETCH(v + AHEAD * step + b);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) x[r] = v_set1(p[(size_t)r * BLOCK + j]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < vecs; i++) {
             vf y = part_of(kv, v, (size_t)i);
 #pragma GCC unroll 4
@@ -201,13 +206,16 @@ TK_INLINE void value_some(const int kv, const int rows, const int vecs, const tk
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < vecs; i++) v_store(o + (size_t)r * t->wide_v + i * VL, acc[r][i]);
 }
 
 TK_INLINE void value_rows_of(const int kv, const int rows, const tk_rows *t, const char *v, ptrdiff_t step, size_t row,
                              const float *p, size_t n) {
     size_t i = 0, vecs = t->wide_v / VL;
+    /* One row has registers for more of each value, which is read as it lies in memory then. */
+    for (; rows == 1 && i + 2 * DECODE_VECS <= vecs; i += 2 * DECODE_VECS)
+        value_some(kv, 1, 2 * DECODE_VECS, t, v, step, row, i, p, n);
     for (; i + DECODE_VECS <= vecs; i += DECODE_VECS)
         value_some(kv, rows, DECODE_VECS, t, v, step, row, i, p, n);
     for (; i < vecs; i += 2) value_some(kv, rows, 2, t, v, step, row, i, p, n);
@@ -238,7 +246,8 @@ static void value_all_carefully(const int kv, const tk_rows *t, const char *v, p
         }
 }
 
-TK_INLINE void one_block(const int kv, const tk_attention *a, tk_rows *t, size_t key, size_t n, int masks, int careful) {
+TK_INLINE void one_block(const int kv, const tk_attention *a, tk_rows *t, size_t key, size_t n, int masks,
+                         int careful) {
     const tk_head *h = &t->heads[0];
     const ptrdiff_t size = (ptrdiff_t)tk_kv_size(kv);
     ptrdiff_t k_step = a->k_by.row * size, v_step = a->v_by.row * size;
