@@ -30,8 +30,8 @@ def check_shift(config: DecoderConfig) -> None:
 def shift(config: DecoderConfig, cache: DecoderCache, *, keep: int, n: int) -> None:
     """Leave the n tokens after the first `keep` out of a cache; those after them move to positions n earlier.
 
-    Keys of a rope are turned back by the angles of n positions, as if they had been read there; what the tokens left
-    behind in keys and values of later ones stays.
+    Keys of a rope are turned back by the angles of n positions, as if they had been read there. Keys and values of
+    later tokens still depend on those that are left out.
 
     OptionError as `check_shift` says, or where a layer with a window would miss tokens.
     """
