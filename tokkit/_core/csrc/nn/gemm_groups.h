@@ -5,8 +5,8 @@
 #ifndef TK_GEMM_GROUPS_H
 #define TK_GEMM_GROUPS_H
 
-/* Rows of a tile, and vectors of columns for one or two rows, and for more. */
-enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUP_X = offsetof(tk_x_group, q) };
+/* Rows of a tile, and vectors of columns for one or two rows, and for more; how far ahead weights are fetched. */
+enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = 4, GROUP_X = offsetof(tk_x_group, q) };
 
 /* sums[r] += what one group of 32 inputs gives, for `rows` rows of x that are x_step bytes apart. */
 TK_INLINE void one_group(const int rows, const int vecs, const int kind, const int minima, const uint8_t *group,
@@ -72,6 +72,8 @@ TK_INLINE void panel_of_groups(const int rows, const int kind, const int minima,
     const uint8_t *group = (const uint8_t *)p->l->weights + panel * groups * bytes, *x = p->x8 + from * step;
     for (size_t g = 0; g < groups; g++, group += bytes, x += p->m * step) {
         size_t r = 0;
+        for (size_t line = 0; FETCH_FEW && line < bytes; line += TK_LINE)
+            TK_PREFETCH_TO(group + GROUPS_AHEAD * bytes + line, 3);
         for (size_t i = 0; i < many; i++, r += (size_t)rows)
             one_group(rows, vecs, kind, minima, group, x + r * step, step, sums + r * MOST_COLUMNS);
         for (; rows > 1 && r < m; r += (size_t)rows - 1)

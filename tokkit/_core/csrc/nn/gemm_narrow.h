@@ -59,7 +59,9 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; v++) at[v] = pairs_of(p->l, column + (size_t)v * VL);
     tile_clear(rows, vecs, acc);
-    for (size_t i = 0; i < p->l->k; i += 2)
+    for (size_t i = 0; i < p->l->k; i += 2) {
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs && FETCH_FEW && rows == 1; v += 4) fetch_few(at[v] + i * TK_PANEL);
 #pragma GCC unroll 2
         for (int odd = 0; odd < 2; odd++) {
             vf b[TILE_VECS];
@@ -76,12 +78,13 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
                 for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
             }
         }
+    }
     tile_store(rows, vecs, acc, out);
 }
 
 /* The same by whole numbers, for weights of int8. */
 TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
-                             float *out) {
+                             const prefetching *ahead, float *out) {
     vi acc[TILE_ROWS][4];
     const uint8_t *x = p->x8 + row * p->x8_step;
     const size_t n = (p->l->k + 3) / 4, start = column / TK_PANEL * n * TK_PANEL + column % TK_PANEL;
@@ -90,7 +93,9 @@ TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++) acc[r][v] = vi_zero();
-    for (size_t i = 0; i < n; i++, w += 4 * TK_PANEL, x += 4 * INT8_PARTS)
+    for (size_t i = 0; i < n; i++, w += 4 * TK_PANEL, x += 4 * INT8_PARTS) {
+        if (ahead) prefetch(ahead, i);
+        else if (FETCH_FEW && vecs == 4) fetch_few(w);
 #pragma GCC unroll 2
         for (int part = 0; part < INT8_PARTS; part++) {
             vi some[4];
@@ -111,6 +116,7 @@ TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p
                 }
             }
         }
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
