@@ -6,7 +6,8 @@
 #define TK_GEMM_GROUPS_H
 
 /* Rows of a tile, and vectors of columns for one or two rows, and for more; how far ahead weights are fetched. */
-enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = 4, GROUP_X = offsetof(tk_x_group, q) };
+enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = 4 };
+enum { GROUP_X = offsetof(tk_x_group, q) };
 
 /* sums[r] += what one group of 32 inputs gives, for `rows` rows of x that are x_step bytes apart. */
 TK_INLINE void one_group(const int rows, const int vecs, const int kind, const int minima, const uint8_t *group,

@@ -67,8 +67,8 @@ typedef struct {
     ptrdiff_t x_step, y_step, residual_step;
     int activation;     /* of lanes_math.h */
     int wide;           /* not to round rows of x to bf16, whatever the CPU has */
-    const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 (x_spread of lanes_*.h); rows of bf16 where the CPU multiplies them; for
-                           groups [group][m] of tk_x_group */
+    const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 (x_spread of lanes_*.h); rows of bf16 where the
+                           CPU multiplies them; for groups [group][m] of tk_x_group */
     size_t x8_step;
     const float *x_scale;
     const int32_t *x_zero;
@@ -86,8 +86,8 @@ static inline size_t tk_x_bytes(const tk_linear *l) { return l->kind == TK_INT4 
 typedef struct {
     /* Rows from … to by panels first … last. */
     void (*part)(const tk_product *p, size_t from, size_t to, size_t first, size_t last);
-    /* x = scale * (out - zero), in `room` bytes of which half is enough for k; scale is NaN where some x is not finite. Of tk_gemm_bf16, out is x rounded to
-       bf16, and scale and zero are left alone. */
+    /* x = scale * (out - zero), in `room` bytes of which half is enough for k; scale is NaN where some x is not finite.
+       Of tk_gemm_bf16, out is x rounded to bf16, and scale and zero are left alone. */
     void (*quantise)(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero);
     /* A row of x for groups, each `step` bytes after the one before. */
     void (*quantise_groups)(const float *x, const tk_linear *l, uint8_t *out, size_t step);
