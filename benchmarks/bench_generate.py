@@ -33,7 +33,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": True,
     },
 }  # fmt: skip
-PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
+PRECISIONS = ("fp32", "bf16", "int8", "int8-weight-only", "int4")
 Work = Callable[[], float]
 
 

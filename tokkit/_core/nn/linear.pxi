@@ -31,7 +31,7 @@ cdef class LargeMemory:
     All of it is given back with the last matrix in it. What has not been taken of a chunk is not touched.
     """
 
-    def __cinit__(self, size_t chunk=64 << 20):
+    def __cinit__(self, size_t chunk=16 << 20):
         self.blocks = []
         self.chunk = chunk
         self.left = 0
