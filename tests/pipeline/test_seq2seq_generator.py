@@ -99,6 +99,19 @@ def test_a_prompt_that_is_too_long_is_refused_or_cut_at_its_end(tmp_path: Path) 
         model.logits(ids[:3], target=ids[:11])
 
 
+def test_options_that_need_a_causal_model_are_refused(model: Any) -> None:
+    for options in ({"held_caches": object()}, {"context_shift": 4}, {"draft": model}):
+        with pytest.raises(OptionError, match=f"{next(iter(options))} is for causal models"):
+            model.generate("the cat", **options)
+
+
+def test_beams_and_small_caches_answer_too(model: Any) -> None:
+    made = model.generate_all([PROMPTS[1]], num_beams=3, n=3, max_new_tokens=6)[0]
+    assert [each.score for each in made] == sorted((each.score for each in made), reverse=True)
+    small = pipeline.load(model.folder, cache="int8")
+    assert len(small.generate_ids(model.ids(PROMPTS[0]), max_new_tokens=6)) <= 6
+
+
 @pytest.mark.parametrize(("precision", "tolerance"), [("bf16", 0.05), ("int8", 0.25)])
 def test_smaller_precisions_give_nearly_the_same(model: Any, precision: str, tolerance: float) -> None:
     exact = model.logits(PROMPTS[1], target=[5, 6, 7, 8])

@@ -61,6 +61,9 @@ class Seq2SeqGenerator(TextGenerator):
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
         """Return a target that begins, with n - 1 forks, for a `generation.Batch`; the prompt is encoded."""
+        for name in ("draft", "held_caches", "context_shift"):
+            if getattr(options, name) is not None:
+                raise OptionError(f"{name} is for causal models, whose prompts begin what is generated; leave it out")
         more = min(options.max_new_tokens, self.max_length - 1)
         with generation.threads(options.threads):
             memory = self.model.memories([prompt])[0]
