@@ -45,6 +45,22 @@ def test_a_quantized_folder_is_the_model_at_that_precision(tmp_path: Path, preci
     assert made.eos_ids == {300}
 
 
+@pytest.mark.parametrize("kind", ["mixtral", "qwen2_moe"])
+def test_experts_are_quantized_and_their_router_is_not(tmp_path: Path, kind: str) -> None:
+    sizes = {"num_experts": 4, "num_experts_per_tok": 2, "num_local_experts": 4, "moe_intermediate_size": 32,
+             "shared_expert_intermediate_size": 64, "hidden_size": 64, "intermediate_size": 96}  # fmt: skip
+    source = generators.folder(tmp_path / "source", model_type=kind, **sizes)
+    there, made = pipeline.load(source, precision="int4"), pipeline.load(packed(source, tmp_path / "p"))
+    kinds = {name: matrix.kind for name, matrix in made.decoder.matrices.items()}
+    assert kinds["layers.1.router"] == "float32"
+    assert kinds["layers.1.experts.3.down"] == "int4"
+    for name, matrix in there.decoder.matrices.items():
+        assert bytes(made.decoder.matrices[name]) == bytes(matrix), name
+    exact = pipeline.load(source).logits(IDS)
+    assert np.corrcoef(made.logits(IDS)[-1], there.logits(IDS)[-1])[0, 1] > 0.9
+    assert np.corrcoef(made.logits(IDS).ravel(), exact.ravel())[0, 1] > 0.7
+
+
 def test_logits_stay_near_those_of_float32(source: Path) -> None:
     exact = pipeline.load(source).logits(IDS)
     for precision, most in (("int8-weight-only", 0.05), ("int4", 0.5)):

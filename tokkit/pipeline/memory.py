@@ -10,7 +10,7 @@ from tokkit.nn.decoder_cache import layer_bytes
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.text_decoder import TextDecoder
 
-BYTES = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "int4": 0.5625}
+BYTES = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "int8-weight-only": 1.125, "int4": 0.5625}
 """Bytes of a number of a packed matrix, with the scales of its group."""
 MEMINFO = "/proc/meminfo"
 GROUPS = (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),

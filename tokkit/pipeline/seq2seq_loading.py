@@ -20,7 +20,7 @@ from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.seq2seq import Seq2Seq
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import modules, seq2seq_families
+from tokkit.pipeline import memory, modules, seq2seq_families
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.generator_loading import eos_ids_of
 from tokkit.pipeline.seq2seq_families import Seq2SeqSpec
@@ -48,6 +48,8 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
             raise OptionError(f"max_length is {max_length!r}; the model has positions for 1 to {most} tokens")
         spec = replace(spec, encoder=replace(spec.encoder, max_length=max_length),
                        decoder=replace(spec.decoder, max_length=max_length))  # fmt: skip
+    for half in (spec.encoder, spec.decoder):
+        memory.check_model(half.config, files.show(folder))
     model = _model(tensors, spec, files.show(folder))
     tokenizer = loading.load(folder)
     rows = spec.decoder.config.vocab_size
