@@ -55,6 +55,8 @@ class DecoderCache:
         self.length = 0
         self.memory: Memory | None = None
         """What the decoder of an encoder attends to besides; copies share it."""
+        self.ids: NDArray[np.int64] | None = None
+        """The tokens that have been read, if the model may have to read them again (LongRoPE)."""
         self._shape = kv_heads, head_dim
         self._take_room(FIRST_TOKENS if self.capacity is None else self.capacity, [0] * n_layers)
 
@@ -91,6 +93,7 @@ class DecoderCache:
                 f"{max(self.first)} on. Read the text again from its beginning"
             )
         self.length = length
+        self.ids = None if self.ids is None else self.ids[:length]
         if not length:
             self.packed.first = [0] * len(self.windows)
 
@@ -107,6 +110,7 @@ class DecoderCache:
         )  # fmt: skip
         made.load(self.held(kept), self.first if kept else [0] * len(self.windows), kept)
         made.capacity, made.memory = self.capacity, self.memory
+        made.ids = None if self.ids is None else self.ids[:kept]
         return made
 
     def follow(self, other: DecoderCache, start: int) -> None:
@@ -122,7 +126,7 @@ class DecoderCache:
                 if to is not None and given is not None:
                     to[:, since : given.shape[1]] = given[:, since:]
         self.packed.first = other.first
-        self.length = other.length
+        self.length, self.ids = other.length, other.ids
 
     def held(self, length: int | None = None) -> Iterator[CacheLayer]:
         """Yield views of what each layer has, from its `first` token on, up to `length` (all) of the tokens."""
@@ -171,6 +175,7 @@ class DecoderCache:
                     array[:, start : start + end - stop] = array[:, stop:end].copy()
         self.packed.first = [first if first <= keep else max(first, keep + n) - n for first in firsts]
         self.length -= n
+        self.ids = None if self.ids is None else np.delete(self.ids, np.s_[keep : keep + n])
 
     def _take_room(self, room: int, first: list[int]) -> None:
         layout = layer_bytes(*self._shape, dtype=self.dtype, windows=self.windows, tokens=room)

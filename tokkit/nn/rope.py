@@ -43,7 +43,7 @@ class RopeConfig:
     effects. Sequences that are packed or batched together all turn as the longest does, not by their own length. And
     keys in a cache keep the rotation they were stored with, while later tokens turn otherwise, so that token by token
     gives other results than the whole text at once (as in transformers). If that matters, use "ntk", or `Rope` with a
-    `length`.
+    `length`. `TextDecoder` sees to `long_factors`: a text that outgrows L is read anew, apart from shorter ones.
 
     A head or a part of it that does not come in pairs raises ShapeError, any other number that cannot work OptionError.
     """

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core.nn import PackedDecoder, PackedLinear
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn import experts, functional
+from tokkit.nn import experts, functional, long_texts
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take
 from tokkit.nn.config import GATES
 from tokkit.nn.cross_memory import Memory, MemoryProjection
@@ -69,6 +69,7 @@ class TextDecoder:
         self._embedding_norm = self._norm(weights, "embedding_norm") if config.embedding_norm else None
         self._last = self._norm(weights, "norm") if c.pre_norm else None
         self._ropes = _Ropes(c.rope, config.local_rope)
+        self._long_from = long_texts.limit_of(config)
         rope = c.rope
         matrices = Matrices(weights, c.dtype)
         self.parts = [self._layer(weights, matrices, i) for i in range(c.n_layers)]
@@ -181,6 +182,10 @@ class TextDecoder:
         rows = np.array([len(array) for array in arrays], dtype=np.int64)
         before = np.array([0 if caches is None else caches[i].length for i in range(len(arrays))], dtype=np.int64)
         x = self._embedded(np.concatenate([*arrays, np.empty(0, np.int64)]), rows, before)
+        if self._long_from is not None:
+            made = long_texts.read(self, arrays, caches, self._long_from, states=states, as_steps=as_steps)
+            if made is not None:
+                return made
         spans = self._spans(rows.tolist(), () if caches is None else as_steps)
         kept, memories = None, None
         if caches is not None:
@@ -196,8 +201,10 @@ class TextDecoder:
             x, np.array([n for *_, n in spans], dtype=np.int64), kept, memories=memories, angles=self._ropes(longest),
             by_distance=by_distance, zero=zero, states=states, threads=current_threads(),
         )  # fmt: skip
-        for cache, n in zip(caches or (), rows.tolist(), strict=caches is not None):
-            cache.length += n
+        for cache, new in zip(caches or (), arrays, strict=caches is not None):
+            if self._long_from is not None and (cache.ids is not None or not cache.length):
+                cache.ids = np.concatenate([*([] if cache.ids is None else [cache.ids]), new])
+            cache.length += len(new)
         return x if self._last is None else self._last(x)
 
     def _spans(self, rows: list[int], as_steps: Collection[int]) -> list[tuple[int, int, int]]:
