@@ -61,7 +61,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "none")
 @pytest.mark.parametrize("draft", ["same", "rounded", "other", "look-up"])
 def test_greedy_texts_are_those_without(model: Any, drafts: Any, draft: str, options: dict[str, Any]) -> None:
     options = {"max_new_tokens": 24, **options}
