@@ -32,6 +32,15 @@ LAYER = {**KEYS, "attention.layer_norm_epsilon": 1e-5}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16, "rope_theta": 500000.0}  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+LONG = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0, 1.5, 2.0],
+    "attention_factor": 1.25,
+    "long_factor": [1.0, 3.0, 4.0],
+    "original_max_position_embeddings": 32,
+    "partial_rotary_factor": 0.75,
+}
 CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "llama": ({"model_type": "llama", **GROUPED}, "llama", {**RMS, "rope.dimension_count": 8}),
     "llama 3": ({"model_type": "llama", **GROUPED, "rope_parameters": LLAMA3, "tie_word_embeddings": True}, "llama",
@@ -47,6 +56,13 @@ CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "qwen3": ({"model_type": "qwen3", **GROUPED, "head_dim": 16, "tie_word_embeddings": True}, "qwen3",
               {**RMS, "attention.key_length": 16}),
     "gemma": ({"model_type": "gemma", **GROUPED, "head_dim": 16}, "gemma", {**RMS, "attention.key_length": 16}),
+    "gemma2": ({"model_type": "gemma2", **GROUPED, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 4,
+                "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}, "gemma2",
+               {**RMS, "attention.key_length": 16, "attention.sliding_window": 4, "attn_logit_softcapping": 5.0,
+                "final_logit_softcapping": 3.0}),
+    "gemma2 by default": ({"model_type": "gemma2", **GROUPED, "query_pre_attn_scalar": 8, "sliding_window": 4,
+                           "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}, "gemma2",
+                          {**RMS, "attention.sliding_window": 4}),
     "gemma3": ({"model_type": "gemma3_text", **GROUPED, "head_dim": 16, "query_pre_attn_scalar": 16,
                 "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
                 "rope_theta": 1e6, "rope_local_base_freq": 10000.0}, "gemma3",
@@ -58,6 +74,10 @@ CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         {**RMS, "block_count": 7, "attention.sliding_window": 4, "rope.freq_base": 1e6, "rope.freq_base_swa": 5000.0}),
     "phi3": ({"model_type": "phi3", **GROUPED, "sliding_window": 7, "partial_rotary_factor": 0.5}, "phi3",
              {**RMS, "attention.sliding_window": 7, "rope.dimension_count": 4}),
+    "phi3 of long texts": (
+        {"model_type": "phi3", **GROUPED, "rope_parameters": LONG}, "phi3",
+        {**RMS, "rope.dimension_count": 6, "rope.scaling.original_context_length": 32,
+         "rope.scaling.attn_factor": 1.25}),
     "gpt2": ({"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 3, "n_inner": 48, "n_positions": 64,
               "vocab_size": 320}, "gpt2", LAYER),
     "gptneox": ({"model_type": "gpt_neox", **SIZES, "tie_word_embeddings": False}, "gptneox",
@@ -102,6 +122,9 @@ def tensors(spec: DecoderSpec, weights: Mapping[str, np.ndarray], architecture: 
     if rope is not None and rope.scaling == "llama3":
         plain_rope = nn.rope.inverse_frequencies(nn.rope.RopeConfig(head_dim=c.head_size, base=rope.base))
         named["rope_freqs.weight"] = plain(plain_rope / nn.rope.inverse_frequencies(rope))
+    if rope is not None and rope.long_factors is not None:
+        named["rope_factors_long.weight"] = plain(np.array(rope.long_factors))
+        named["rope_factors_short.weight"] = plain(np.array(rope.pair_factors))
     return named
 
 
@@ -322,7 +345,7 @@ def test_the_limit_of_tokens_may_be_smaller(tmp_path: Path) -> None:
         ({"rope__dimension_count": 7}, "llama.rope.dimension_count: RoPE turns pairs"),
         ({"rope__dimension_count": 16}, "llama.rope.dimension_count: RoPE turns pairs"),
         ({"rope__freq_base": -1.0}, "base"),
-        ({"rope__scaling__type": "longrope"}, "'longrope' is not supported; none, linear, yarn are"),
+        ({"rope__scaling__type": "longrope"}, "llama.rope.scaling.original_context_length: missing"),
         ({"rope__scaling__type": 3}, "llama.rope.scaling.type: a string is needed, not an integer"),
         ({"attention__sliding_window": "x"}, "llama.attention.sliding_window: an integer is needed"),
         ({"of": {"rope_freqs.weight": plain(np.ones(3))}}, r"'rope_freqs.weight' has shape \(3,\); a head has 4 pairs"),

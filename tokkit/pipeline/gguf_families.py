@@ -21,6 +21,8 @@ from tokkit.pipeline.families import MAX_LAYERS, count
 
 ROPE_FACTORS = "rope_freqs.weight"
 """The tensor with a number for each pair of a head, by which its frequency is divided (Llama 3)."""
+SHORT_FACTORS, LONG_FACTORS = "rope_factors_short.weight", "rope_factors_long.weight"
+"""The same for texts of the length of training, and for longer ones (LongRoPE)."""
 TABLES = {"word": "token_embd", "position": "position_embd", "embedding_norm": "token_embd_norm", "norm": "output_norm"}
 LAYER = {
     "attention.q": "attn_q", "attention.k": "attn_k", "attention.v": "attn_v", "attention.o": "attn_output",
@@ -39,7 +41,7 @@ SIZES = {
 }  # fmt: skip
 """What `Family.keys` calls a size → the key, without the name of the architecture before it."""
 NEEDED = ("dim", "n_heads", "n_layers", "hidden_dim", "max_length")
-SCALINGS = {"none": "default", "linear": "linear", "yarn": "yarn"}
+SCALINGS = {"none": "default", "linear": "linear", "yarn": "yarn", "longrope": "longrope"}
 """rope.scaling.type → rope_type of a config.json."""
 
 
@@ -49,14 +51,16 @@ class Architecture:
 
     `interleaved`: rows of queries and keys are in such an order that RoPE turns neighbours. `every`: of so many layers
     the last has no window. `wide`: with so many layers scores are scaled by dim / n_heads, and not by the size of a
-    head. `caps`: there are soft caps of scores and logits.
+    head. `local`: the base of the rope of layers with a window, where it is another one. `caps`: the soft caps of
+    scores and of logits, where a file does not say them; 0 is none.
     """
 
     model_type: str
     interleaved: bool = False
     every: int = 0
     wide: int = 0
-    caps: bool = False
+    local: float = 0.0
+    caps: tuple[float, float] | None = None
 
 
 ARCHITECTURES = {
@@ -64,7 +68,8 @@ ARCHITECTURES = {
     "qwen2": Architecture(model_type="qwen2"),
     "qwen3": Architecture(model_type="qwen3"),
     "gemma": Architecture(model_type="gemma"),
-    "gemma3": Architecture(model_type="gemma3_text", every=6, wide=62),
+    "gemma2": Architecture(model_type="gemma2", every=2, wide=46, caps=(50.0, 30.0)),
+    "gemma3": Architecture(model_type="gemma3_text", every=6, wide=62, local=10000.0, caps=(0.0, 0.0)),
     "phi3": Architecture(model_type="phi3"),
     "gpt2": Architecture(model_type="gpt2"),
     "gptneox": Architecture(model_type="gpt_neox"),
@@ -130,9 +135,9 @@ class _Model:
             made |= self._ropes()
         if family.windows:
             made |= self._windows(n_layers)
-        if self.of.caps:
-            made |= {f"{part}_logit_softcapping": self._number(f"{part}_logit_softcapping", 0.0) or None
-                     for part in ("attn", "final")}  # fmt: skip
+        if self.of.caps is not None:
+            made |= {f"{part}_logit_softcapping": self._number(f"{part}_logit_softcapping", cap) or None
+                     for part, cap in zip(("attn", "final"), self.of.caps, strict=True)}  # fmt: skip
         if self.of.wide:
             size = made.get("head_dim", made["hidden_size"] // made["num_attention_heads"])
             wide = made["num_hidden_layers"] == self.of.wide
@@ -147,7 +152,7 @@ class _Model:
             )
         factor = self._number("rope.scaling.factor", self._number("rope.scale_linear", 0.0)) or 1.0
         made: dict[str, Any] = {"rope_theta": self._number("rope.freq_base", 10000.0)}
-        if factor != 1 and scaling != "none":
+        if factor != 1 and scaling in ("linear", "yarn"):
             made |= {"rope_type": SCALINGS[scaling], "factor": factor}
             length = "rope.scaling.original_context_length"
             made["original_max_position_embeddings"] = count(
@@ -157,10 +162,33 @@ class _Model:
                               ("attention_factor", "yarn_attn_factor")):  # fmt: skip
                 if self.name(f"rope.scaling.{name}") in self._keys:
                     made[key] = self._number(f"rope.scaling.{name}")
-        if not self.of.every:
+        if scaling == "longrope" or LONG_FACTORS in self._tensors:
+            made |= self._long_rope()
+        if not self.of.local:
             return {"rope_parameters": made}
-        local = {"rope_theta": self._number("rope.freq_base_swa", 10000.0)}
+        local = {"rope_theta": self._number("rope.freq_base_swa", self.of.local)}
         return {"rope_parameters": {"full_attention": made, "sliding_attention": local}}
+
+    def _long_rope(self) -> dict[str, Any]:
+        """Return LongRoPE's parameters: Phi-3's files have its factors as tensors."""
+        head, turned = self.name("attention.key_length"), self.name("rope.dimension_count")
+        size = count(self._keys, head, count(self._keys, self.name(SIZES["dim"])) // self._heads())
+        made: dict[str, Any] = {
+            "rope_type": "longrope",
+            "attention_factor": self._number("rope.scaling.attn_factor", 1.0),
+            "original_max_position_embeddings": count(self._keys, self.name("rope.scaling.original_context_length")),
+            # Half a column more, so that the product is no less than the whole number.
+            "partial_rotary_factor": min((count(self._keys, turned, size) + 0.5) / size, 1.0),
+        }
+        for key, name in (("short_factor", SHORT_FACTORS), ("long_factor", LONG_FACTORS)):
+            factors = self._tensors.get(name)
+            if factors is None or len(factors.shape) != 1:
+                raise FormatError(f"the tensor {name!r} is missing, or has more than one axis")
+            made[key] = factors.float32().tolist()
+        return made
+
+    def _heads(self) -> int:
+        return count(self._keys, self.name(SIZES["n_heads"]))
 
     def rope(self, of_config: RopeConfig) -> RopeConfig:
         """Return the rope with what a config.json does not say."""

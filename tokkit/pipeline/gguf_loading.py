@@ -27,7 +27,7 @@ END_NAMES = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
 )  # fmt: skip
 """Control tokens that end a text though no key says so: most files have the key of one token alone."""
-DERIVED = ("rope_freqs.weight", "attn_rot_embd.weight")
+DERIVED = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight", "attn_rot_embd.weight")
 """Tensors that are no weights: angles, which the configuration holds."""
 
 
