@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { INT4_BYTES = TK_GROUP / 2, TRIALS = 9 };
+enum { INT4_BYTES = TK_GROUP / 2, TRIALS = 5, SUMS = 8 };
 
 uint16_t tk_half_of(float x) {
     uint32_t bits, sign;
@@ -49,32 +49,46 @@ static void put_numbers(const tk_linear *l, uint8_t *group, size_t column, const
     for (size_t i = 0; i < n; i += 4, at += 4 * TK_PANEL) memcpy(at, q + i, 4);
 }
 
-/* Whole numbers nearest to w / scale from `least` to `most`, and the sum of their squared errors. */
-static float rounded(const float *w, float scale, float least, float most, float *q) {
+/* The sum of 32 numbers, in an order that compilers make vectors of. */
+static float sum_of(const float *x) {
+    float part[SUMS] = {0};
+    for (int i = 0; i < TK_GROUP; i += SUMS)
+        for (int j = 0; j < SUMS; j++) part[j] += x[i + j];
+    return (part[0] + part[1] + (part[2] + part[3])) + (part[4] + part[5] + (part[6] + part[7]));
+}
+
+/* Whole numbers nearest to w / scale from `least` to `most`; the quotients are small. */
+static void rounded(const float *w, float scale, int32_t least, int32_t most, float *q) {
     const float inverse = scale != 0 ? 1 / scale : 0;
-    float error = 0;
     for (int i = 0; i < TK_GROUP; i++) {
-        float v = w[i] * inverse, off;
-        v = v < least ? least : v > most ? most : v;
-        v = (v + 12582912.0f) - 12582912.0f; /* nearest whole number */
-        q[i] = v, off = w[i] - v * scale, error += off * off;
+        /* To the nearest by a number that leaves no digits after the point. Compilers make vectors of comparisons of
+           whole numbers alone. */
+        int32_t v = (int32_t)((w[i] * inverse + 12582912.0f) - 12582912.0f);
+        v = v < least ? least : v;
+        v = v > most ? most : v;
+        q[i] = (float)v;
     }
-    return error;
 }
 
 /* The scale, which a half can hold, that makes the error of -8 … 7 least. */
 static float searched(const float *w, float *q) {
-    float top = 0, best = INFINITY, found = 0, tried[TK_GROUP];
+    float top = 0, best = INFINITY, found = 0, tried[TK_GROUP], products[TK_GROUP], squares[TK_GROUP];
     for (int i = 0; i < TK_GROUP; i++)
         if (fabsf(w[i]) > fabsf(top)) top = w[i];
-    for (int i = 0; i < TRIALS; i++) {
-        float scale = tk_float_of_half(tk_half_of(top / (-7.0f - 0.25f * (float)i)));
-        float dot = 0, square = 0, error;
+    for (int i = 0; i < TRIALS && top != 0; i++) {
+        float scale = top / (-7.0f - 0.5f * (float)i), square, error;
         rounded(w, scale, -8, 7, tried);
+        for (int j = 0; j < TK_GROUP; j++) products[j] = w[j] * tried[j], squares[j] = tried[j] * tried[j];
         /* The best scale for these numbers. */
-        for (int j = 0; j < TK_GROUP; j++) dot += w[j] * tried[j], square += tried[j] * tried[j];
-        if (square > 0) scale = tk_float_of_half(tk_half_of(dot / square));
-        error = rounded(w, scale, -8, 7, tried);
+        square = sum_of(squares);
+        if (square > 0) scale = sum_of(products) / square;
+        scale = tk_float_of_half(tk_half_of(scale));
+        rounded(w, scale, -8, 7, tried);
+        for (int j = 0; j < TK_GROUP; j++) {
+            float off = w[j] - tried[j] * scale;
+            squares[j] = off * off;
+        }
+        error = sum_of(squares);
         if (error < best) {
             best = error, found = scale;
             memcpy(q, tried, sizeof tried);
