@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -22,6 +23,8 @@ file). Reading costs less than half of what mapping the file would save, and a f
 short, while a mapping would crash the process."""
 AHEAD = 4
 """Maximum number of encoded blocks for each thread that wait for an earlier block to be written."""
+PAUSE = 0.001
+"""Seconds after which a thread that is too far ahead looks again whether it may go on."""
 
 
 class _Source(Protocol):
@@ -103,20 +106,24 @@ class _Blocks:
 
 
 class _Turns:
-    """Hands the results of threads to `write` in the order of their numbers, whichever is ready first."""
+    """Hands the results of threads to `write` in the order of their numbers, whichever is ready first.
+
+    An interrupt may reach the main thread anywhere. `with` on a plain lock leaves it free then; a Condition would stay
+    locked for ever if it came while the lock was being taken. So a thread that is too far ahead looks again and again.
+    """
 
     def __init__(self, write: Callable[[Any], None], most_ahead: int) -> None:
         self._write, self._most_ahead = write, most_ahead
-        self._condition = threading.Condition()
+        self._lock = threading.Lock()
         self._turn = 0
         self._waiting: dict[int, bytes] = {}
         self._stopped = False
 
     def put(self, number: int, data: Any) -> bool:
         """Write `data`, or leave a copy for the thread whose turn comes before; return whether to go on."""
-        with self._condition:
-            while number - self._turn > self._most_ahead and not self._stopped:
-                self._condition.wait()
+        while number - self._turn > self._most_ahead and not self._stopped:
+            time.sleep(PAUSE)
+        with self._lock:
             if self._stopped:
                 return False
             if number != self._turn:
@@ -125,17 +132,14 @@ class _Turns:
         # It is the turn of this thread alone until the turn moves on.
         while data is not None:
             self._write(data)
-            with self._condition:
+            with self._lock:
                 self._turn += 1
                 data = self._waiting.pop(self._turn, None)
-                self._condition.notify_all()
         return True
 
     def stop(self) -> None:
         """Make `put` return False in all threads, also in those that wait."""
-        with self._condition:
-            self._stopped = True
-            self._condition.notify_all()
+        self._stopped = True
 
 
 class FileEncoder:
