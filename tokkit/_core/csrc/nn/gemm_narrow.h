@@ -53,31 +53,44 @@ TK_INLINE void multiply_dots(const int rows, const int vecs, const tk_product *p
 /* out = x Wᵀ, W of bf16 and widened, for `rows` rows of x and `vecs` vectors of columns from `column` on. */
 TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
                               float *out) {
-    const float *x = p->x + (ptrdiff_t)row * p->x_step;
-    const uint16_t *at[TILE_VECS];
+    const int together = TK_PANEL / VL;
+    const ptrdiff_t step = p->x_step;
+    const float *x[TILE_ROWS];
+    const uint16_t *w[TILE_VECS];
     vf acc[TILE_ROWS][TILE_VECS];
 #pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++) at[v] = pairs_of(p->l, column + (size_t)v * VL);
+    for (int r = 0; r < rows; r += 3) { /* as in multiply */
+        x[r / 3] = p->x + (ptrdiff_t)(row + (size_t)r) * step;
+        TK_PIN_POINTER(x[r / 3]);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v += together) {
+        w[v / together] = pairs_of(p->l, column + (size_t)v * VL);
+        TK_PIN_POINTER(w[v / together]);
+    }
     tile_clear(rows, vecs, acc);
-    for (size_t i = 0; i < p->l->k; i += 2) {
-#pragma GCC unroll 8
-        for (int v = 0; v < vecs && FETCH_FEW && rows == 1; v += 4) fetch_few(at[v] + i * TK_PANEL);
 #pragma GCC unroll 2
-        for (int odd = 0; odd < 2; odd++) {
-            vf b[TILE_VECS];
-            if (i + (size_t)odd == p->l->k) break;
+    for (size_t i = 0; i < p->l->k; i++) { /* twice unrolled, so that `odd` is known */
+        const int odd = i & 1;
+        vf b[TILE_VECS];
 #pragma GCC unroll 8
-            for (int v = 0; v < vecs; v++) {
-                b[v] = v_load_pairs(at[v] + i * TK_PANEL, odd);
-                PIN(b[v]);
-            }
-#pragma GCC unroll 16
-            for (int r = 0; r < rows; r++) {
-                vf a = v_set1(x[r * p->x_step + (ptrdiff_t)i + odd]);
+        for (int v = 0; v < vecs && FETCH_FEW && rows == 1; v += together)
+            if (!odd) fetch_few(w[v / together]);
 #pragma GCC unroll 8
-                for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
-            }
+        for (int v = 0; v < vecs; v++) {
+            b[v] = v_load_pairs(w[v / together] + v % together * 2 * VL, odd);
+            PIN(b[v]);
         }
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs && odd; v += together) w[v / together] += 2 * TK_PANEL;
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++) {
+            vf a = v_set1(x[r / 3][r % 3 * step]);
+#pragma GCC unroll 8
+            for (int v = 0; v < vecs; v++) acc[r][v] = v_fma(a, b[v], acc[r][v]);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r += 3) x[r / 3]++;
     }
     tile_store(rows, vecs, acc, out);
 }
