@@ -199,7 +199,7 @@ def test_weights_and_input_that_do_not_fit_are_named() -> None:
     for bad in ({"n_heads": 5}, {"n_kv_heads": 3}, {"rope": nn.RopeConfig(head_dim=4)}):
         with pytest.raises(ShapeError, match="heads"):
             config_of(**bad)
-    for bad in ({"activation": "swish"}, {"norm": "group"}, {"dtype": "int4"}, {"dim": 0}):
+    for bad in ({"activation": "swish"}, {"norm": "group"}, {"dtype": "int3"}, {"dim": 0}):
         with pytest.raises(OptionError, match=r"is .*must be one of|'layer' or|dtype is|at least 1"):
             config_of(**bad)
     with pytest.raises(OptionError, match="exclude one another"):
