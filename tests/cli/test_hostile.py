@@ -23,7 +23,7 @@ HOSTILE = "h\x1b[31m\x07\r\nforged: line\t\x7f\x9b2J\u202egnp\u2066\u200f\u2028\
 """An ESC sequence, a bell, line ends, DEL, C1, and controls of bidi."""
 UNDECODABLE = "\udcff\udc9b"
 """What Python makes of bytes of an argument or a name that are not UTF-8."""
-DATA = ("decode", "truncate")
+DATA = ("decode", "truncate", "model generate", "model chat")
 """Commands whose stdout is data, byte for byte; all that is on stderr is a message."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 MORE = {

@@ -78,7 +78,7 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
         "tokkit model generate gpt2-large 'Once upon a time' --draft gpt2",
         "tokkit model generate ./t5-small 'translate English to German: The house is small.'",
         "tokkit model generate gpt2 'The sky is' --choice ' blue' --choice ' grey'",
-        "tokkit model generate ./llama - --prompt-cache read.safetensors <manual.txt",
+        'tokkit model generate ./llama "$(cat manual.txt)" --prompt-cache read.safetensors',
     ),
 )
 @MODEL

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit import pickled
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, output
@@ -64,6 +66,9 @@ class RopeConfig:
     head_factors: tuple[float, ...] | None = field(default=None)
     pair_factors: tuple[float, ...] | None = field(default=None)
     long_factors: tuple[float, ...] | None = field(default=None)
+
+    def __setstate__(self, values: Sequence[object]) -> None:
+        pickled.fill(self, values)
 
     def __post_init__(self) -> None:
         self._check_numbers()
