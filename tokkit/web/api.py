@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
+from tokkit.grammars import JsonSchema
 from tokkit.web import answers, requests
 from tokkit.web.access import LOCAL, Access, Limits
 from tokkit.web.errors import RequestError
@@ -200,7 +201,8 @@ class _Server:
             "top_logprobs": asked.alternatives, "sampling": asked.sampling,
         }  # fmt: skip
         if asked.schema is not None:
-            options["schema"] = asked.schema
+            # White space without a bound would let a model write nothing else.
+            options["grammar"] = JsonSchema(asked.schema, whitespace="spaced")
         return _prompts(generator, asked), generator.options_of(options)
 
     # ---- vectors and tokens
