@@ -44,23 +44,28 @@ def read_spec(
         eos_ids = eos_ids_of(folder, config)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
-    if max_length is not None:
-        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
-            raise OptionError(
-                f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens"
-            )
-        spec = replace(spec, max_length=max_length)
-    return spec, eos_ids
+    return limited(spec, max_length), eos_ids
+
+
+def limited(spec: DecoderSpec, max_length: int | None) -> DecoderSpec:
+    """Return a model for texts of at most `max_length` tokens, if that is given; OptionError for more than it takes."""
+    if max_length is None:
+        return spec
+    if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
+        raise OptionError(f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens")
+    return replace(spec, max_length=max_length)
 
 
 def read_tokenizer(folder: Path, spec: DecoderSpec) -> Tokenizer:
-    """Return the tokenizer of a folder; FormatError if it has more ids than the table of tokens has rows."""
-    tokenizer = loading.load(folder)
+    """Return the tokenizer of a folder, which fits the model."""
+    return fitting(loading.load(folder), spec, files.show(folder))
+
+
+def fitting(tokenizer: Tokenizer, spec: DecoderSpec, where: str) -> Tokenizer:
+    """Return a tokenizer; FormatError if it has more ids than the table of tokens has rows."""
     rows = spec.config.vocab_size
     if tokenizer.n_ids > rows:
-        raise FormatError(
-            f"{files.show(folder)}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows"
-        )
+        raise FormatError(f"{where}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows")
     return tokenizer
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from tokkit.errors import FormatError, OptionError
+from tokkit.errors import FormatError
 from tokkit.formats import files, gguf, gguf_vocabulary
 from tokkit.formats.gguf_file import MAGIC
 from tokkit.formats.gguf_tensors import read_gguf
 from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import gguf_families
+from tokkit.pipeline import generator_loading, gguf_families
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.gguf_packing import BlockWeights
 from tokkit.pipeline.text_generator import TextGenerator
@@ -52,15 +51,8 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
         tokenizer = Tokenizer(gguf.definition(vocabulary))
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
-    if max_length is not None:
-        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
-            raise OptionError(
-                f"max_length is {max_length!r}; the model has positions for 1 to {spec.max_length} tokens"
-            )
-        spec = replace(spec, max_length=max_length)
-    rows = spec.config.vocab_size
-    if tokenizer.n_ids > rows:
-        raise FormatError(f"{where}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows")
+    spec = generator_loading.limited(spec, max_length)
+    generator_loading.fitting(tokenizer, spec, where)
     named = {name: tensor for name, tensor in tensors.items() if not name.endswith(DERIVED)}
     weights = (DecoderWeights if dtype else BlockWeights)(named, spec, where, by="the keys of the file")
     try:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit import loading
-from tokkit.errors import FormatError, OptionError
+from tokkit.errors import FormatError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensor
 from tokkit.formats.sharded import read_model
@@ -22,7 +21,7 @@ from tokkit.nn.seq2seq import Seq2Seq
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import memory, modules, seq2seq_families
 from tokkit.pipeline.decoder_weights import DecoderWeights
-from tokkit.pipeline.generator_loading import eos_ids_of
+from tokkit.pipeline.generator_loading import eos_ids_of, limited, read_tokenizer
 from tokkit.pipeline.seq2seq_families import Seq2SeqSpec
 from tokkit.pipeline.seq2seq_generator import ForcedIds, Seq2SeqGenerator
 from tokkit.pipeline.weights import checked
@@ -42,21 +41,13 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
         eos_ids, forced = eos_ids_of(folder, config), _forced(folder, config, spec)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
-    if max_length is not None:
-        most = spec.decoder.max_length
-        if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= most:
-            raise OptionError(f"max_length is {max_length!r}; the model has positions for 1 to {most} tokens")
-        spec = replace(spec, encoder=replace(spec.encoder, max_length=max_length),
-                       decoder=replace(spec.decoder, max_length=max_length))  # fmt: skip
+    decoder = limited(spec.decoder, max_length)
+    encoder = spec.encoder if max_length is None else replace(spec.encoder, max_length=max_length)
+    spec = replace(spec, encoder=encoder, decoder=decoder)
     for half in (spec.encoder, spec.decoder):
         memory.check_model(half.config, files.show(folder))
     model = _model(tensors, spec, files.show(folder))
-    tokenizer = loading.load(folder)
-    rows = spec.decoder.config.vocab_size
-    if tokenizer.n_ids > rows:
-        raise FormatError(
-            f"{files.show(folder)}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows"
-        )
+    tokenizer = read_tokenizer(folder, spec.decoder)
     again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
     return Seq2SeqGenerator(folder, tokenizer, model, spec, eos_ids=eos_ids, forced=forced, reload=again)
 
