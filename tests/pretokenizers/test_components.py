@@ -209,6 +209,8 @@ def test_each_engine_splits_alike(engine: str, monkeypatch: pytest.MonkeyPatch) 
         (lambda: Split("a", "Dropped"), OptionError, "behavior is 'Dropped'; it must be one of Removed"),
         (lambda: Split({"Text": "a"}, "Removed"), OptionError, "pattern is .*it must be"),
         (lambda: Split({"Regex": "("}, "Removed"), PatternError, "does not compile"),
+        (lambda: Split({"Regex": "\ud800"}, "Removed"), PatternError, "a lone surrogate"),
+        (lambda: Split("\ud800", "Removed"), PatternError, "a lone surrogate"),
         (lambda: Punctuation("x"), OptionError, "behavior is 'x'"),
         (lambda: CharDelimiterSplit("ab"), OptionError, "delimiter is 'ab'; it must be one character"),
         (lambda: CharDelimiterSplit("\ud800"), OptionError, "must be one character"),

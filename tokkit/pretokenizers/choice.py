@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tokkit.errors import OptionError
+from tokkit.definition import is_text
+from tokkit.errors import OptionError, PatternError
 from tokkit.pretokenizers import patterns
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
         raise OptionError(f"TOKKIT_SPLIT is {forced!r}; it must be one of {', '.join(ENGINES)}")
     if pattern is None or (forced == "scanner" and pattern in patterns.SCANNERS):
         return Choice("scanner", patterns.SCANNERS[pattern])
+    if not is_text(pattern):
+        raise PatternError(f"the pattern {pattern!a} has a lone surrogate, which no text has and no file can hold")
     # Most tokenizers have a scanner, and load without the compiler.
     from tokkit.pretokenizers import regex_split
     from tokkit.unicode_regex.compile import compile_pattern
