@@ -16,6 +16,7 @@ import faulthandler
 import hashlib
 import importlib
 import logging
+import math
 import os
 import random
 import signal
@@ -89,10 +90,10 @@ def where(error: BaseException) -> str:
 class Fuzzer:
     """Changes inputs of one target, and keeps those that take new arcs."""
 
-    def __init__(self, name: str, target: ModuleType, kept: Path, findings: Path) -> None:
+    def __init__(self, name: str, target: ModuleType, kept: Path, findings: Path, seed: int | None) -> None:
         self.target, self.kept, self.findings = target, kept, findings
         self.words = words_of(HERE / "dictionaries" / f"{name}.dict")
-        self.rng = random.Random()
+        self.rng = random.Random(seed)
         self.arcs = Arcs(PACKAGE)
         self.corpus: list[bytes] = []
         self.n = 0
@@ -143,10 +144,10 @@ class Fuzzer:
         data = rng.choice((rng.choice(corpus), recent))
         return self.target.CHANGE(rng, data, rng.choice(corpus), self.words)[:MAX_BYTES]
 
-    def fuzz(self, seconds: float) -> None:
-        """Go on until the time is over, or a signal says so."""
+    def fuzz(self, seconds: float, inputs: float) -> None:
+        """Go on until the time is over, so many inputs were run, or a signal says so."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and self.n < inputs:
             data = self.changed()
             if self.run(data):
                 self.corpus.append(data)
@@ -181,6 +182,8 @@ def main() -> int:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--replay", action="store_true", help="run the seeds and regressions, and nothing else")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--inputs", type=float, default=math.inf, help="the most")
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--kept", type=Path, help="where inputs are kept that cover more")
     parser.add_argument("--findings", type=Path, help="where inputs are kept that fail")
     arguments = parser.parse_args()
@@ -188,7 +191,7 @@ def main() -> int:
     if arguments.replay:
         return replay(arguments.names)
     (name,) = arguments.names
-    fuzzer = Fuzzer(name, importlib.import_module(f"target_{name}"), arguments.kept, arguments.findings)
+    fuzzer = Fuzzer(name, importlib.import_module(f"target_{name}"), arguments.kept, arguments.findings, arguments.seed)
 
     def ended(*_: Any) -> None:
         # Whatever runs at this moment is not waited for.
@@ -198,7 +201,7 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, ended)
     fuzzer.load([*inputs(name), *arguments.kept.glob("*")])
-    fuzzer.fuzz(arguments.seconds)
+    fuzzer.fuzz(arguments.seconds, arguments.inputs)
     return bool(fuzzer.failures)
 
 

@@ -1,6 +1,7 @@
 """Run the fuzz targets in turn, and print what each covered and found; the exit status is 1 for a finding.
 
     python tests/fuzz/run.py --seconds 60 [--until-quiet 600] [--target NAME …] [--corpus FOLDER] [--figures FILE]
+    python tests/fuzz/run.py --seconds 60 --seed 1 --inputs 500  # the same inputs every time
 
 Targets in C (fuzz_*.c) run under libFuzzer, those in Python (target_*.py) under python_fuzzer.py. An input that
 a target fails on is kept in regressions/<target>/, from where tests/project/test_fuzz_replay.py runs it.
@@ -12,6 +13,7 @@ import argparse
 import hashlib
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +29,8 @@ COVERED = re.compile(r"^#(\d+)\s(.*)\bcov: (\d+)")
 MAX_BYTES = 4096
 SECONDS_AN_INPUT = 20
 MEGABYTES = 3000
+C_INPUTS = 100
+"""How many inputs a target in C runs for each one of a target in Python."""
 INTERRUPTED = 72
 """The exit status of libFuzzer when a signal ends it, as we do when nothing was new: that is no finding."""
 COLUMNS = ("target", "inputs", "edges", "quiet for", "findings", "seconds", "inputs/s")
@@ -43,11 +47,13 @@ class Result(NamedTuple):
     report: str
 
 
-def libfuzzer(program: Path, name: str, seconds: int, kept: Path, findings: Path) -> list[str]:
+def libfuzzer(program: Path, name: str, arguments: argparse.Namespace, kept: Path, findings: Path) -> list[str]:
     dictionary = HERE / "dictionaries" / f"{name}.dict"
     return [
         str(program),
-        f"-max_total_time={seconds}",
+        f"-max_total_time={arguments.seconds}",
+        f"-seed={arguments.seed or 0}",  # 0 is any
+        f"-runs={arguments.inputs * C_INPUTS if arguments.inputs else -1}",
         f"-max_len={MAX_BYTES}",
         f"-artifact_prefix={findings}/",
         f"-timeout={SECONDS_AN_INPUT}",
@@ -62,8 +68,9 @@ def libfuzzer(program: Path, name: str, seconds: int, kept: Path, findings: Path
     ]
 
 
-def python_fuzzer(name: str, seconds: int, kept: Path, findings: Path) -> list[str]:
-    options = [f"--seconds={seconds}", f"--kept={kept}", f"--findings={findings}"]
+def python_fuzzer(name: str, arguments: argparse.Namespace, kept: Path, findings: Path) -> list[str]:
+    options = [f"--seconds={arguments.seconds}", f"--kept={kept}", f"--findings={findings}"]
+    options += [f"--{key}={value}" for key in ("seed", "inputs") if (value := getattr(arguments, key)) is not None]
     return [sys.executable, str(HERE / "python_fuzzer.py"), name, *options]
 
 
@@ -94,7 +101,9 @@ def fuzz(command: list[str], quiet: float, findings: Path, current: Path) -> Res
     """Run one target until its time is over, or nothing was new for `quiet` seconds."""
     before = set(findings.iterdir())
     began = time.monotonic()
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+    # Sets of str in one order: with a seed, what an input covers is what it covered the last time.
+    env = os.environ | {"PYTHONHASHSEED": "0"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=env) as process:
         watch = Watch(process)
         watch.start()
         while process.poll() is None:
@@ -142,9 +151,9 @@ def run_target(name: str, program: Path | None, arguments: argparse.Namespace, c
     for folder in (kept, findings):
         folder.mkdir(parents=True, exist_ok=True)
     if program is not None:
-        command = libfuzzer(program, name, arguments.seconds, kept, findings)
+        command = libfuzzer(program, name, arguments, kept, findings)
     else:
-        command = python_fuzzer(name, arguments.seconds, kept, findings)
+        command = python_fuzzer(name, arguments, kept, findings)
     done = fuzz(command, arguments.until_quiet, findings, corpus / f"{name}.current")
     if not any(findings.iterdir()):
         findings.rmdir()
@@ -156,6 +165,8 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the fuzz targets in turn.")
     option = parser.add_argument
     option("--seconds", type=int, default=60, help="for each target; the most, with --until-quiet")
+    option("--inputs", type=int, help=f"the most for each target in Python; for one in C, {C_INPUTS} times as many")
+    option("--seed", type=int, help="of what is drawn; another each time by default")
     option("--until-quiet", type=float, default=float("inf"), help="end one after so many seconds without a new edge")
     option("--target", action="append", choices=every, help="all by default; may be given again")
     option("--part", default="1/1", help="2/3 runs each third of the targets, from the second on")
