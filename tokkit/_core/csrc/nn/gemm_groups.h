@@ -9,12 +9,19 @@
 enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = 4 };
 enum { GROUP_X = offsetof(tk_x_group, q) };
 
+/* Steps of a group are written out where each is a few instructions; in plain C they would be a megabyte. */
+#if VL_ROWS > 4
+#define WRITTEN_OUT(N) _Pragma(#N)
+#else
+#define WRITTEN_OUT(N)
+#endif
+
 /* sums[r] += what one group of 32 inputs gives, for `rows` rows of x that are x_step bytes apart. */
 TK_INLINE void one_group(const int rows, const int vecs, const int kind, const int minima, const uint8_t *group,
                          const uint8_t *x, size_t x_step, float *sums) {
     const int steps = kind == TK_INT4 ? 4 : 8, parts = kind == TK_INT4 ? 2 : INT8_PARTS;
     const uint8_t *w = group + (minima ? 4 : 2) * TK_PANEL;
-#pragma GCC unroll 4
+    WRITTEN_OUT(GCC unroll 4)
     for (int first = 0; first < TK_PANEL / VL; first += vecs) {
         vi acc[GROUP_ROWS][4];
 #pragma GCC unroll 4
@@ -24,9 +31,9 @@ TK_INLINE void one_group(const int rows, const int vecs, const int kind, const i
 #pragma GCC unroll 4
             for (int v = 0; v < vecs; v++) acc[r][v] = vi_set1(start);
         }
-#pragma GCC unroll 8
+        WRITTEN_OUT(GCC unroll 8)
         for (int s = 0; s < steps; s++)
-#pragma GCC unroll 2
+            WRITTEN_OUT(GCC unroll 2)
             for (int part = 0; part < parts; part++) {
                 vi some[4];
 #pragma GCC unroll 4
