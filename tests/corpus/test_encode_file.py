@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
 import os
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pytest
@@ -216,12 +218,20 @@ def test_a_full_disk_is_an_error_and_not_a_hang(
     Path("in.txt").write_text("some words. " * 3000)
     calls = iter(range(50))
 
-    def write(self: id_writers.IdWriter, part: memoryview) -> None:
-        if next(calls, None) is None:
-            raise OSError(28, "No space left on device")
+    class Full(io.FileIO):
+        def write(self, part: memoryview) -> int:
+            if next(calls, None) is None:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return super().write(part)
 
-    monkeypatch.setattr(id_writers.IdWriter, "_write_all", write)
-    with pytest.raises(OSError, match="No space"):
+    create = id_writers.IdWriter._create
+
+    def full(self: id_writers.IdWriter, target: str) -> BinaryIO:
+        with create(self, target) as file:
+            return Full(os.dup(file.fileno()), "wb")
+
+    monkeypatch.setattr(id_writers.IdWriter, "_create", full)
+    with pytest.raises(OSError, match=r"No space.*out\.npy"):
         tok.encode_file("in.txt", "out.npy", threads=threads)
     assert os.listdir() == ["in.txt"]
 

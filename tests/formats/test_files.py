@@ -39,8 +39,9 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, failing, full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as raised:
         files.write_atomically(path, b"new")
+    assert raised.value.filename == str(path)
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["a"]

@@ -109,8 +109,9 @@ class IdWriter:
             self.n_ids += len(part) // self._width
 
     def _write_all(self, part: memoryview) -> None:
-        while part and self._file is not None:
-            part = part[self._file.write(part) :]
+        with temporary_files.naming(self._counts[-1][0]):
+            while part and self._file is not None:
+                part = part[self._file.write(part) :]
 
     def _names(self, number: int) -> list[str]:
         """Return the names of a shard, of its sidecars, and of the list of all shards."""

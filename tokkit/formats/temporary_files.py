@@ -9,6 +9,7 @@ boot, or on a system that does not say where and when processes run (Windows), i
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 
 _NAME = re.compile(r"\.tokkit-([0-9a-f]{8})-([0-9a-f]{16})-([0-9]{1,10})-([0-9]{1,20})-[0-9a-f]{8}\.tmp")
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 NOWHERE = "0" * 16
 """The place of a process that cannot be told from those of other machines."""
 
@@ -50,10 +52,22 @@ def beside(target: str) -> Iterator[str]:
     clear(target)
     name = new(target)
     try:
-        yield name
+        with naming(target):
+            yield name
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+
+
+@contextlib.contextmanager
+def naming(target: str) -> Iterator[None]:
+    """Let an error of a disk without room say which file was being written: the system names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM and error.filename is None:
+            error.filename = target
+        raise
 
 
 def _key(target: str) -> str:
