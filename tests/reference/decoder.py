@@ -8,10 +8,11 @@ from reference.decoder_attention import attend, norm
 from reference.feed_forward import forward, linear
 
 
-def hidden(config, weights, ids, memory=None):
+def hidden(config, weights, ids, memory=None, types=0):
     """(T, dim) for ids (T), before the head."""
     x = np.float64(weights["word.weight"])[ids] * config.embedding_scale
     x = x + (np.float64(weights["position.weight"])[: len(ids)] if config.positions else 0)
+    x = x + (np.float64(weights["type.weight"])[types] if config.types else 0)
     x = norm(config, x, weights, "embedding_norm") if config.embedding_norm else x
     pre, post = config.layers.pre_norm, not config.layers.pre_norm
     for i in range(config.layers.n_layers):
@@ -23,7 +24,8 @@ def hidden(config, weights, ids, memory=None):
         before = x
         for name, after, part in parts:
             read = before if config.parallel else x
-            more = part(norm(config, read, weights, at + name) if pre else read)
+            bare = not pre or f"{at}{name}.weight" not in weights
+            more = part(read if bare else norm(config, read, weights, at + name))
             x = x + (norm(config, more, weights, at + after) if config.part_norms and after else more)
             x = norm(config, x, weights, at + name) if post else x
     return norm(config, x, weights, "norm") if pre else x

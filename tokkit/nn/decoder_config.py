@@ -46,10 +46,13 @@ class DecoderConfig:
     - `windows`: for each layer how many tokens one sees, itself included, or None for all (Gemma's alternate);
     - `local_rope`: the rope of layers that have a window, where it is another one (Gemma 3);
     - `positions`: rows of a learned table that is added (GPT-2), after `position_offset` others (BART);
+    - `types`: rows of a table of token types that is added (BERT's heirs);
     - `embedding_norm`: a norm of the embeddings (BLOOM);
     - `embedding_scale`: what embeddings are multiplied by (Gemma: √dim);
     - `qk_norm`: a norm of each head's queries and keys, RMS (Qwen 3, Gemma 3);
     - `part_norms`: a norm of what a part gives, before it is added (Gemma 3);
+    - `norm_bias`: whether layer norms have biases, and `first_norm`: whether the first layer's attention has a norm
+      before it (ModernBERT has neither);
     - `parallel`: attention and feed-forward read the same x (GPT-NeoX);
     - `tied`: the head is the table of tokens; `head`: whether there is one at all;
     - `cap`, `logit_cap`: scores of attention, and logits, are cap · tanh(score / cap), unless it is 0 (Gemma 2);
@@ -65,10 +68,13 @@ class DecoderConfig:
     local_rope: RopeConfig | None = None
     positions: int = 0
     position_offset: int = 0
+    types: int = 0
     embedding_norm: bool = False
     embedding_scale: float = 1.0
     qk_norm: bool = False
     part_norms: bool = False
+    norm_bias: bool = True
+    first_norm: bool = True
     parallel: bool = False
     tied: bool = False
     head: bool = True
@@ -82,6 +88,7 @@ class DecoderConfig:
             "vocab_size": as_int("vocab_size", self.vocab_size, minimum=1),
             "positions": as_int("positions", self.positions, minimum=0),
             "position_offset": as_int("position_offset", self.position_offset, minimum=0),
+            "types": as_int("types", self.types, minimum=0),
             "embedding_scale": as_float("embedding_scale", self.embedding_scale),
             "head_scale": as_float("head_scale", self.head_scale),
             "cap": as_float("cap", self.cap, minimum=0),
@@ -92,6 +99,8 @@ class DecoderConfig:
             raise OptionError("the layers have weights of their own: shared_layers is False")
         if not c.pre_norm and (self.parallel or self.part_norms or self.experts is not None):
             raise OptionError("parallel, part_norms and experts are for layers with pre_norm=True")
+        if not c.pre_norm and not self.first_norm:
+            raise OptionError("first_norm is False, which is for layers with pre_norm=True")
         if self.part_norms and self.experts is not None:
             raise OptionError("part_norms are for feed-forwards without experts")
         if c.window is not None:
@@ -125,10 +134,11 @@ class DecoderConfig:
         """Return whether the feed-forward of a layer is made of experts."""
         return self.experts is not None and layer not in self.experts.dense
 
-    def norm_names(self) -> dict[str, int]:
-        """Return the norms of one layer and how many columns each has."""
+    def norm_names(self, layer: int) -> dict[str, int]:
+        """Return the norms of a layer and how many columns each has."""
         c = self.layers
-        made = {"attention_norm": c.dim, "feed_forward_norm": c.dim} | ({"cross_norm": c.dim} if c.cross else {})
+        made = {"attention_norm": c.dim} if layer or self.first_norm else {}
+        made |= {"feed_forward_norm": c.dim} | ({"cross_norm": c.dim} if c.cross else {})
         if self.qk_norm:
             made |= {"q_norm": c.head_size, "k_norm": c.head_size}
         if self.part_norms:
@@ -146,11 +156,13 @@ class DecoderConfig:
         made: Shapes = {"word.weight": (self.vocab_size, c.dim)}
         if self.positions:
             made["position.weight"] = (self.position_offset + self.positions, c.dim)
+        if self.types:
+            made["type.weight"] = (self.types, c.dim)
         if self.embedding_norm:
             made |= self._norm("embedding_norm", c.dim)
         for i in range(c.n_layers):
             made |= {f"layers.{i}.{name}": shape for name, shape in self.matrices(i).items()}
-            for norm, columns in self.norm_names().items():
+            for norm, columns in self.norm_names(i).items():
                 made |= self._norm(f"layers.{i}.{norm}", columns)
         if c.relative_buckets:
             made["relative.weight"] = (c.relative_buckets, c.n_heads)
@@ -180,4 +192,4 @@ class DecoderConfig:
 
     def _norm(self, name: str, columns: int) -> Shapes:
         made: Shapes = {f"{name}.weight": (columns,)}
-        return made | {f"{name}.bias": (columns,)} if self.layers.norm == "layer" else made
+        return made | {f"{name}.bias": (columns,)} if self.layers.norm == "layer" and self.norm_bias else made

@@ -33,14 +33,17 @@ def attention_weights(decoder: TextDecoder, ids: ArrayLike, layers: Sequence[int
     Scores are computed again from what the layers read, in float32.
     """
     states = hidden_states(decoder, ids)
-    return np.stack([_weights(decoder, layer, states[layer]) for layer in layers])
+    return np.stack([weights_of(decoder, layer, states[layer]) for layer in layers])
 
 
-def _weights(decoder: TextDecoder, layer: int, x: Floats) -> Floats:
+def weights_of(decoder: TextDecoder, layer: int, x: Floats) -> Floats:
+    """Return (n_heads, T, T) for what a layer reads of a text (T, dim): how much of each token goes into each one."""
     config, c, parts = decoder.config, decoder.config.layers, decoder.parts[layer]
     n, size = len(x), c.head_size
-    weight, bias = parts["attention"]
-    normed = layer_norm(x, weight, bias, eps=c.eps) if c.norm == "layer" else rms_norm(x, weight, eps=c.eps)
+    normed = x
+    if c.pre_norm and "attention" in parts:
+        weight, bias = parts["attention"]
+        normed = layer_norm(x, weight, bias, eps=c.eps) if c.norm == "layer" else rms_norm(x, weight, eps=c.eps)
     joined = np.empty((n, (c.n_heads + 2 * c.kv_heads) * size), dtype=np.float32)
     parts["qkv"].run(normed, joined, activation="identity", residual=None, threads=current_threads())
     q, k = _heads(decoder, layer, joined, 0, "q"), _heads(decoder, layer, joined, c.n_heads, "k")
@@ -53,7 +56,8 @@ def _weights(decoder: TextDecoder, layer: int, x: Floats) -> Floats:
         scores += added
     distance = np.arange(n)[:, None] - np.arange(n)
     window = config.window(layer)
-    scores[:, (distance < 0) | (distance >= (n if window is None else window))] = -np.inf
+    seen = np.abs(distance) < (n if window is None else window)
+    scores[:, ~(seen & (distance >= 0) if c.causal else seen)] = -np.inf
     made: Floats = np.exp(scores - scores.max(-1, keepdims=True))
     made /= made.sum(-1, keepdims=True)
     return made

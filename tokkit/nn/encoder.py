@@ -51,6 +51,21 @@ def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: i
     return made | {"norm.weight": (config.dim,), "norm.bias": (config.dim,)}
 
 
+def checked_packed(
+    ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
+    """Return the ids, starts and types of packed sequences as int64; ShapeError if they do not fit each other."""
+    flat, where = ids_of(ids), ids_of(starts, "starts")
+    if flat.ndim != 1 or where.ndim != 1 or not len(where) or where[0] or where[-1] != len(flat):
+        raise ShapeError(f"ids have shape {flat.shape}; starts must rise from 0 to their number, not {where[:5]} …")
+    if (np.diff(where) < 0).any():
+        raise ShapeError("starts fall; they must rise from 0 to the number of ids")
+    kinds = None if type_ids is None else ids_of(type_ids, "type_ids")
+    if kinds is not None and kinds.shape != flat.shape:
+        raise ShapeError(f"ids have shape {flat.shape} and type_ids {kinds.shape}; they must be equal")
+    return flat, where, kinds
+
+
 class Embeddings:
     """The norm of a token's vector, its position's and its type's, for packed ids, one sequence after another.
 
@@ -184,14 +199,7 @@ class TextEncoder:
 
         `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 if None.
         """
-        flat, where = ids_of(ids), ids_of(starts, "starts")
-        if flat.ndim != 1 or where.ndim != 1 or not len(where) or where[0] or where[-1] != len(flat):
-            raise ShapeError(f"ids have shape {flat.shape}; starts must rise from 0 to their number, not {where[:5]} …")
-        if (np.diff(where) < 0).any():
-            raise ShapeError("starts fall; they must rise from 0 to the number of ids")
-        kinds = None if type_ids is None else ids_of(type_ids, "type_ids")
-        if kinds is not None and kinds.shape != flat.shape:
-            raise ShapeError(f"ids have shape {flat.shape} and type_ids {kinds.shape}; they must be equal")
+        flat, where, kinds = checked_packed(ids, starts, type_ids)
         x = self.embeddings(flat, where, kinds)
         self.run(x, where, states=states)
         return x

@@ -66,6 +66,7 @@ class TextDecoder:
         if config.positions:
             rows = config.position_offset + config.positions
             self._positions = take(weights, "position.weight", (rows, c.dim))[config.position_offset :]
+        self._types = take(weights, "type.weight", (config.types, c.dim)) if config.types else None
         self._embedding_norm = self._norm(weights, "embedding_norm") if config.embedding_norm else None
         self._last = self._norm(weights, "norm") if c.pre_norm else None
         self._ropes = _Ropes(c.rope, config.local_rope)
@@ -118,11 +119,11 @@ class TextDecoder:
         }
         if config.has_experts(i):
             made["experts"] = experts.packed(config, matrices, i)
-        columns = config.norm_names()
+        columns = config.norm_names(i)
         for core, name in CORE_NORMS.items():
             if name in columns:
                 bias = None
-                if c.norm == "layer":
+                if c.norm == "layer" and config.norm_bias:
                     bias = np.array(take(weights, f"{prefix}{name}.bias", (columns[name],)))
                 made[core] = np.array(take(weights, f"{prefix}{name}.weight", (columns[name],))), bias
         made["window"] = config.window(i)
@@ -217,7 +218,10 @@ class TextDecoder:
             for start in (range(0, n, few) if i in as_steps else (0,))
         ]
 
-    def _embedded(self, ids: NDArray[np.int64], rows: NDArray[np.int64], first: NDArray[np.int64]) -> Floats:
+    def _embedded(
+        self, ids: NDArray[np.int64], rows: NDArray[np.int64], first: NDArray[np.int64],
+        type_ids: NDArray[np.int64] | None = None,
+    ) -> Floats:  # fmt: skip
         x = looked_up(self.words, ids)
         if self.config.embedding_scale != 1:
             x *= np.float32(self.config.embedding_scale)
@@ -229,12 +233,36 @@ class TextDecoder:
                 )
             starts = np.repeat(first - (np.cumsum(rows) - rows), rows)
             x += self._positions[starts + np.arange(len(ids))]
+        if self._types is not None:
+            x += self._types[0] if type_ids is None else looked_up(self._types, type_ids)
         return x if self._embedding_norm is None else self._embedding_norm(x)
 
-    def embedded(self, ids: ArrayLike) -> Floats:
-        """Return what the first layer reads of a whole text: (T, dim) for ids (T)."""
+    def embedded(
+        self, ids: ArrayLike, rows: NDArray[np.int64] | None = None, type_ids: NDArray[np.int64] | None = None
+    ) -> Floats:
+        """Return what the first layer reads of a whole text: (T, dim) for ids (T).
+
+        `rows` are the lengths of several texts, one after another; `type_ids` (T) are 0 if None.
+        """
         row = ids_of(ids)
-        return self._embedded(row, np.array([len(row)]), np.zeros(1, dtype=np.int64))
+        lengths = np.array([len(row)]) if rows is None else rows
+        return self._embedded(row, lengths, np.zeros(len(lengths), dtype=np.int64), type_ids)
+
+    def run(self, x: Floats, rows: NDArray[np.int64], *, states: Floats | None = None) -> None:
+        """Run all layers and the last norm on x (total, dim) in place: whole texts of `rows` tokens, one after another.
+
+        `states` (n_layers, total, dim) gets what each layer leaves, the last one after the last norm.
+        """
+        longest = int(rows.max(initial=0))
+        by_distance, zero = self._distances(len(x), longest)
+        self._decoder.run(
+            x, rows, None, angles=self._ropes(longest), by_distance=by_distance, zero=zero, states=states,
+            threads=current_threads(),
+        )  # fmt: skip
+        if self._last is not None:
+            self._last(x, out=x)
+            if states is not None:
+                states[-1] = x
 
     def distance_bias(self, n: int) -> Floats | None:
         """Return what is added to the scores of n tokens by their distance: (n_heads, n, n), or None if nothing is."""

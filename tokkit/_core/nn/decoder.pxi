@@ -66,8 +66,9 @@ cdef class PackedDecoder:
 
     Each layer is a dict of `qkv`, `o`, `up`, `down` (PackedLinear), norms (weight, bias or None) by the names
     `attention`, `forward`, and where there are such `q`, `k`, `attended`, `forwarded`, a `window` or None, and `rope`,
-    the number of its table of angles, or -1. `experts` (PackedExperts) may be in the place of `up` and `down`;
-    `cross_q` and `cross_o`, with the norm `cross`, are attention to a memory.
+    the number of its table of angles, or -1. Without the norm `attention`, which `post_norm` needs, attention reads x
+    as it is. `experts` (PackedExperts) may be in the place of `up` and `down`; `cross_q` and `cross_o`, with the norm
+    `cross`, are attention to a memory.
     """
 
     cdef tk_decoder decoder
@@ -122,7 +123,7 @@ cdef class PackedDecoder:
             layer.forward = self.norm(made, "forward", dim)
             layer.q, layer.k = self.norm(made, "q", head_dim), self.norm(made, "k", head_dim)
             layer.attended, layer.forwarded = self.norm(made, "attended", dim), self.norm(made, "forwarded", dim)
-            if layer.attention.weight is NULL or layer.forward.weight is NULL:
+            if layer.forward.weight is NULL or (post_norm and layer.attention.weight is NULL):
                 raise ValueError(f"layer {i} has no norms")
             if layer.cross_q is not NULL and layer.cross.weight is NULL:
                 raise ValueError(f"layer {i} has no norms")

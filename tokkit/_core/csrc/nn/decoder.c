@@ -137,10 +137,10 @@ static int feed_forward(const tk_decoder_job *job, const tk_decoder_layer *l, tk
     return added(job, l->down, job->wide, job->wide_step, rows, &l->forwarded, x);
 }
 
-/* What a part reads: x, or with norms before the parts its norm, which is written to `room`. */
+/* What a part reads: x, or with a norm before the part its norm, which is written to `room`. */
 static tk_read entering(const tk_decoder_job *job, const float *x, size_t rows, const tk_norm *norm, float *room) {
     const size_t dim = job->d->dim;
-    if (job->d->post_norm) return (tk_read){x, dim};
+    if (job->d->post_norm || !norm->weight) return (tk_read){x, dim};
     normalise(job, x, dim, rows, dim, norm, room, job->dim_step);
     return (tk_read){room, job->dim_step};
 }
