@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn import decoder_states
 from tokkit.nn.arrays import Floats
-from tokkit.nn.embedding import Table, looked_up
+from tokkit.nn.embedding import looked_up
 from tokkit.nn.encoder import checked_packed
 from tokkit.nn.text_decoder import TextDecoder
 
@@ -25,7 +25,7 @@ class LayeredEmbeddings:
         self._decoder, self.max_length = decoder, max_length
 
     @property
-    def words(self) -> NDArray[Any] | Table:
+    def words(self) -> Any:
         """The table of tokens, as it is stored."""
         return self._decoder.words
 

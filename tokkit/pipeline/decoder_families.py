@@ -26,7 +26,10 @@ class Family:
     `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer, {j} the expert; "name:q" is
     the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
     head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset` is
-    added to the weights of norms. `windows` is the rule of `_windows` that says which layers have one. `experts` are
+    added to the weights of norms. `encoder`: tokens see later ones, and there is no head; `post_norm`, `norm_bias` and
+    `first_norm` are as in the configurations of `tokkit.nn`, and `up_first` says that a gate is after up where the two
+    are joined. `types` is the number of rows of a table of token types, unless the file says it. `windows` is the rule
+    of `windows_of` that says which layers have one. `experts` are
     keys of the sizes of experts, ours → the configuration's. `nested` is the key of the part of a configuration that is
     about text, and `defaults` what it leaves out. `refused` maps keys to the values that are run.
     """
@@ -35,6 +38,12 @@ class Family:
     tensors: Mapping[str, str]
     prefixes: tuple[str, ...]
     norm: str = "rms"
+    post_norm: bool = False
+    norm_bias: bool = True
+    first_norm: bool = True
+    encoder: bool = False
+    types: int = 0
+    up_first: bool = False
     eps: tuple[str, float] = ("rms_norm_eps", 1e-6)
     activation: tuple[str, str] = ("hidden_act", "silu")
     gated: bool = True
@@ -115,7 +124,7 @@ GEMMA2 = Family(
 )  # fmt: skip
 GEMMA3 = replace(
     GEMMA2, prefixes=("model.", "language_model.model.", ""), windows="five of six", qk_norm=True,
-    refused={**GEMMA2.refused, "attn_logit_softcapping": (None,)},
+    refused={"attn_logit_softcapping": (None,)},
 )  # fmt: skip
 GEMMA3_WITH_PICTURES = replace(
     GEMMA3, nested="text_config", prefixes=("model.language_model.", "language_model.model."),
@@ -210,7 +219,12 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
         stated = typed(config.get(family.nested), family.nested, dict)
         config = {**family.defaults, **stated, "model_type": config["model_type"]}
         family_of(config, FAMILIES, "decoders")  # which refuses settings
-    keys = family.keys
+    return read_as(family, config, dtype)
+
+
+def read_as(family: Family, config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
+    """Return the specification of a model of a family; FormatError names a key that does not fit."""
+    keys, causal = family.keys, _is_causal(family, config)
     sizes: dict[str, Any] = {ours: count(config, keys[ours]) for ours in ("dim", "n_heads", "n_layers")}
     sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")
               if ours in keys and config.get(keys[ours]) is not None}  # fmt: skip
@@ -226,15 +240,19 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
             ropes(config, head_dim, family.rotary_share, max_length) if family.positions == "rope" else (None, None)
         )
         layers = TransformerConfig(
-            **sizes, activation=_activation(config, family), norm=family.norm, eps=float(eps), pre_norm=True,
-            causal=True, rope=rope, alibi=family.positions == "alibi", dtype=dtype, bias=False,
-            scale=_scale(config),
+            **sizes, activation=_activation(config, family), norm=family.norm, eps=float(eps),
+            pre_norm=not family.post_norm, causal=causal, rope=rope, alibi=family.positions == "alibi", dtype=dtype,
+            bias=False, scale=_scale(config),
         )  # fmt: skip
-        windows = _windows(config, family.windows, sizes["n_layers"]) if family.windows else None
+        windows = windows_of(config, family.windows, sizes["n_layers"]) if family.windows else None
+        if windows is not None and not causal:
+            windows = tuple(None if width is None else _one_side(config, width) for width in windows)
         cap, logit_cap = (_cap(config, key) if family.caps else 0.0 for key in CAPS)
         made = DecoderConfig(
             layers=layers, vocab_size=count(config, "vocab_size"), windows=windows, local_rope=local,
             positions=max_length if family.positions == "learned" else 0,
+            types=count(config, "type_vocab_size", family.types, minimum=0) if "type" in family.tensors else 0,
+            norm_bias=family.norm_bias, first_norm=family.first_norm, head=not family.encoder,
             embedding_norm="embedding_norm" in family.tensors, qk_norm=family.qk_norm, part_norms=family.part_norms,
             embedding_scale=float(sizes["dim"]) ** 0.5 if family.scaled_embedding else 1.0,
             parallel=family.parallel is not None and bool(config.get(family.parallel, True)),
@@ -247,6 +265,21 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
     except TokkitError as error:
         raise FormatError(f"the sizes do not go together: {error}") from None
     return DecoderSpec(family=family, config=made, max_length=max_length)
+
+
+def _is_causal(family: Family, config: Mapping[str, Any]) -> bool:
+    """Return whether tokens see only earlier ones; those of models that make vectors may see all."""
+    sees_all = typed(config.get("use_bidirectional_attention") or False, "use_bidirectional_attention", bool)
+    earlier = typed(config.get("is_causal", True), "is_causal", bool)
+    return bool(earlier and not (family.encoder or sees_all))
+
+
+def _one_side(config: Mapping[str, Any], width: int) -> int:
+    """Return how many tokens one sees on each side, itself included, in a layer that sees both.
+
+    The sliding_window of Gemma is of both sides together, that of layers whose is_causal is false of one.
+    """
+    return (width // 2 if config.get("use_bidirectional_attention") else width) + 1
 
 
 def _activation(config: Mapping[str, Any], family: Family) -> str:
@@ -285,7 +318,7 @@ def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> Expert
     )  # fmt: skip
 
 
-def _windows(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int | None, ...] | None:
+def windows_of(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int | None, ...] | None:
     """Return the window of each layer: of sliding_window, for those that layer_types calls sliding.
 
     Without layer_types these are, by the rule of the family: "all" layers; "alternating" ones, the first among them;

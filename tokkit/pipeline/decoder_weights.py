@@ -37,14 +37,20 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         self._found = {ours: self._tensor(ours) for ours in self._shapes}
         used = {id(tensor) for tensor in self._found.values()}
         for name, tensor in tensors.items():
-            if id(tensor) in used or re.fullmatch(BUFFERS, name) or re.match(OTHERS, name):
-                continue
-            if spec.config.tied and name.endswith(f"{spec.family.head}.weight"):  # the table of tokens once more
+            if id(tensor) in used or self.known(name):
                 continue
             raise FormatError(
                 f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this decoder, whose configuration "
                 f"has {spec.config.layers.n_layers} layers"
             )
+
+    def known(self, name: str) -> bool:
+        """Return whether a tensor that the decoder does not need may be in its file."""
+        if re.fullmatch(BUFFERS, name) or re.match(OTHERS, name):
+            return True
+        # The table of tokens once more, or a head where only states are wanted.
+        config = self.spec.config
+        return (config.tied or not config.head) and name.endswith(f"{self.spec.family.head}.weight")
 
     def _all_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         for ours, shape in self.spec.config.shapes().items():
@@ -77,7 +83,8 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         """Return part → rows of all that are joined with it."""
         c = self.spec.config.layers
         if part in ("gate", "up"):
-            return {"gate": c.hidden, "up": c.hidden}
+            names = ("up", "gate") if self.spec.family.up_first else ("gate", "up")
+            return dict.fromkeys(names, c.hidden)
         return {"q": c.n_heads * c.head_size, "k": c.kv_heads * c.head_size, "v": c.kv_heads * c.head_size}
 
     def __getitem__(self, ours: str) -> NDArray[Any]:

@@ -20,9 +20,7 @@ from tokkit.pipeline.packing import Packer
 if TYPE_CHECKING:
     from tokkit._core.text import Text
     from tokkit.engines.special_tokens import Special
-    from tokkit.nn.encoder import TextEncoder
-    from tokkit.pipeline.families import EncoderSpec
-    from tokkit.pipeline.weights import Weights
+    from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec, AnyWeights
     from tokkit.tokenizer import Tokenizer
 
 Floats = NDArray[np.float32]
@@ -58,9 +56,9 @@ class EncoderModel:
         self,
         folder: Path,
         tokenizer: Tokenizer,
-        encoder: TextEncoder,
-        weights: Weights,
-        spec: EncoderSpec,
+        encoder: AnyEncoder,
+        weights: AnyWeights,
+        spec: AnySpec,
         *,
         max_length: int,
         left: bool = False,

@@ -7,7 +7,7 @@ Families that are not listed here are refused with the list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -178,9 +178,12 @@ class EncoderSpec:
         return re.match(OTHERS, name.removeprefix(self.family.prefix)) is not None
 
 
-def read(config: Mapping[str, Any], dtype: str = "float32") -> EncoderSpec:
-    """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key."""
-    family = family_of(config, FAMILIES, "encoders")
+def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[str] = ()) -> EncoderSpec:
+    """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key.
+
+    `known` are the types that an error about the type lists, those of this file if there are none.
+    """
+    family = family_of(config, FAMILIES, "encoders", known)
     sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
     if sizes["n_layers"] > MAX_LAYERS:
         raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
@@ -223,11 +226,14 @@ class Refusing(Protocol):
 Named = TypeVar("Named", bound=Refusing)
 
 
-def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: str) -> Named:
-    """Return the family that a config.json names; FormatError for another one, or settings that it does not run."""
+def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: str, known: Sequence[str] = ()) -> Named:
+    """Return the family that a config.json names; FormatError for another one, or settings that it does not run.
+
+    The error lists the types in `known`, or those of `families`.
+    """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or model_type not in families:
-        listed = ", ".join(families)
+        listed = ", ".join(known or families)
         raise FormatError(f"model_type: {brief(model_type)} is not supported; {kind} of these types are: {listed}")
     family = families[model_type]
     for key, allowed in family.refused.items():

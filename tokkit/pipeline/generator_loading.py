@@ -41,6 +41,8 @@ def read_spec(
     where = files.show(folder / "config.json")
     try:
         spec = decoder_families.read(config, dtype)
+        if not spec.config.layers.causal:
+            raise FormatError("its tokens see later ones, so that it makes vectors of texts and generates none")
         eos_ids = eos_ids_of(folder, config)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None

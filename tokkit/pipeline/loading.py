@@ -12,14 +12,12 @@ from tokkit import loading
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
 from tokkit.formats import files
-from tokkit.formats.sharded import read_model
 from tokkit.nn.decoder_cache import checked_dtype
-from tokkit.nn.encoder import TextEncoder
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
 from tokkit.pipeline import (
     decoder_families,
-    families,
+    encoder_loading,
     generator_loading,
     gguf_loading,
     modules,
@@ -33,7 +31,6 @@ from tokkit.pipeline.packed_folders import PRECISIONS
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.text_generator import TextGenerator
-from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -50,11 +47,12 @@ def load(
 ) -> SentenceEncoder | StaticEncoder | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
-    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet) is a `SentenceEncoder`: the modules of
-    a folder of sentence-transformers are applied; vectors of any other are pooled by the mean. A decoder (GPT-2, Llama,
-    Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is a `TextGenerator`, and so is a GGUF
-    file with one of them and its tokenizer; an encoder with a decoder (T5, FLAN-T5, mT5, BART) is a `Seq2SeqGenerator`,
-    which has the methods of one.
+    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ModernBERT, Nomic BERT, GTE) is a
+    `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are pooled by
+    the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is
+    a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
+    sentence-transformers, such as that of Qwen3-Embedding or EmbeddingGemma, it is a `SentenceEncoder`. An encoder with
+    a decoder (T5, FLAN-T5, mT5, BART) is a `Seq2SeqGenerator`, which has the methods of a `TextGenerator`.
 
     `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
     0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); for text that is generated "int4", an
@@ -100,22 +98,19 @@ def load(
     if not (home / "config.json").exists():
         raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
     config = modules.read_json(home / "config.json")
-    if config.get("model_type") in decoder_families.FAMILIES:
+    is_decoder = config.get("model_type") in decoder_families.FAMILIES
+    if is_decoder and not encoder_loading.makes_vectors(config, chain):
         return generator_loading.load(home, config, PRECISIONS[precision], max_length)
     if config.get("model_type") in seq2seq_families.FAMILIES:
         return seq2seq_loading.load(home, config, PRECISIONS[precision], max_length)
-    try:
-        spec = families.read(config, PRECISIONS[precision])
-    except FormatError as error:
-        where = files.show(home / "config.json")
-        raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+    spec = encoder_loading.read_spec(home, config, PRECISIONS[precision])
     width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):
         raise FormatError(
             f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
             f"{spec.config.dim} give {width}"
         )
-    weights = Weights(read_model(home), spec, files.show(home))
+    encoder, weights = encoder_loading.read_encoder(home, spec)
     tokenizer = loading.load(home)
     if tokenizer.n_ids > spec.vocab_size:
         raise FormatError(
@@ -127,8 +122,6 @@ def load(
         normalizer = tokenizer.definition.normalizer
         lower = Lowercase() if normalizer is None else Sequence((Lowercase(), cast("Normalizer", normalizer)))
         tokenizer = Tokenizer(replace(tokenizer.definition, normalizer=lower))
-    encoder = TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
-    weights.release()
     stated = modules.read_json(home / "tokenizer_config.json", {})
     again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length)
     return SentenceEncoder(

@@ -60,7 +60,7 @@ def estimate(config: DecoderConfig, *, cache_dtype: str = "float32") -> MemoryEs
         _product(shape) * (by if len(shape) == 2 and name.endswith("weight") else 4)
         for name, shape in shapes.items() if name not in ("word.weight", "head.weight")
     )  # fmt: skip
-    head = _product(shapes["word.weight"]) * by
+    head = _product(shapes["word.weight"]) * by if config.head else 0
     return MemoryEstimate(int(weights + head), config, cache_dtype)
 
 

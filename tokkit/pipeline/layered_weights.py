@@ -1,0 +1,57 @@
+"""Finds the tensors of an encoder with the layers of a decoder, and of its head for masked tokens, in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.formats.safetensors import Tensor
+from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.families import OTHERS
+from tokkit.pipeline.layered_families import LayeredSpec
+from tokkit.pipeline.weights import checked
+
+HEADS = r"(?:head\.|decoder\.|score\.)"
+"""Heads of tasks that other encoders do not have."""
+
+
+class LayeredWeights(DecoderWeights):
+    """The tensors that an encoder needs, by our names; heads of tasks may be in the file besides."""
+
+    def __init__(self, tensors: Mapping[str, Tensor], spec: LayeredSpec, where: str) -> None:
+        self._encoder, self._file = spec, tensors
+        super().__init__(tensors, spec.decoder, where)
+
+    def known(self, name: str) -> bool:
+        """Return whether a tensor that the encoder does not need may be in its file."""
+        bare = name.removeprefix(self._prefix)
+        return re.match(OTHERS, bare) is not None or re.match(HEADS, name) is not None or super().known(name)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the file has a head for masked tokens."""
+        return bool(self._encoder.head) and f"{self._encoder.head['dense']}.weight" in self._file
+
+    def head(self) -> dict[str, NDArray[Any]]:
+        """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
+        names, dim, rows = self._encoder.head, self._encoder.config.dim, self._encoder.vocab_size
+        shapes = {"dense.weight": (dim, dim), "dense.bias": (dim,), "norm.weight": (dim,), "norm.bias": (dim,)}
+        made: dict[str, NDArray[Any]] = {"norm.bias": np.zeros(dim, np.float32), "bias": np.zeros(rows, np.float32)}
+        for ours, shape in shapes.items():
+            stem, _, part = ours.partition(".")
+            name = f"{names[stem]}.{part}"
+            if part == "weight" or name in self._file:
+                made[ours] = np.array(self._of_head(name, shape).float32())
+        if names["bias"] in self._file:
+            made["bias"] = np.array(self._of_head(names["bias"], (rows,)).float32())
+        decoder = f"{names['decoder']}.weight"
+        if decoder in self._file:  # a matrix of its own, and not the table of words
+            made["decoder.weight"] = self._of_head(decoder, (rows, dim)).data
+        return made
+
+    def _of_head(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        return checked(self._file.get(name), name, shape, self._where)
