@@ -18,7 +18,7 @@ def norm(config, x, weights, name):
 def turned(x, rope, position):
     """The heads (n, D) of one token, rotated by its position; pairs are columns i and i + half, or 2i and 2i + 1."""
     n = (rope.rotary_dim or rope.head_dim) // 2
-    angle = position * rope.base ** (-np.arange(n) / n)
+    angle = position / (rope.factor if rope.scaling == "linear" else 1) * rope.base ** (-np.arange(n) / n)
     first, second = (np.arange(n) * 2, np.arange(n) * 2 + 1) if rope.interleaved else (np.arange(n), np.arange(n) + n)
     made = np.array(x)
     made[:, first] = x[:, first] * np.cos(angle) - x[:, second] * np.sin(angle)

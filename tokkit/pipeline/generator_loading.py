@@ -21,6 +21,9 @@ from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
+PICTURES = ("<image_soft_token>",)
+"""Tokens that Gemma's models of text have no row for; a text with one is an error."""
+
 
 def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> TextGenerator:
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
@@ -66,9 +69,15 @@ def read_tokenizer(folder: Path, spec: DecoderSpec) -> Tokenizer:
 def fitting(tokenizer: Tokenizer, spec: DecoderSpec, where: str) -> Tokenizer:
     """Return a tokenizer; FormatError if it has more ids than the table of tokens has rows."""
     rows = spec.config.vocab_size
-    if tokenizer.n_ids > rows:
+    if needs_rows(tokenizer, rows):
         raise FormatError(f"{where}: the tokenizer has {tokenizer.n_ids} ids, and the table of tokens has {rows} rows")
     return tokenizer
+
+
+def needs_rows(tokenizer: Tokenizer, rows: int) -> bool:
+    """Return whether a table of so many rows has too few for a tokenizer, but for a token in PICTURES."""
+    added = tokenizer.definition.added_vocab
+    return tokenizer.n_ids > rows + sum(added.get(name, -1) >= rows for name in PICTURES)
 
 
 def eos_ids_of(folder: Path, config: Mapping[str, Any]) -> list[int]:

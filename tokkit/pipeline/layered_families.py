@@ -21,7 +21,8 @@ from tokkit.pipeline.families import ACTIVATIONS, TABLES, count, family_of
 class LayeredFamily:
     """One way of naming things: `layers`, what `published` files call keys, and the `head` for masked tokens.
 
-    `defaults` are of keys that a file may leave out. `head_activation` is the key of the head's activation, "" for gelu.
+    `defaults` are of keys that a file may leave out. `head_activation` is the key of the head's activation; "" stands
+    for gelu.
     """
 
     layers: Family

@@ -112,7 +112,7 @@ def load(
         )
     encoder, weights = encoder_loading.read_encoder(home, spec)
     tokenizer = loading.load(home)
-    if tokenizer.n_ids > spec.vocab_size:
+    if generator_loading.needs_rows(tokenizer, spec.vocab_size):
         raise FormatError(
             f"{files.show(home)}: the tokenizer has {tokenizer.n_ids} ids, and the tensor "
             f"{spec.name('embeddings.word.weight')!r} of shape {(spec.vocab_size, spec.config.dim)} has rows for "
