@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,19 @@ def write(folder: Path, config: dict[str, Any] = BERT, tensors: dict[str, Any] |
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(value))
     return folder
+
+
+def classifier(folder: Path, labels: Sequence[str], *, tokens: bool = False, seed: int = 0, **more: Any) -> Path:
+    """Write the folder of a BERT with a random head for labels, of whole texts or of each token; `more` is of `write`.
+
+    Without more than one label it is a cross-encoder, whose label is the score.
+    """
+    task = "BertForTokenClassification" if tokens else "BertForSequenceClassification"
+    config = BERT | {"architectures": [task], "id2label": {str(i): label for i, label in enumerate(labels)}}
+    dim, rng = config["hidden_size"], np.random.default_rng(seed + 1)
+    shapes = {"classifier.weight": (len(labels), dim), "classifier.bias": (len(labels),)}
+    if not tokens:
+        shapes |= {"bert.pooler.dense.weight": (dim, dim), "bert.pooler.dense.bias": (dim,)}
+    head = {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    config |= more.pop("config", {})
+    return write(folder, config, tensors_of(config, seed=seed) | head, **more)

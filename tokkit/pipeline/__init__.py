@@ -1,7 +1,8 @@
-"""Runs saved models on text: from a folder of weights to vectors, hidden states, filled masks or generated text.
+"""Runs saved models on text: from a folder of weights to vectors, scores, labels, filled masks or generated text.
 
 Begin with `load` in loading.py. encoder_model.py runs encoders, sentences.py makes vectors, distillation.py makes them
-static; text_generator.py runs decoders, seq2seq_generator.py encoders with decoders.
+static; classifier_model.py runs heads: cross_encoder.py for texts and pairs, token_classifier.py for tokens;
+text_generator.py runs decoders, seq2seq_generator.py encoders with decoders.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from tokkit import lazy
 
 if TYPE_CHECKING:
     from tokkit.pipeline.causal_model import NextToken as NextToken
+    from tokkit.pipeline.cross_encoder import CrossEncoder as CrossEncoder
     from tokkit.pipeline.distillation import distill as distill
     from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
     from tokkit.pipeline.text_generator import Generated as Generated
     from tokkit.pipeline.text_generator import TextGenerator as TextGenerator
+    from tokkit.pipeline.token_classifier import TokenClassifier as TokenClassifier
 
 _MODULES = {
+    "CrossEncoder": "tokkit.pipeline.cross_encoder",
     "EncoderModel": "tokkit.pipeline.encoder_model",
     "FillMaskResult": "tokkit.pipeline.encoder_model",
     "Generated": "tokkit.pipeline.text_generator",
@@ -38,6 +42,7 @@ _MODULES = {
     "Seq2SeqGenerator": "tokkit.pipeline.seq2seq_generator",
     "StaticEncoder": "tokkit.pipeline.static",
     "TextGenerator": "tokkit.pipeline.text_generator",
+    "TokenClassifier": "tokkit.pipeline.token_classifier",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
     "quantize": "tokkit.pipeline.packed_folders",

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokkit.errors import FormatError
 from tokkit.formats import files
-from tokkit.formats.sharded import read_model
+from tokkit.formats.safetensors import Tensor
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.text_decoder import TextDecoder
@@ -42,16 +42,15 @@ def read_spec(home: Path, config: Mapping[str, Any], dtype: str) -> AnySpec:
         raise FormatError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
 
 
-def read_encoder(home: Path, spec: AnySpec) -> tuple[AnyEncoder, AnyWeights]:
-    """Return the encoder of a folder, and the tensors of its files, among which may be a head for masked tokens."""
-    where = files.show(home)
+def read_encoder(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> tuple[AnyEncoder, AnyWeights]:
+    """Return the encoder that tensors of files make, and its weights, among which may be a head for masked tokens."""
     if isinstance(spec, EncoderSpec):
-        plain = Weights(read_model(home), spec, where)
+        plain = Weights(tensors, spec, where)
         encoder = TextEncoder(spec.config, plain, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
         plain.release()
         return encoder, plain
     memory.check_model(spec.decoder.config, where)
-    weights = LayeredWeights(read_model(home), spec, where)
+    weights = LayeredWeights(tensors, spec, where)
     layers = TextDecoder(spec.decoder.config, weights)
     weights.release()
     return LayeredEncoder(layers, max_length=spec.decoder.max_length), weights

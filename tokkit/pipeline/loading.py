@@ -6,12 +6,13 @@ import functools
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
 from tokkit.formats import files
+from tokkit.formats.sharded import read_model
 from tokkit.nn.decoder_cache import checked_dtype
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
@@ -26,16 +27,17 @@ from tokkit.pipeline import (
     seq2seq_loading,
     static_folders,
     static_format,
+    task_heads,
 )
+from tokkit.pipeline.cross_encoder import CrossEncoder
 from tokkit.pipeline.packed_folders import PRECISIONS
 from tokkit.pipeline.sentences import SentenceEncoder
 from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.text_generator import TextGenerator
+from tokkit.pipeline.token_classifier import TokenClassifier
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tokkit.normalizers.base import Normalizer
 
 NO_LIMIT = 1 << 31
@@ -44,7 +46,7 @@ NO_LIMIT = 1 << 31
 def load(
     path_or_name: str | os.PathLike[str], *, precision: str | None = None, max_length: int | None = None,
     download: bool = False, cache: str | None = None,
-) -> SentenceEncoder | StaticEncoder | TextGenerator:  # fmt: skip
+) -> SentenceEncoder | StaticEncoder | CrossEncoder | TokenClassifier | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
     An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ModernBERT, Nomic BERT, GTE) is a
@@ -66,6 +68,8 @@ def load(
     the memory; or "int8", a quarter.
 
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
+    An encoder whose architecture ends in ForSequenceClassification is a `CrossEncoder`, one that ends in
+    ForTokenClassification a `TokenClassifier`, unless modules.json lists a pooling.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """
@@ -110,7 +114,8 @@ def load(
             f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
             f"{spec.config.dim} give {width}"
         )
-    encoder, weights = encoder_loading.read_encoder(home, spec)
+    tensors = read_model(home)
+    encoder, weights = encoder_loading.read_encoder(tensors, spec, files.show(home))
     tokenizer = loading.load(home)
     if generator_loading.needs_rows(tokenizer, spec.vocab_size):
         raise FormatError(
@@ -124,11 +129,19 @@ def load(
         tokenizer = Tokenizer(replace(tokenizer.definition, normalizer=lower))
     stated = modules.read_json(home / "tokenizer_config.json", {})
     again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length)
-    return SentenceEncoder(
-        home, tokenizer, encoder, weights, spec, modules=chain, reload=cast("Callable[[], SentenceEncoder]", again),
-        left=stated.get("truncation_side") == "left",
-        max_length=_limit(max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length),
-    )  # fmt: skip
+    common: dict[str, Any] = {
+        "reload": again, "left": stated.get("truncation_side") == "left",
+        "max_length": _limit(
+            max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length
+        ),
+    }  # fmt: skip
+    task = None if chain.others else task_heads.task_of(config)
+    if task is None:
+        return SentenceEncoder(home, tokenizer, encoder, weights, spec, modules=chain, **common)
+    head = task_heads.Head(task, config, tensors, spec.config.dim, files.show(home))
+    if task == "ForTokenClassification":
+        return TokenClassifier(home, tokenizer, encoder, weights, spec, head=head, **common)
+    return CrossEncoder(home, tokenizer, encoder, weights, spec, head=head, config=config, **common)
 
 
 def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, positions: int) -> int:

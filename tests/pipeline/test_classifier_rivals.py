@@ -1,0 +1,137 @@
+"""Random classifiers, saved by transformers, give the scores, ranks, labels and entities of the other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extras import extra
+from model_folders import WORDS
+from tokkit import pipeline
+
+pytestmark = pytest.mark.parity
+SIZES = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 100}
+DISTIL = {"dim": 48, "n_layers": 2, "n_heads": 4, "hidden_dim": 100}
+QUERY = "the river bank"
+DOCUMENTS = [
+    "a cat sat on the mat.", "money", "", "The river sat, the bank sats on money. " * 9, "unknown words of the cats",
+    "naïve café", "bank bank river",
+]  # fmt: skip
+TAGS = (("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), ("NOUN", "O", "PRE-X", "I-NOUN"))
+TEXT = "The cats sat on a river, mating the naïve bank;  money of a cat. "
+
+
+def wordpieces(folder: Path, transformers: Any) -> int:
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    transformers.BertTokenizer.from_pretrained(folder, model_max_length=32).save_pretrained(folder)
+    return len(WORDS)
+
+
+def byte_pairs(folder: Path, transformers: Any) -> int:
+    from tokenizers import ByteLevelBPETokenizer
+
+    made = ByteLevelBPETokenizer()
+    made.train_from_iterator([TEXT, *DOCUMENTS], 290, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    made.save_model(str(folder))
+    transformers.RobertaTokenizer.from_pretrained(folder, model_max_length=32).save_pretrained(folder)
+    return made.get_vocab_size()
+
+
+def unigrams(folder: Path, transformers: Any) -> int:
+    letters = sorted(set(TEXT.replace(" ", "▁") + "".join(DOCUMENTS).replace(" ", "▁")))
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁the", "▁cat", "▁bank", "ank", "▁riv", "er", "▁m", *letters[3:]]
+    vocab = [(piece, -float(i)) for i, piece in enumerate(dict.fromkeys([*pieces, "<mask>"]))]
+    transformers.XLMRobertaTokenizer(vocab=vocab, model_max_length=32).save_pretrained(folder)
+    return len(vocab) + 2
+
+
+CASES: list[tuple[str, Callable[[Path, Any], int], dict[str, Any]]] = [
+    ("Bert", wordpieces, SIZES),
+    ("DistilBert", wordpieces, DISTIL),
+    ("MPNet", wordpieces, SIZES),
+    ("Roberta", byte_pairs, SIZES | {"type_vocab_size": 1}),
+    ("XLMRoberta", unigrams, SIZES),
+    ("Camembert", unigrams, SIZES),
+]
+
+
+def saved(folder: Path, case: int, task: str, labels: tuple[str, ...], **options: Any) -> Path:
+    transformers, torch = extra("transformers"), extra("torch")
+    transformers.logging.set_verbosity_error()
+    name, tokenizer, sizes = CASES[case]
+    numbered = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+    torch.manual_seed(case)
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=tokenizer(folder, transformers), max_position_embeddings=36, **sizes, **numbered, **options
+    )
+    config.initializer_range = 0.25
+    model = getattr(transformers, f"{name}For{task}Classification")(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            parameter.data += 0.2 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[name for name, _, _ in CASES])
+def test_scores_and_ranks_are_those_of_sentence_transformers(tmp_path: Path, case: int) -> None:
+    folder = saved(tmp_path, case, "Sequence", ("score",))
+    theirs, ours = extra("sentence_transformers").CrossEncoder(str(folder), device="cpu"), pipeline.load(folder)
+    pairs = [(QUERY, document) for document in DOCUMENTS] + [(DOCUMENTS[3], QUERY)]
+    identity = extra("torch").nn.Identity()
+    assert np.abs(ours.predict(pairs, activation_fn="identity")
+                  - theirs.predict(pairs, activation_fn=identity)).max() < 1e-4  # fmt: skip
+    assert np.abs(ours.predict(pairs) - theirs.predict(pairs)).max() < 1e-5
+    assert abs(ours.predict(pairs[0]) - theirs.predict(pairs[0])) < 1e-5
+    for options in ({}, {"top_k": 2, "return_documents": True}, {"prompt": "a cat "}):
+        expected, found = theirs.rank(QUERY, DOCUMENTS, **options), ours.rank(QUERY, DOCUMENTS, **options)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert one.pop("score") == pytest.approx(other.pop("score"), abs=1e-5)
+            assert one == other
+    theirs.save(str(tmp_path / "again"))
+    again = pipeline.load(tmp_path / "again")
+    assert np.abs(again.predict(pairs) - theirs.predict(pairs)).max() < 1e-5
+
+
+@pytest.mark.parametrize("case", [0, 3, 4], ids=("Bert", "Roberta", "XLMRoberta"))
+def test_scores_of_several_labels_are_those_of_the_other_libraries(tmp_path: Path, case: int) -> None:
+    folder = saved(tmp_path, case, "Sequence", ("yes", "no", "maybe"))
+    theirs, ours = extra("sentence_transformers").CrossEncoder(str(folder), device="cpu"), pipeline.load(folder)
+    pairs = [(QUERY, document) for document in DOCUMENTS]
+    assert np.abs(ours.predict(pairs) - theirs.predict(pairs)).max() < 1e-4
+    assert np.abs(ours.predict(pairs, apply_softmax=True) - theirs.predict(pairs, apply_softmax=True)).max() < 1e-5
+    transformers = extra("transformers")
+    classify = transformers.pipeline("text-classification", model=str(folder))
+    for text in (QUERY, DOCUMENTS[0], ""):
+        for options in ({"top_k": None}, {"top_k": 2, "function_to_apply": "sigmoid"}):
+            expected, found = classify(text, **options), ours.classify(text, **options)
+            assert [one["label"] for one in found] == [one["label"] for one in expected]
+            assert [one["score"] for one in found] == pytest.approx([one["score"] for one in expected], abs=1e-5)
+    expected = classify({"text": QUERY, "text_pair": DOCUMENTS[0]}, top_k=1)
+    assert ours.classify([QUERY], [DOCUMENTS[0]])[0][0]["score"] == pytest.approx(expected[0]["score"], abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
+@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0)])
+def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int) -> None:
+    folder = saved(tmp_path, case, "Token", TAGS[tags])
+    transformers, ours, counts = extra("transformers"), pipeline.load(folder), set()
+    theirs = transformers.pipeline("token-classification", model=str(folder))
+    short, long = TEXT[:24], TEXT * 5
+    for strategy in ("none", "simple", "first", "average", "max"):
+        for text, options in ((short, {}), (long, {"stride": 0}), (long, {"stride": 5})):
+            if strategy == "none" and options:
+                continue
+            options |= {"aggregation_strategy": strategy, "ignore_labels": ["O", "PER"]}
+            expected, found = theirs(text, **options), ours.entities(text, **options)
+            counts.add(len(found))
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                assert one.pop("score") == pytest.approx(other.pop("score"), abs=1e-5)
+                assert one == other
+    assert len(counts) > 2

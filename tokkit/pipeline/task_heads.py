@@ -1,0 +1,117 @@
+"""The heads of classifiers: hidden states → the logits of labels, of a whole text or of each token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import FormatError
+from tokkit.formats.safetensors import Tensor
+from tokkit.formats.strict_json import brief
+from tokkit.nn import LayerNorm, Linear
+from tokkit.pipeline.pooling import pool
+from tokkit.pipeline.weights import checked
+
+Floats = NDArray[np.float32]
+POOLINGS = ("cls", "mean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadSpec:
+    """One way of naming a head, out(norm(activation(dense(x)))); without `dense` or `norm` there is none.
+
+    Names are those of the file. The head of a whole text reads the state of its first token, unless the key `pooling`
+    of config.json says otherwise.
+    """
+
+    dense: str | None = None
+    activation: str = "tanh"
+    norm: str | None = None
+    out: str = "classifier"
+    pooling: str | None = None
+
+
+_ROBERTA = HeadSpec(dense="classifier.dense", out="classifier.out_proj")
+OF_TEXTS = {
+    "bert": HeadSpec(dense="bert.pooler.dense"),
+    "roberta": _ROBERTA, "xlm-roberta": _ROBERTA, "camembert": _ROBERTA, "mpnet": _ROBERTA,
+    "distilbert": HeadSpec(dense="pre_classifier", activation="relu"),
+    "electra": HeadSpec(dense="classifier.dense", activation="gelu", out="classifier.out_proj"),
+    "modernbert": HeadSpec(dense="head.dense", activation="gelu", norm="head.norm", pooling="classifier_pooling"),
+}  # fmt: skip
+"""model_type of a config.json → its head of whole texts."""
+OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {
+    "modernbert": HeadSpec(dense="head.dense", activation="gelu", norm="head.norm"),
+}
+"""model_type of a config.json → its head of each token."""
+TASKS = {"ForSequenceClassification": OF_TEXTS, "ForTokenClassification": OF_TOKENS}
+"""The end of an architecture's name → the heads of such models."""
+
+
+def task_of(config: Mapping[str, Any]) -> str | None:
+    """Return the task that the first architecture of a config.json names, a key of `TASKS`; None for others."""
+    named = config.get("architectures")
+    first = named[0] if isinstance(named, list) and named else None
+    return next((task for task in TASKS if isinstance(first, str) and first.endswith(task)), None)
+
+
+class Head:
+    """The head of a model, with the names of its labels; FormatError for a file that it does not fit to."""
+
+    def __init__(
+        self, task: str, config: Mapping[str, Any], tensors: Mapping[str, Tensor], dim: int, where: str
+    ) -> None:
+        heads, model_type = TASKS[task], config.get("model_type")
+        if model_type not in heads:
+            raise FormatError(f"{where}: heads {task} of {brief(model_type)} are not supported; {', '.join(heads)} are")
+        spec = heads[str(model_type)]
+        self._tensors, self._where, self._dim = tensors, where, dim
+        self._dense = None if spec.dense is None else self._linear(spec.dense, dim)
+        self._norm = None if spec.norm is None else self._layer_norm(spec.norm, config)
+        rows = tensors[f"{spec.out}.weight"].shape[:1] if f"{spec.out}.weight" in tensors else ()
+        self._out = self._linear(spec.out, rows[0] if rows else 1)
+        self._activation, self._pooling = spec.activation, None
+        if task == "ForSequenceClassification":
+            self._pooling = config.get(spec.pooling, "cls") if spec.pooling else "cls"
+            if self._pooling not in POOLINGS:
+                raise FormatError(f"{where}: {spec.pooling}: {brief(self._pooling)} is none of {', '.join(POOLINGS)}")
+        self.labels = self._labels(config, self._out.shape[0], f"{spec.out}.weight")
+
+    def _linear(self, name: str, outputs: int) -> Linear:
+        bias = f"{name}.bias"
+        return Linear(
+            self._taken(f"{name}.weight", (outputs, self._dim)),
+            self._taken(bias, (outputs,)) if bias in self._tensors else None,
+        )
+
+    def _layer_norm(self, name: str, config: Mapping[str, Any]) -> LayerNorm:
+        parts = [part for part in ("weight", "bias") if part == "weight" or f"{name}.{part}" in self._tensors]
+        weights = {part: self._taken(f"{name}.{part}", (self._dim,)) for part in parts}
+        return LayerNorm(weights, dim=self._dim, eps=float(config.get("norm_eps", 1e-5)))
+
+    def _taken(self, name: str, shape: tuple[int, ...]) -> Floats:
+        return np.array(checked(self._tensors.get(name), name, shape, self._where).float32())
+
+    def _labels(self, config: Mapping[str, Any], n: int, name: str) -> tuple[str, ...]:
+        told = config.get("id2label")
+        if told is None:
+            return tuple(f"LABEL_{i}" for i in range(n))
+        if not isinstance(told, dict) or set(told) != {str(i) for i in range(n)}:
+            raise FormatError(
+                f"{self._where}: id2label is {brief(told)}; the tensor {name!r} has rows for {n} labels, from 0"
+            )
+        return tuple(str(told[str(i)]) for i in range(n))
+
+    def __call__(self, x: Floats, starts: NDArray[np.int64]) -> Floats:
+        """Return logits (n, labels) of the n sequences of x (total, dim), or (total, labels) of its tokens."""
+        if self._pooling is not None:
+            x = pool(x, starts, (self._pooling,))
+        if self._dense is not None:
+            x = self._dense(x, activation=self._activation)
+        if self._norm is not None:
+            x = self._norm(x)
+        return self._out(x)
