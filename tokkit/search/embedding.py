@@ -14,13 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tokkit import nn
 from tokkit.corpus.paths import input_name
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.files import refuse_inputs
-from tokkit.search import builder, sources
+from tokkit.search import builder, second_stage, sources
 from tokkit.search.builder import Encoder
 from tokkit.search.index import About, Hit, SearchIndex, check_place, create, files_in
+from tokkit.search.second_stage import Reranker
 from tokkit.search.sources import Skipped
 
 
@@ -135,21 +137,29 @@ def find(
     k: int = 5,
     *,
     ann: bool = False,
+    rerank: Reranker | None = None,
+    candidates: int | None = None,
     threads: int | None = None,
 ) -> list[list[Hit]]:
     """Return the k passages nearest to each query, the best first; `ann` searches the graph (see ann.py).
 
-    OptionError if the index is another model's.
+    With `rerank`, a cross-encoder, the nearest `candidates` passages (50, or k if that is more) are put in the order of
+    its scores, which the hits have then. OptionError if the index is another model's.
     """
     if isinstance(queries, str):
         raise TypeError("queries is one str; it must be a list of str: [query]")
+    n = second_stage.candidates_of(k, rerank, candidates)
     builder.check(encoder, "the encoder given", index)
     vectors = builder.encode_queries(encoder, queries, threads=threads)
     if ann:
         from tokkit.search import ann as graph
 
-        nearest = graph.nearest(index, vectors, k)
+        nearest = graph.nearest(index, vectors, n)
     else:
-        nearest = index.nearest(vectors, k, threads=threads)
+        nearest = index.nearest(vectors, n, threads=threads)
     rows, scores = nearest.rows.tolist(), nearest.scores.tolist()
-    return [index.hits(some, theirs) for some, theirs in zip(rows, scores, strict=True)]
+    found = [index.hits(some, theirs) for some, theirs in zip(rows, scores, strict=True)]
+    if rerank is None:
+        return found
+    with nn.threads(nn.current_threads() if threads is None else threads):
+        return [second_stage.reranked(rerank, query, hits, k) for query, hits in zip(queries, found, strict=True)]
