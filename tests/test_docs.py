@@ -39,6 +39,12 @@ def model(folder: Path, shared: Path) -> None:
     model_folders.write(folder / "minilm")
 
 
+def classifiers(folder: Path, shared: Path) -> None:
+    model_folders.classifier(folder / "reranker", ["score"])
+    model_folders.classifier(folder / "sentiment", ["negative", "positive"])
+    model_folders.classifier(folder / "tagger", ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"], tokens=True)
+
+
 def generator(folder: Path, shared: Path) -> None:
     generators.folder(folder / "generator")
 
@@ -63,6 +69,7 @@ def vocabulary(name: str) -> Callable[[Path, Path], None]:
 FILES: dict[str, Callable[[Path, Path], None]] = {
     "corpus.txt": corpus,
     "minilm": model,
+    "classifiers": classifiers,
     "generator": generator,
     "translator": translator,
     "cl100k_base.tiktoken": vocabulary("cl100k_base.tiktoken"),

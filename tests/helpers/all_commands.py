@@ -28,6 +28,9 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model embed": {"paths": "a.txt", "output": "index", "model": "model"},
     "model search": {"index": "index", "query": "cat"},
     "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
+    "model rerank": {"model": "reranker", "query": "cat", "files": "lines.txt"},
+    "model classify": {"model": "reranker", "texts": "the cat"},
+    "model entities": {"model": "tagger", "files": "lines.txt"},
     "model generate": {"model": "generator", "prompt": "the cat", "max_new_tokens": "3"},
     "model chat": {"model": "generator", "max_new_tokens": "3"},
     "model next": {"model": "generator", "text": "the cat"},
@@ -102,5 +105,7 @@ def make_files(folder: Path) -> None:
     embeddings.train_supervised(folder / "labelled.txt", dim=4, thread=1).save_model(folder / "classifier.bin")
     tensors = model_folders.tensors_of(model_folders.BERT, head=True)
     model_folders.write(folder / "model", tensors=tensors)
+    model_folders.classifier(folder / "reranker", ["score"])
+    model_folders.classifier(folder / "tagger", ["O", "B-PER"], tokens=True)
     generators.folder(folder / "generator")
     (folder / "generator" / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")

@@ -73,7 +73,7 @@ def _report(done: Outcome) -> None:
 
 def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, list[Hit]]]:
     """Yield each query and the passages that are nearest to it."""
-    from tokkit.cli.models import load_vectors
+    from tokkit.cli.models import load_reranker, load_vectors
     from tokkit.search import builder
     from tokkit.search.embedding import find
     from tokkit.search.index import SearchIndex
@@ -81,11 +81,17 @@ def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tupl
     index = SearchIndex.open(folder)
     if not query.strip():
         raise OptionError("the query is empty")
+    if chosen["candidates"] is not None and chosen["rerank"] is None:
+        raise click.UsageError("--candidates is for --rerank: name the cross-encoder")
     model = _model(chosen["model"], index)
     encoder = load_vectors(model, download=chosen["download"])
     builder.check(encoder, model, index)
+    second = None if chosen["rerank"] is None else load_reranker(chosen["rerank"], download=chosen["download"])
     for queries in _together([query] if query != inputs.STDIN else _lines()):
-        found = find(index, encoder, queries, chosen["k"], ann=chosen["ann"], threads=chosen["threads"])
+        found = find(
+            index, encoder, queries, chosen["k"], ann=chosen["ann"], rerank=second, candidates=chosen["candidates"],
+            threads=chosen["threads"],
+        )  # fmt: skip
         yield from zip(queries, found, strict=True)
 
 

@@ -9,6 +9,9 @@ PLACES = {
     "embed": ("model_search", "embed"),
     "search": ("model_search", "search"),
     "similarity": ("model_similarity", "similarity"),
+    "rerank": ("model_classifiers", "rerank"),
+    "classify": ("model_classifiers", "classify"),
+    "entities": ("model_classifiers", "entities"),
     "generate": ("model_generate", "generate"),
     "chat": ("model_generate", "chat"),
     "next": ("model_generate", "next_"),
@@ -25,10 +28,10 @@ PLACES = {
     "model",
     cls=InOrder,
     commands=OnDemand(PLACES),
-    short_help="Run models: search by meaning, compare sentences, generate text.",
+    short_help="Run models: search by meaning, rank and label, generate text.",
 )
 def command() -> None:
-    """Run a model on text: an encoder searches by meaning and compares sentences, a decoder generates text.
+    """Run a model on text: an encoder searches by meaning, compares, ranks and labels texts, a decoder generates them.
 
     A model is a folder with config.json, safetensors and a tokenizer, as transformers and sentence-transformers write
     it, its name on the hub (org/name, with the extra hub), or a .gguf file that generates text. `tokkit wordvec` trains

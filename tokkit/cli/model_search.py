@@ -70,7 +70,10 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
     "search",
     group="model",
     short_help="Find the passages nearest in meaning to a query.",
-    examples=("tokkit model search notes.index 'where do penguins live'",),
+    examples=(
+        "tokkit model search notes.index 'where do penguins live'",
+        "tokkit model search notes.index 'where do penguins live' --rerank ./ms-marco-MiniLM-L6-v2",
+    ),
 )
 @click.argument("index", type=options.Reads())
 @click.argument("query", nargs=-1, required=True)
@@ -81,10 +84,23 @@ def embed(paths: tuple[str, ...], output: str, **chosen: Any) -> None:
 @download
 @click.option("--full", is_flag=True, help="Show whole passages instead of snippets.")
 @click.option("--ann", is_flag=True, help="Search the graph of embed --ann: faster, but may miss passages.")
+@click.option(
+    "--rerank",
+    type=options.MODEL,
+    metavar="FOLDER|NAME",
+    help="Put what is found in the order of this cross-encoder, which reads the query with each passage.",
+)
+@click.option(
+    "--candidates",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="50, or --top if that is more",
+    help="Number of passages that --rerank puts in order.",
+)
 @options.threads
 @options.as_json
 def search(index: str, query: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show the passages of INDEX nearest to QUERY: score (the cosine, up to 1), file:line, and a snippet.
+    """Show the passages of INDEX nearest to QUERY: score (the cosine, or that of --rerank), file:line, and a snippet.
 
     Several words are one query; with "-" each line of stdin is one. The exit code is 1 if the index is empty.
     """

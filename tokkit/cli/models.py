@@ -10,11 +10,12 @@ from tokkit.escaping import show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tokkit.pipeline import SentenceEncoder, StaticEncoder, TextGenerator
+    from tokkit.pipeline import CrossEncoder, SentenceEncoder, StaticEncoder, TextGenerator, TokenClassifier
 
 KINDS = {
     "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a causal language model",
-    "Seq2SeqGenerator": "an encoder–decoder",
+    "Seq2SeqGenerator": "an encoder–decoder", "CrossEncoder": "a cross-encoder or classifier of texts",
+    "TokenClassifier": "a classifier of tokens",
 }  # fmt: skip
 """Class of tokkit.pipeline → what such a model is called."""
 
@@ -33,7 +34,29 @@ def load_encoder(model: str, **options: Any) -> SentenceEncoder:
 
 def load_layers(model: str, **options: Any) -> SentenceEncoder | TextGenerator:
     """Return a model that has layers to look into; OptionError for one of static vectors."""
-    made: SentenceEncoder | TextGenerator = _load(model, ("SentenceEncoder", "TextGenerator"), options)
+    kinds = ("SentenceEncoder", "TextGenerator", "CrossEncoder", "TokenClassifier")
+    made: SentenceEncoder | TextGenerator = _load(model, kinds, options)
+    return made
+
+
+def load_reranker(model: str, **options: Any) -> CrossEncoder:
+    """Return a model that scores pairs of texts; OptionError for another kind, or one of several labels."""
+    made = load_classifier(model, **options)
+    if len(made.labels) != 1:
+        labels = ", ".join(map(show, made.labels))
+        raise OptionError(f"{show(model)} tells the labels {labels} apart; to rank, a model needs one label, the score")
+    return made
+
+
+def load_classifier(model: str, **options: Any) -> CrossEncoder:
+    """Return a model that gives texts labels; OptionError for another kind."""
+    made: CrossEncoder = _load(model, ("CrossEncoder",), options)
+    return made
+
+
+def load_tagger(model: str, **options: Any) -> TokenClassifier:
+    """Return a model that gives tokens labels; OptionError for another kind."""
+    made: TokenClassifier = _load(model, ("TokenClassifier",), options)
     return made
 
 
