@@ -56,6 +56,8 @@ CASES: list[tuple[str, Callable[[Path, Any], int], dict[str, Any]]] = [
     ("Roberta", byte_pairs, SIZES | {"type_vocab_size": 1}),
     ("XLMRoberta", unigrams, SIZES),
     ("Camembert", unigrams, SIZES),
+    ("ModernBert", wordpieces, SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}),
+    ("ModernBert", wordpieces, SIZES | {"classifier_pooling": "mean", "pad_token_id": 0}),
 ]
 
 
@@ -117,7 +119,7 @@ def test_scores_of_several_labels_are_those_of_the_other_libraries(tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
-@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0)])
+@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0), (6, 0)])
 def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int) -> None:
     folder = saved(tmp_path, case, "Token", TAGS[tags])
     transformers, ours, counts = extra("transformers"), pipeline.load(folder), set()

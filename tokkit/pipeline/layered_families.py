@@ -115,6 +115,11 @@ class LayeredSpec:
         """Rows of the table of tokens."""
         return self.decoder.config.vocab_size
 
+    @property
+    def types(self) -> int:
+        """Rows of the table of token types, 0 without one."""
+        return self.decoder.config.types
+
     def name(self, ours: str) -> str:
         """Return what the file calls a tensor, without the prefix that it may have."""
         return self.decoder.source(ours.removeprefix("embeddings."))[0]
