@@ -1,40 +1,45 @@
-"""Times reading, decoding and beam search of GPT-2 small and of a Llama of 125M, beside transformers and ctranslate2.
+"""Times reading, decoding and beam search of GPT-2 small and of Llamas, beside transformers, ctranslate2 and llama.cpp.
 
-Weights are random: speed alone is measured, after the logits of tokkit and transformers at fp32 have been compared. A
-round times each contender once, in turns; `--clock cpu` is for a busy machine. `÷` is the median over the rounds of the
-contender's seconds by ours at one precision: above 1 we are faster. Rivals that are not installed are left out.
+Weights are random: speed alone is measured, after logits have been compared, of llama.cpp with those of tokkit for the
+same file. A round times each contender once, in turns; `--clock cpu` is for a busy machine. `×` is the median over the
+rounds of the seconds of the best rival whose weights are as wide by ours: above 1 we are faster. Rivals that are not
+installed are left out, and so is whoever's logits are others.
 
-The model's folder is made at the start, or kept in --folder.
+The models' folders are made at the start, or kept in --folder.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tokkit
-from benchmarks import harness
-from tokkit import nn, pipeline
+from benchmarks import harness, model_rivals
+from benchmarks.model_gguf import KINDS
+from benchmarks.model_rivals import CACHES, PRECISIONS, Contender, CTranslate2, LlamaCpp, Ours, Torch, Work
+from tokkit import nn
 
 PROMPT, SHORT, LONG, STEPS, BATCH, BEAMS = 512, 16, 1000, 24, 8, 4
+COMPARED = 64
+LLAMA = {"type": "llama", "vocab_size": 32000, "max_position_embeddings": 2048}
 SHAPES: dict[str, dict[str, Any]] = {
     "GPT-2 small": {"type": "gpt2", "n_positions": 1100},
-    "Llama 125M": {
-        "type": "llama", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 32000, "max_position_embeddings": 2048,
-        "tie_word_embeddings": True,
+    "Llama 125M": LLAMA | {
+        "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "num_key_value_heads": 4,
+        "intermediate_size": 2048, "tie_word_embeddings": True,
+    },
+    "Llama 1.1B": LLAMA | {
+        "hidden_size": 2048, "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4,
+        "intermediate_size": 5632,
     },
 }  # fmt: skip
-PRECISIONS = ("fp32", "bf16", "int8", "int8-weight-only", "int4")
-Work = Callable[[], float]
+SMALL = ["GPT-2 small", "Llama 125M"]
 
 
 def write_model(shape: dict[str, Any], folder: Path) -> None:
@@ -44,181 +49,88 @@ def write_model(shape: dict[str, Any], folder: Path) -> None:
 
     torch.manual_seed(0)
     config = AutoConfig.for_model(shape["type"], **{name: value for name, value in shape.items() if name != "type"})
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder, max_shard_size="100GB")
     # ctranslate2 wants a token for each row of the table.
     names = {f"<{i}>": i for i in range(256, config.vocab_size)}
     tok = tokkit.train(iter(["a few words"]), vocab_size=256).with_special_tokens(names)
     tok.save(folder / "tokenizer.json", overwrite=True)
 
 
-class Ours:
-    """tokkit at one precision."""
-
-    def __init__(self, folder: Path, precision: str) -> None:
-        self.model: Any = pipeline.load(folder, precision=precision)
-        self.model.eos_ids = frozenset()
-        self.decoder = self.model.decoder
-
-    def logits(self, ids: np.ndarray) -> np.ndarray:
-        """Return the logits after the last of the ids."""
-        return self.decoder.logits(self.decoder([ids], [self.decoder.cache(capacity=len(ids))])[-1:])[0]
-
-    def prefill(self, ids: np.ndarray) -> Work:
-        """Return what reads a prompt."""
-        return lambda: harness.timed(self.logits, [ids])[0]
-
-    def decode(self, ids: np.ndarray, n: int = 1) -> Work:
-        """Return what decodes STEPS tokens after a prompt, of n sequences."""
-
-        def work() -> float:
-            caches = [self.decoder.cache(capacity=len(ids) + STEPS) for _ in range(n)]
-            self.decoder([ids] * n, caches)
-            last = [[5]] * n
-
-            def step(_: object) -> int:
-                return int(self.decoder.logits(self.decoder(last, caches)).argmax(-1)[0])
-
-            return harness.timed(step, range(STEPS))[0]
-
-        return work
-
-    def beam(self, ids: np.ndarray) -> Work:
-        """Return what searches STEPS tokens after a prompt."""
-
-        def search(_: object) -> object:
-            return self.model.generate_all([ids], num_beams=BEAMS, max_new_tokens=STEPS)
-
-        return lambda: harness.timed(search, [0])[0]
-
-
-class Torch:
-    """transformers, on torch."""
-
-    def __init__(self, folder: Path, precision: str) -> None:
-        import torch
-        from transformers import AutoModelForCausalLM
-
-        self.torch = torch
-        torch.set_num_threads(1)
-        dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
-        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
-
-    def logits(self, ids: np.ndarray) -> np.ndarray:
-        """Return the logits after the last of the ids."""
-        with self.torch.no_grad():
-            return self.model(self.torch.tensor(ids)[None], logits_to_keep=1).logits[0, -1].float().numpy()
-
-    def prefill(self, ids: np.ndarray) -> Work:
-        """Return what reads a prompt."""
-        return lambda: harness.timed(self.logits, [ids])[0]
-
-    def decode(self, ids: np.ndarray, n: int = 1) -> Work:
-        """Return what decodes STEPS tokens after a prompt, of n sequences."""
-        torch = self.torch
-
-        def work() -> float:
-            with torch.no_grad():
-                made = self.model(torch.tensor(np.stack([ids] * n)), use_cache=True, logits_to_keep=1)
-                cache, last = made.past_key_values, torch.full((n, 1), 5)
-
-                def step(_: object) -> int:
-                    again = self.model(last, past_key_values=cache, use_cache=True)
-                    return int(again.logits[:, -1].argmax(-1)[0])
-
-                return harness.timed(step, range(STEPS))[0]
-
-        return work
-
-    def beam(self, ids: np.ndarray) -> Work:
-        """Return what searches STEPS tokens after a prompt."""
-        options = {"num_beams": BEAMS, "min_new_tokens": STEPS, "max_new_tokens": STEPS, "do_sample": False}
-
-        def search(_: object) -> object:
-            given = self.torch.tensor(ids)[None]
-            return self.model.generate(given, attention_mask=self.torch.ones_like(given), pad_token_id=0, **options)
-
-        return lambda: harness.timed(search, [0])[0]
-
-
-class CTranslate2:
-    """ctranslate2's Generator; a decoded token is the difference between two lengths."""
-
-    def __init__(self, folder: Path, precision: str) -> None:
-        import ctranslate2
-
-        out = folder / f"ct2-{precision}"
-        if not out.exists():
-            ctranslate2.converters.TransformersConverter(str(folder)).convert(
-                str(out), quantization={"fp32": "float32", "int8": "int8"}[precision]
-            )
-            config = json.loads((out / "config.json").read_text())
-            # It wants such tokens, and ends at none here.
-            config |= {"bos_token": "<256>", "eos_token": "<257>", "unk_token": "<258>"}
-            (out / "config.json").write_text(json.dumps(config))
-        self.model = ctranslate2.Generator(str(out), device="cpu", intra_threads=1, inter_threads=1)
-
-    def prefill(self, ids: np.ndarray) -> Work:
-        """Return what reads a prompt."""
-        return lambda: harness.timed(self._run(1, len(ids), 1), [0])[0]
-
-    def decode(self, ids: np.ndarray, n: int = 1) -> Work:
-        """Return what decodes STEPS tokens after a prompt, of n sequences."""
-        one, more = self._run(n, len(ids), 1), self._run(n, len(ids), 1 + STEPS)
-        return lambda: harness.timed(more, [0])[0] - harness.timed(one, [0])[0]
-
-    def beam(self, ids: np.ndarray) -> Work:
-        """Return what searches STEPS tokens after a prompt."""
-        return lambda: harness.timed(self._run(1, len(ids), STEPS, BEAMS), [0])[0]
-
-    def _run(self, n: int, length: int, new: int, beams: int = 1) -> Callable[[object], object]:
-        token = "a"
-        prompts = [[token] * length] * n
-        return lambda _: self.model.generate_batch(
-            prompts, max_length=new, min_length=new, include_prompt_in_result=False, sampling_topk=1, beam_size=beams
-        )
-
-
-def contenders(folder: Path) -> dict[str, Any]:
-    """Return all that are installed, by name."""
-    made: dict[str, Any] = {f"tokkit {precision}": Ours(folder, precision) for precision in PRECISIONS}
+def all_contenders(folder: Path) -> dict[str, tuple[str, Callable[[], Contender]]]:
+    """Return the library of each contender, and what makes it, by name."""
+    found: dict[str, tuple[str, Callable[[], Contender]]] = {}
+    for precision in PRECISIONS:
+        for cache in CACHES:
+            name = f"tokkit {precision}" + (f", {cache} cache" if cache != CACHES[0] else "")
+            found[name] = "tokkit", partial(Ours, folder, precision, cache)
     for precision in ("fp32", "bf16"):
-        made[f"transformers {precision}"] = Torch(folder, precision)
-    if importlib.util.find_spec("ctranslate2") is not None:
-        for precision in ("fp32", "int8"):
-            made[f"ctranslate2 {precision}"] = CTranslate2(folder, precision)
+        found[f"transformers {precision}"] = "transformers", partial(Torch, folder, precision)
+    for precision in ("fp32", "int8"):
+        found[f"ctranslate2 {precision}"] = "ctranslate2", partial(CTranslate2, folder, precision)
+    for kind in KINDS:
+        found[f"llama.cpp {kind}"] = "llama.cpp", partial(LlamaCpp, folder, kind)
+        found[f"llama.cpp {kind}, no flash attention"] = "llama.cpp", partial(LlamaCpp, folder, kind, flash=False)
+        found[f"llama.cpp {kind}, q8_0 cache"] = "llama.cpp", partial(LlamaCpp, folder, kind, "q8_0")
+    return found
+
+
+def contenders(folder: Path, wanted: list[str]) -> dict[str, Contender]:
+    """Make those whose names contain something wanted, or all; say who is left out."""
+    made = {}
+    for name, (library, make) in all_contenders(folder).items():
+        if wanted and not any(one in name for one in wanted):
+            continue
+        if absent := model_rivals.missing(library):
+            print(f"# {name} is left out: {absent} not installed", flush=True)
+        else:
+            made[name] = make()
     return made
 
 
-def compare(name: str, folder: Path, rounds: int, wanted: str) -> None:
+def with_equal_logits(those: dict[str, Contender], folder: Path, ids: np.ndarray) -> dict[str, Contender]:
+    """Print how near the logits of each are to those of tokkit, and leave out who is too far.
+
+    Those of a file for llama.cpp are compared with tokkit's for the file, others with tokkit's at fp32, of which 4 bits
+    of random weights leave little.
+    """
+    exact = Ours(folder, "fp32").logits(ids)
+    rows, kept = [], {}
+    for name, one in those.items():
+        ours, least = exact, {4: 0.9, 8: 0.99, 16: 0.999, 32: 0.99999}[one.bits]
+        if isinstance(one, LlamaCpp):
+            ours, least = Ours(one.path, None).logits(ids), 0.999
+            if one.bits == 32 and not one.name.endswith(" cache"):
+                least = 0.99999
+        theirs = one.logits(ids)
+        alike = float(np.corrcoef(ours, theirs)[0, 1])
+        best = bool(ours.argmax() == theirs.argmax())
+        if alike >= least and (best or least < 0.999):
+            kept[name] = one
+        rows.append({"contender": name, "correlation": f"{alike:.7f}", "same best token": best, "kept": name in kept})
+    harness.show("Logits beside those of tokkit", rows)
+    return kept
+
+
+def only_decodes(one: Contender, run: Work | None) -> Work | None:
+    """Return no work for those that differ from others in their cache alone."""
+    return None if one.name.endswith(" cache") else run
+
+
+def compare(name: str, folder: Path, rounds: int, works: list[str], wanted: list[str]) -> None:
     """Compare logits, then time all contenders in turns and print a table."""
-    those = contenders(folder)
+    harness.section(name)
     ids = np.random.default_rng(0).integers(0, 256, LONG)
-    ours, theirs = those["tokkit fp32"].logits(ids[:64]), those["transformers fp32"].logits(ids[:64])
-    if np.abs(ours - theirs).max() > 1e-4 * max(1.0, np.abs(theirs).max()):
-        sys.exit(f"{name}: logits differ by {np.abs(ours - theirs).max():.2g}")
-    work = {
-        f"prefill {PROMPT}": (PROMPT, lambda c: c.prefill(ids[:PROMPT])),
-        f"decode at {SHORT}": (STEPS, lambda c: c.decode(ids[:SHORT])),
-        f"decode at {LONG}": (STEPS, lambda c: c.decode(ids[:LONG])),
-        f"batch of {BATCH}": (BATCH * STEPS, lambda c: c.decode(ids[:SHORT], BATCH)),
-        f"{BEAMS} beams": (STEPS, lambda c: c.beam(ids[:SHORT])),
+    those = with_equal_logits(contenders(folder, wanted), folder, ids[:COMPARED])
+    work: dict[str, tuple[int, Callable[[Contender], Work | None]]] = {
+        f"prefill {PROMPT}": (PROMPT, lambda c: only_decodes(c, c.reading(ids[:PROMPT]))),
+        f"decode at {SHORT}": (STEPS, lambda c: c.decoding(ids[:SHORT], 1, STEPS)),
+        f"decode at {LONG}": (STEPS, lambda c: c.decoding(ids, 1, STEPS)),
+        f"batch of {BATCH}": (BATCH * STEPS, lambda c: only_decodes(c, c.decoding(ids[:SHORT], BATCH, STEPS))),
+        f"{BEAMS} beams": (STEPS, lambda c: only_decodes(c, c.generating(ids[:SHORT], 1, STEPS, BEAMS))),
     }
-    rows = []
-    for what, (tokens, prepare) in work.items():
-        if wanted not in what:
-            continue
-        seconds: dict[str, list[float]] = {contender: [] for contender in those}
-        for _ in range(rounds):
-            for contender, made in those.items():
-                seconds[contender].append(prepare(made)())
-        for contender, taken in seconds.items():
-            row: dict[str, object] = {"work": what, "contender": contender}
-            row["tokens/s"] = f"{tokens / statistics.median(taken):,.1f}"
-            for precision in PRECISIONS:
-                row[f"÷ {precision}"] = f"{harness.ratio(seconds[f'tokkit {precision}'], taken):.2f}"
-            rows.append(row)
-    harness.section(f"{name}: tokens/s, and how many times the seconds of ours")
-    print(harness.table(rows))
+    for what, how in work.items():
+        if not works or any(one in what for one in works):
+            harness.show(f"{name}: {what}", model_rivals.measure(those, {what: how}, rounds))
 
 
 def main() -> None:
@@ -226,16 +138,19 @@ def main() -> None:
     parser = harness.Parser(__doc__)
     parser.add_argument("--folder", help="where models are kept")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--work", help="the rows whose names contain this")
-    parser.add_argument("--shape", choices=list(SHAPES), action="append")
+    parser.add_argument("--work", action="append", help="the work whose name contains this; may be given several times")
+    parser.add_argument("--only", action="append", help="the contenders whose names contain this; likewise")
+    parser.add_argument("--shape", choices=list(SHAPES), action="append", help=f"one of the models; {SMALL} if none")
     args = parser.parse_args()
     harness.show_conditions("1", rounds=args.rounds)
+    if model_rivals.missing("transformers"):
+        sys.exit("transformers, which makes the models, is not installed: pip install '.[parity]'")
     with tempfile.TemporaryDirectory() as aside, nn.threads(1):
-        for name in args.shape or SHAPES:
+        for name in args.shape or SMALL:
             folder = Path(args.folder or aside) / name.replace(" ", "-")
             if not (folder / "config.json").exists():
                 write_model(SHAPES[name], folder)
-            compare(name, folder, args.rounds, args.work or "")
+            compare(name, folder, args.rounds, args.work or [], args.only or [])
 
 
 if __name__ == "__main__":
