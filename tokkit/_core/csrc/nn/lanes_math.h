@@ -47,18 +47,24 @@ TK_INLINE vf v_exp(vf x) {
     return v_ldexp(v_fma(p, f, v_set1(1.0f)), whole);
 }
 
-/* x times the normal distribution function: no exponential, no division. Absolute error below 1e-6. */
-TK_INLINE vf v_gelu(vf x) {
+/* The normal distribution function for x within ±GELU_END: no exponential, no division. */
+#define GELU_END 5.2f
+TK_INLINE vf v_normal(vf x) {
     static const float c[] = {-0.0005622904282063246f, 0.0006007623742334545f, -0.0009785155998542905f,
                               0.0026624391321092844f,  -0.005067368037998676f, 0.00801009126007557f,
                               -0.01235335972160101f,   0.018133921548724174f,  -0.024763450026512146f,
                               0.0319623239338398f,     -0.03992539644241333f,  0.05002611130475998f,
                               -0.06774380803108215f,   0.1359499841928482f};
-    const float end = 5.2f;
-    vf low = v_max(v_set1(-end), x), z = v_min(v_set1(end), low);
-    vf u = v_fma(v_mul(z, z), v_set1(2 / (end * end)), v_set1(-1.0f)), p = v_set1(0.00020238901197444648f);
+    const vf scale = v_set1(2 / (GELU_END * GELU_END));
+    vf u = v_fma(v_mul(x, x), scale, v_set1(-1.0f)), p = v_set1(0.00020238901197444648f);
     for (int i = 0; i < 14; i++) p = v_fma(p, u, v_set1(c[i]));
-    return v_mul(low, v_fma(z, p, v_set1(0.5f)));
+    return v_fma(x, p, v_set1(0.5f));
+}
+
+/* x times the normal distribution function. Absolute error below 1e-6. */
+TK_INLINE vf v_gelu(vf x) {
+    vf low = v_max(v_set1(-GELU_END), x);
+    return v_mul(low, v_normal(v_min(v_set1(GELU_END), low)));
 }
 
 TK_INLINE vf v_silu_by(vf x, float slope) { /* x / (1 + e^(-slope x)) */

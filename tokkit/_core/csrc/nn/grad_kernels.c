@@ -1,0 +1,17 @@
+/* Which table of kernels of training an instruction set has. */
+#include "nn/grad_kernels.h"
+
+extern const tk_grad_kernels tk_grad_kernels_scalar;
+#if TK_X86
+extern const tk_grad_kernels tk_grad_kernels_avx2, tk_grad_kernels_avx512;
+#endif
+
+static const tk_grad_kernels *const tables[TK_ISAS] = {
+    [TK_ISA_SCALAR] = &tk_grad_kernels_scalar,
+#if TK_X86
+    [TK_ISA_AVX2] = &tk_grad_kernels_avx2,
+    [TK_ISA_AVX512] = &tk_grad_kernels_avx512,
+#endif
+};
+
+const tk_grad_kernels *tk_grad_kernels_of(int isa) { return tables[isa]; }

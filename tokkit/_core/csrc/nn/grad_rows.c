@@ -1,0 +1,42 @@
+/* Rows or columns cut into chunks for threads, and sums of chunks in their order: see grad_rows.h. */
+#include "nn/grad_kernels.h"
+#include "thread_team.h"
+
+enum { COLUMNS = 64 /* of a part: whole lines */, ITEMS = 1 << 16 /* worth a thread: see rows.c */ };
+
+typedef struct {
+    const tk_grad_rows_work *w;
+    tk_do_grad_rows *run;
+    size_t n, each, next;
+} tk_grad_rows_job;
+
+static void work(void *job, int worker) {
+    tk_grad_rows_job *j = job;
+    (void)worker;
+    for (size_t from; (from = tk_team_next(&j->next) * j->each) < j->n;)
+        j->run(j->w, from, j->n - from < j->each ? j->n : from + j->each);
+}
+
+int tk_grad_rows_run(tk_grad_rows_work *w, int what, int isa, int threads) {
+    tk_grad_rows_job job = {.w = w, .run = tk_grad_kernels_of(isa)->rows[what], .n = w->n, .each = TK_GRAD_CHUNK};
+    const int norm = what == TK_LAYER_NORM_BACK || what == TK_RMS_NORM_BACK;
+    if (!w->n || !w->m) return TK_OK;
+    if (what >= TK_BY_COLUMNS) job.n = w->m, job.each = COLUMNS;
+    const size_t parts = (job.n + job.each - 1) / job.each;
+    if (norm) {
+        w->partial = tk_calloc(parts, 2 * w->m * sizeof(float));
+        if (!w->partial) return TK_NO_MEMORY;
+    }
+    size_t worth = 1 + w->n * w->m / ITEMS;
+    if ((size_t)threads > worth) threads = (int)worth;
+    tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
+    if (norm) {
+        for (size_t part = 0; part < parts; part++) {
+            const float *sums = w->partial + part * 2 * w->m;
+            for (size_t i = 0; i < w->m; i++) w->dweight[i] += sums[i];
+            for (size_t i = 0; i < w->m && w->dbias; i++) w->dbias[i] += sums[w->m + i];
+        }
+        free(w->partial);
+    }
+    return TK_OK;
+}

@@ -1,0 +1,47 @@
+/* Matrix products cut into blocks of rows and columns for threads: see matmul.h. */
+#include "nn/grad_kernels.h"
+#include "thread_team.h"
+
+typedef struct {
+    const tk_matmul *w;
+    const tk_grad_kernels *by;
+    size_t rows, columns, row_parts, parts, next; /* of a part; how many there are */
+    float *room;
+    size_t room_each;
+} tk_matmul_job;
+
+static void work(void *job, int worker) {
+    tk_matmul_job *j = job;
+    const tk_matmul *w = j->w;
+    for (size_t i; (i = tk_team_next(&j->next)) < j->parts;) {
+        size_t from = i % j->row_parts * j->rows, first = i / j->row_parts * j->columns;
+        size_t to = from + j->rows < w->m ? from + j->rows : w->m;
+        size_t last = first + j->columns < w->n ? first + j->columns : w->n;
+        if (from < to && first < last) j->by->matmul(w, from, to, first, last, j->room + (size_t)worker * j->room_each);
+    }
+}
+
+/* A part of so many rows or columns is a multiple of the tiles of every instruction set. */
+enum { STEP = 96 };
+static size_t share(size_t n, size_t parts) { return ((n + parts - 1) / parts + STEP - 1) / STEP * STEP; }
+
+int tk_matmul_run(const tk_matmul *w, int isa, int threads) {
+    tk_matmul_job job = {.w = w, .by = tk_grad_kernels_of(isa), .rows = w->m, .columns = w->n};
+    if (!w->m || !w->n) return TK_OK;
+    /* A thread costs some 20 µs, which is 2 million products of one core. */
+    double worth = 1 + (double)w->m * (double)w->n * (double)(w->k + 1) / 2e6;
+    if (threads > worth) threads = (int)worth;
+    if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
+    /* The longer side is shared out: what is packed of the other is packed by each. */
+    if (threads > 1 && w->m >= w->n) job.rows = share(w->m, (size_t)threads);
+    else if (threads > 1) job.columns = share(w->n, (size_t)threads);
+    job.row_parts = (w->m + job.rows - 1) / job.rows;
+    job.parts = job.row_parts * ((w->n + job.columns - 1) / job.columns);
+    if ((size_t)threads > job.parts) threads = (int)job.parts;
+    job.room_each = (job.by->matmul_room(job.rows, job.columns, w->k) + 15) / 16 * 16;
+    job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
+    if (!job.room) return TK_NO_MEMORY;
+    tk_team_run(work, &job, threads);
+    free(job.room);
+    return TK_OK;
+}

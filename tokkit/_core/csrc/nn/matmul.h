@@ -1,0 +1,24 @@
+/* c = a b + add for matrices of any layout: the products of training, whose operands all change from step to step.
+
+   Steps between rows and columns make a transposed operand of any of them: x Wᵀ, dy W and dyᵀ x are one function.
+   Both operands are packed as they are needed. The sums of an element of c are made in an order that depends on k
+   alone, so that results are the same for any number of threads. */
+#ifndef TK_MATMUL_H
+#define TK_MATMUL_H
+#include "base.h"
+
+typedef struct {
+    const float *a, *b; /* (m, k), (k, n); of each, one of the two steps is 1 */
+    const float *add;   /* (m, n), rows add_row apart; may be c, or NULL; add_row is 0 for a bias */
+    float *c;           /* (m, n), rows c_row apart */
+    ptrdiff_t a_row, a_column, b_row, b_column, add_row, c_row;
+    size_t m, n, k;
+} tk_matmul;
+
+/* Floats of the room that part needs for so many rows, columns and inputs. */
+typedef size_t tk_matmul_room(size_t rows, size_t columns, size_t k);
+/* Rows from … to by columns first … last. */
+typedef void tk_do_matmul(const tk_matmul *w, size_t from, size_t to, size_t first, size_t last, float *room);
+
+int tk_matmul_run(const tk_matmul *w, int isa, int threads);
+#endif

@@ -1,0 +1,117 @@
+/* The loops of matmul.h, over the words of lanes_*.h: blocks of b that a core's caches hold, packed, by rows of a. */
+#ifndef TK_MATMUL_LOOPS_H
+#define TK_MATMUL_LOOPS_H
+#include "nn/lanes_math.h"
+#include "nn/matmul.h"
+
+/* A panel of b (DEEP inputs) stays in the first cache and a block of a (TALL rows) in the second, while a block of b
+   (WIDE columns) comes from the third. */
+enum { MR = VL_ROWS, NR = 2 * VL, DEEP = 256, TALL = 16 * MR, WIDE = 1024 };
+
+TK_INLINE size_t rounded_up(size_t n, size_t by) { return (n + by - 1) / by * by; }
+
+static size_t matmul_room(size_t rows, size_t columns, size_t k) {
+    size_t deep = k < DEEP ? k : DEEP, tall = rows < TALL ? rounded_up(rows, MR) : TALL;
+    size_t wide = columns < WIDE ? rounded_up(columns, NR) : WIDE;
+    return deep * (tall + wide);
+}
+
+/* Rows of a, MR side by side: [rows / MR][deep][MR], with zeros after the last. */
+static void pack_rows(const float *a, ptrdiff_t row, ptrdiff_t column, size_t rows, size_t deep, float *to) {
+    for (size_t r = 0; r < rows; r += MR, a += MR * row, to += MR * deep) {
+        const size_t some = rows - r < MR ? rows - r : MR;
+        if (some == MR && row == 1) {
+            for (size_t i = 0; i < deep; i++)
+                for (int j = 0; j < MR; j++) to[i * MR + j] = a[(ptrdiff_t)i * column + j];
+            continue;
+        }
+        size_t i = 0;
+        if (some == MR && column == 1)
+            for (; i + 4 <= deep; i += 4)
+                for (int j = 0; j < MR; j += 4) { /* the last four may begin among those before */
+                    const int at = j + 4 <= MR ? j : MR - 4;
+                    transpose_four(a + at * row + i, row, to + i * MR + at, MR, 1);
+                }
+        for (; i < deep; i++)
+            for (size_t j = 0; j < MR; j++)
+                to[i * MR + j] = j < some ? a[(ptrdiff_t)j * row + (ptrdiff_t)i * column] : 0;
+    }
+}
+
+/* Columns of b, NR side by side: [columns / NR][deep][NR], with zeros after the last. */
+static void pack_columns(const float *b, ptrdiff_t row, ptrdiff_t column, size_t deep, size_t columns, float *to) {
+    for (size_t c = 0; c < columns; c += NR, b += NR * column, to += NR * deep) {
+        const size_t some = columns - c < NR ? columns - c : NR;
+        if (some == NR && column == 1) {
+            for (size_t i = 0; i < deep; i++) {
+                v_store(to + i * NR, v_load(b + (ptrdiff_t)i * row));
+                v_store(to + i * NR + VL, v_load(b + (ptrdiff_t)i * row + VL));
+            }
+            continue;
+        }
+        size_t i = 0;
+        if (some == NR && row == 1)
+            for (; i + 4 <= deep; i += 4)
+                for (int j = 0; j < NR; j += 4) transpose_four(b + j * column + i, column, to + i * NR + j, NR, 1);
+        for (; i < deep; i++)
+            for (size_t j = 0; j < NR; j++)
+                to[i * NR + j] = j < some ? b[(ptrdiff_t)i * row + (ptrdiff_t)j * column] : 0;
+    }
+}
+
+/* c = packed rows by a packed panel + add, for a tile of which `rows` and `columns` exist. */
+static void matmul_tile(const float *a, const float *b, size_t deep, const float *add, ptrdiff_t add_row, float *c,
+                        ptrdiff_t c_row, size_t rows, size_t columns) {
+    vf acc[TILE_ROWS][TILE_VECS];
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) acc[r][0] = acc[r][1] = v_set1(0);
+    tile(MR, 2, a, 1, MR, b, NR, deep, acc);
+    if (rows == MR && columns == NR) {
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            float *to = c + r * c_row;
+            if (add) {
+                acc[r][0] = v_add(acc[r][0], v_load(add + r * add_row));
+                acc[r][1] = v_add(acc[r][1], v_load(add + r * add_row + VL));
+            }
+            v_store(to, acc[r][0]);
+            v_store(to + VL, acc[r][1]);
+        }
+        return;
+    }
+    float sums[MR][NR];
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) v_store(sums[r], acc[r][0]), v_store(sums[r] + VL, acc[r][1]);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < columns; j++)
+            c[(ptrdiff_t)r * c_row + (ptrdiff_t)j] =
+                sums[r][j] + (add ? add[(ptrdiff_t)r * add_row + (ptrdiff_t)j] : 0);
+}
+
+static void matmul(const tk_matmul *w, size_t from, size_t to, size_t first, size_t last, float *room) {
+    const size_t blocks = w->k ? (w->k + DEEP - 1) / DEEP : 1;
+    for (size_t wide; first < last; first += wide) {
+        wide = last - first < WIDE ? last - first : WIDE;
+        for (size_t block = 0, k = 0, deep; block < blocks; block++, k += deep) {
+            deep = w->k / blocks + (block < w->k % blocks);
+            float *b = room, *a = room + deep * rounded_up(wide, NR);
+            pack_columns(w->b + (ptrdiff_t)k * w->b_row + (ptrdiff_t)first * w->b_column, w->b_row, w->b_column, deep,
+                         wide, b);
+            for (size_t row = from, tall; row < to; row += tall) {
+                tall = to - row < TALL ? to - row : TALL;
+                pack_rows(w->a + (ptrdiff_t)row * w->a_row + (ptrdiff_t)k * w->a_column, w->a_row, w->a_column, tall,
+                          deep, a);
+                for (size_t c = 0; c < wide; c += NR)
+                    for (size_t r = 0; r < tall; r += MR) {
+                        float *out = w->c + (ptrdiff_t)(row + r) * w->c_row + (ptrdiff_t)(first + c);
+                        const float *add = block ? out : w->add;
+                        ptrdiff_t add_row = block ? w->c_row : w->add_row;
+                        if (!block && add) add += (ptrdiff_t)(row + r) * add_row + (ptrdiff_t)(first + c);
+                        matmul_tile(a + r * deep, b + c * deep, deep, add, add_row, out, w->c_row,
+                                    tall - r < MR ? tall - r : MR, wide - c < NR ? wide - c : NR);
+                    }
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,329 @@
+# Products of any layout, and backward of attention and of what works on rows, without the GIL (csrc/nn/matmul.h,
+# grad_attend.h, grad_rows.h).
+
+from libc.stddef cimport ptrdiff_t, size_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+cdef extern from "nn/matmul.h" nogil:
+    ctypedef struct tk_matmul:
+        const float *a
+        const float *b
+        const float *add
+        float *c
+        ptrdiff_t a_row
+        ptrdiff_t a_column
+        ptrdiff_t b_row
+        ptrdiff_t b_column
+        ptrdiff_t add_row
+        ptrdiff_t c_row
+        size_t m
+        size_t n
+        size_t k
+    int tk_matmul_run(const tk_matmul *, int isa, int threads)
+
+cdef extern from "nn/grad_attend.h" nogil:
+    ctypedef struct tk_grad_attention:
+        const float *q
+        const float *k
+        const float *v
+        float *out
+        float *lse
+        const float *dout
+        float *dq
+        float *dk
+        float *dv
+        ptrdiff_t row
+        ptrdiff_t out_row
+        ptrdiff_t drow
+        size_t batch
+        size_t heads
+        size_t group
+        size_t n
+        size_t d
+        float scale
+        int causal
+    int tk_grad_attention_run(const tk_grad_attention *, int isa, int threads)
+
+cdef extern from "nn/grad_rows.h" nogil:
+    int TK_LAYER_NORM_BACK
+    int TK_RMS_NORM_BACK
+    int TK_ACTIVATE_BACK
+    int TK_GATE_BACK
+    int TK_CROSS_ENTROPY
+    int TK_DROPOUT
+    int TK_COLUMN_SUMS
+    int TK_SCATTER_ADD
+    ctypedef struct tk_grad_rows_work:
+        const float *x
+        const float *other
+        const float *dy
+        float *dx
+        float *dother
+        float *y
+        const float *add
+        size_t n
+        size_t m
+        ptrdiff_t x_step
+        ptrdiff_t other_step
+        ptrdiff_t dy_step
+        ptrdiff_t dx_step
+        ptrdiff_t dother_step
+        ptrdiff_t y_step
+        ptrdiff_t add_step
+        const float *weight
+        float *dweight
+        float *dbias
+        float eps
+        float by
+        int kind
+        const int64_t *ids
+        float *losses
+        uint64_t seed
+        uint32_t least
+    int tk_grad_rows_run(tk_grad_rows_work *, int what, int isa, int threads)
+
+
+cdef int chosen(object isa) except -1:
+    return ISA if isa is None else tk_isa_of_floats(isa_number(isa))
+
+
+cdef int layout(Rows a, ptrdiff_t *row, ptrdiff_t *column, object name) except -1:
+    if a.strides[0] % SIZE or a.strides[1] % SIZE:
+        raise ValueError(f"the strides of {name} are no whole items")
+    row[0], column[0] = a.strides[0] // SIZE, a.strides[1] // SIZE
+    if a.shape[1] == 1 and row[0] != 1:
+        column[0] = 1
+    if a.shape[0] == 1 and column[0] != 1:
+        row[0] = 1
+    if row[0] != 1 and column[0] != 1:
+        raise ValueError(f"neither the rows nor the columns of {name} are contiguous")
+    return 0
+
+
+def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=None, *, Columns bias=None,
+           int threads=1, isa=None):
+    """Write a b + add, or a b + bias, to c (m, n), for a (m, k) and b (k, n) of any layout; add may be c."""
+    cdef tk_matmul w
+    cdef int status, which = chosen(isa)
+    memset(&w, 0, sizeof(w))
+    w.m, w.n, w.k = c.shape[0], c.shape[1], a.shape[1]
+    if a.shape[0] != c.shape[0] or b.shape[1] != c.shape[1] or a.shape[1] != b.shape[0]:
+        raise ValueError("a, b and c do not fit")
+    if not (w.m and w.n):
+        return
+    w.c, w.c_row = &c[0, 0], step(c, w.n, "c")
+    if w.k:
+        w.a, w.b = &a[0, 0], &b[0, 0]
+        layout(a, &w.a_row, &w.a_column, "a")
+        layout(b, &w.b_row, &w.b_column, "b")
+    if add is not None:
+        if add.shape[0] != c.shape[0] or add.shape[1] != c.shape[1]:
+            raise ValueError("add does not fit")
+        w.add, w.add_row = &add[0, 0], step(add, w.n, "add")
+    elif bias is not None:
+        if bias.shape[0] != c.shape[1]:
+            raise ValueError("bias does not fit")
+        w.add = &bias[0]
+    with nogil:
+        status = tk_matmul_run(&w, which, max(1, threads))
+    if status:
+        raise MemoryError()
+
+
+cdef int same_shape(Rows a, Py_ssize_t n, Py_ssize_t m, object name) except -1:
+    if a.shape[0] != n or a.shape[1] != m:
+        raise ValueError(f"{name} does not fit")
+    return 0
+
+
+cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out, float[:, :, ::1] lse,
+                  float scale, bint causal) except -1:
+    cdef Py_ssize_t batch = lse.shape[0], heads = lse.shape[1], n = lse.shape[2], rows = batch * n
+    memset(w, 0, sizeof(tk_grad_attention))
+    if not (batch and heads and n and q.shape[1]):
+        return 0
+    if q.shape[0] != rows or k.shape[0] != rows or v.shape[0] != rows or out.shape[0] != rows:
+        raise ValueError("the rows of q, k, v and out do not fit")
+    w.d = q.shape[1] // heads
+    if not w.d or q.shape[1] % heads or out.shape[1] != q.shape[1] or k.shape[1] != v.shape[1] or k.shape[1] % w.d:
+        raise ValueError("the heads of q, k, v and out do not fit")
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise ValueError("query heads are no multiple of key heads")
+    w.q, w.k, w.v, w.out, w.lse = &q[0, 0], &k[0, 0], &v[0, 0], &out[0, 0], &lse[0, 0, 0]
+    w.row, w.out_row = step(q, 2, "q"), step(out, 2, "out")
+    if step(k, 2, "k") != w.row or step(v, 2, "v") != w.row:
+        raise ValueError("rows of q, k and v are not equally far apart")
+    w.batch, w.heads, w.group, w.n = batch, heads, q.shape[1] // k.shape[1], n
+    w.scale, w.causal = scale, causal
+    return 1
+
+
+def grad_attention(Rows q not None, Rows k not None, Rows v not None, float[:, :] out not None,
+                   float[:, :, ::1] lse not None, *, float scale, bint causal=True, int threads=1, isa=None):
+    """Write the attention of q (B T, H D), k and v (B T, K D) to out (B T, H D), and sums for backward to lse (B, H, T).
+
+    q, k and v are columns of rows that are equally far apart.
+    """
+    cdef tk_grad_attention w
+    cdef int status = 0, which = chosen(isa)
+    if heads_of(&w, q, k, v, out, lse, scale, causal):
+        with nogil:
+            status = tk_grad_attention_run(&w, which, max(1, threads))
+    if status:
+        raise MemoryError()
+
+
+def attention_back(Rows q not None, Rows k not None, Rows v not None, float[:, :] out not None,
+                   float[:, :, ::1] lse not None, Rows dout not None, float[:, :] dq not None,
+                   float[:, :] dk not None, float[:, :] dv not None, *, float scale, bint causal=True, int threads=1,
+                   isa=None):
+    """Write the gradients of what `grad_attention` was given to dq, dk and dv, which lie as q, k and v do."""
+    cdef tk_grad_attention w
+    cdef int status = 0, which = chosen(isa)
+    if not heads_of(&w, q, k, v, out, lse, scale, causal):
+        return
+    same_shape(dq, q.shape[0], q.shape[1], "dq")
+    same_shape(dk, k.shape[0], k.shape[1], "dk")
+    same_shape(dv, v.shape[0], v.shape[1], "dv")
+    same_shape(dout, out.shape[0], out.shape[1], "dout")
+    w.dout, w.dq, w.dk, w.dv, w.drow = &dout[0, 0], &dq[0, 0], &dk[0, 0], &dv[0, 0], step(dq, 2, "dq")
+    if step(dout, 2, "dout") != w.out_row or step(dk, 2, "dk") != w.drow or step(dv, 2, "dv") != w.drow:
+        raise ValueError("rows of gradients are not equally far apart")
+    with nogil:
+        status = tk_grad_attention_run(&w, which, max(1, threads))
+    if status:
+        raise MemoryError()
+
+
+cdef int run_back(tk_grad_rows_work *w, int what, int threads, object isa) except -1:
+    cdef int status, which = chosen(isa)
+    with nogil:
+        status = tk_grad_rows_run(w, what, which, max(1, threads))
+    if status:
+        raise MemoryError()
+    return 0
+
+
+cdef int begin_back(tk_grad_rows_work *w, Rows dy, Rows x, float[:, :] dx) except -1:
+    """Set what most kernels read and write; 0 where there is nothing to do."""
+    memset(w, 0, sizeof(tk_grad_rows_work))
+    w.n, w.m = dy.shape[0], dy.shape[1]
+    if not (w.n and w.m):
+        return 0
+    same_shape(x, w.n, w.m, "x")
+    same_shape(dx, w.n, w.m, "dx")
+    w.dy, w.dy_step = &dy[0, 0], step(dy, w.m, "dy")
+    w.x, w.x_step = &x[0, 0], step(x, w.m, "x")
+    w.dx, w.dx_step = &dx[0, 0], step(dx, w.m, "dx")
+    return 1
+
+
+def norm_back(Rows dy not None, Rows x not None, Columns weight not None, float[:, :] dx not None,
+              float[::1] dweight not None, float[::1] dbias=None, *, Rows add=None, float eps=1e-5, bint centred=True,
+              int threads=1, isa=None):
+    """Write the gradient of a norm's input, + add, to dx, and add those of its weight and bias to theirs."""
+    cdef tk_grad_rows_work w
+    if not begin_back(&w, dy, x, dx):
+        return
+    if <size_t> weight.shape[0] != w.m or <size_t> dweight.shape[0] != w.m:
+        raise ValueError("weight does not fit")
+    w.weight, w.dweight, w.eps = &weight[0], &dweight[0], eps
+    if dbias is not None:
+        if <size_t> dbias.shape[0] != w.m:
+            raise ValueError("dbias does not fit")
+        w.dbias = &dbias[0]
+    if add is not None:
+        same_shape(add, w.n, w.m, "add")
+        w.add, w.add_step = &add[0, 0], step(add, w.m, "add")
+    run_back(&w, TK_LAYER_NORM_BACK if centred else TK_RMS_NORM_BACK, threads, isa)
+
+
+def activate_back(Rows dy not None, Rows x not None, float[:, :] dx not None, activation, float[:, :] y=None, *,
+                  int threads=1, isa=None):
+    """Write the gradient of an activation's input x to dx, and activation(x) to y, if given; dx may be x or dy."""
+    cdef tk_grad_rows_work w
+    if not begin_back(&w, dy, x, dx):
+        return
+    w.kind = ACTIVATIONS.index(activation)
+    if y is not None:
+        same_shape(y, w.n, w.m, "y")
+        w.y, w.y_step = &y[0, 0], step(y, w.m, "y")
+    run_back(&w, TK_ACTIVATE_BACK, threads, isa)
+
+
+def gate_back(Rows dy not None, Rows x not None, Rows other not None, float[:, :] dx not None,
+              float[:, :] dother not None, activation, float[:, :] y=None, *, int threads=1, isa=None):
+    """Write the gradients of activation(x) * other to dx and dother, and the product to y, if given.
+
+    dx may be x, and dother may be other.
+    """
+    cdef tk_grad_rows_work w
+    if not begin_back(&w, dy, x, dx):
+        return
+    same_shape(other, w.n, w.m, "other")
+    same_shape(dother, w.n, w.m, "dother")
+    w.other, w.other_step = &other[0, 0], step(other, w.m, "other")
+    w.dother, w.dother_step = &dother[0, 0], step(dother, w.m, "dother")
+    w.kind = ACTIVATIONS.index(activation)
+    if y is not None:
+        same_shape(y, w.n, w.m, "y")
+        w.y, w.y_step = &y[0, 0], step(y, w.m, "y")
+    run_back(&w, TK_GATE_BACK, threads, isa)
+
+
+def cross_entropy_back(Rows x not None, const int64_t[::1] targets not None, float[:, :] dx not None,
+                       float[::1] losses not None, float by, *, int threads=1, isa=None):
+    """Write the loss of each row of logits x (n, V) to losses (n), and `by` times its gradient to dx, which may be x.
+
+    Rows whose target is below 0 have none.
+    """
+    cdef tk_grad_rows_work w
+    cdef Py_ssize_t i
+    if not begin_back(&w, x, x, dx):
+        return
+    if <size_t> targets.shape[0] != w.n or <size_t> losses.shape[0] != w.n:
+        raise ValueError("targets and losses do not fit")
+    for i in range(targets.shape[0]):
+        if targets[i] >= x.shape[1]:
+            raise IndexError(f"target {targets[i]} (number {i}) is outside a vocabulary of {x.shape[1]}")
+    w.ids, w.losses, w.by = &targets[0], &losses[0], by
+    run_back(&w, TK_CROSS_ENTROPY, threads, isa)
+
+
+def drop_out(Rows x not None, float[:, :] y not None, float p, uint64_t seed, *, int threads=1, isa=None):
+    """Write x / (1 - p) to y, and 0 with probability p: which, the seed and the place say. y may be x."""
+    cdef tk_grad_rows_work w
+    if begin_back(&w, x, x, y):
+        w.y, w.y_step, w.by, w.seed = w.dx, w.dx_step, 1 / (1 - p), seed
+        w.least = <uint32_t> min(p * 4294967296.0, 4294967295.0)
+        run_back(&w, TK_DROPOUT, threads, isa)
+
+
+def add_column_sums(Rows dy not None, float[::1] sums not None, *, int threads=1, isa=None):
+    """Add the sum of the rows of dy (n, m) to sums (m), in their order."""
+    cdef tk_grad_rows_work w
+    memset(&w, 0, sizeof(w))
+    if dy.shape[1] != sums.shape[0]:
+        raise ValueError("sums do not fit")
+    if dy.shape[0] and dy.shape[1]:
+        w.n, w.m, w.dy, w.dbias = dy.shape[0], dy.shape[1], &dy[0, 0], &sums[0]
+        w.dy_step = step(dy, w.m, "dy")
+        run_back(&w, TK_COLUMN_SUMS, threads, isa)
+
+
+def scatter_add(Rows dy not None, const int64_t[::1] ids not None, float[:, :] table not None, *, int threads=1,
+                isa=None):
+    """Add each row of dy (n, m) to the row of the table that its id says, in their order."""
+    cdef tk_grad_rows_work w
+    cdef Py_ssize_t i
+    memset(&w, 0, sizeof(w))
+    if dy.shape[1] != table.shape[1] or dy.shape[0] != ids.shape[0]:
+        raise ValueError("dy, ids and the table do not fit")
+    for i in range(ids.shape[0]):
+        if ids[i] < 0 or ids[i] >= table.shape[0]:
+            raise IndexError(f"id {ids[i]} (number {i}) is outside a table of {table.shape[0]} rows")
+    if dy.shape[0] and dy.shape[1]:
+        w.n, w.m, w.dy, w.dx, w.ids = dy.shape[0], dy.shape[1], &dy[0, 0], &table[0, 0], &ids[0]
+        w.dy_step, w.dx_step = step(dy, w.m, "dy"), step(table, w.m, "the table")
+        run_back(&w, TK_SCATTER_ADD, threads, isa)
