@@ -50,6 +50,7 @@ cdef extern from "train/word_cells.h" nogil:
         size_t n_bytes
         tk_counted_word *words
         size_t n_words
+        size_t n_slots
 
 
 cdef class WordCounts:

@@ -18,7 +18,7 @@ from tokkit.cli.groups import InOrder, OnDemand
 
 COMMANDS = (
     *("train", "encode", "decode", "count", "truncate", "chunk", "convert", "view", "inspect", "compare", "bench"),
-    *("model", "wordvec", "serve", "fetch", "info", "completion"),
+    *("counts", "model", "wordvec", "serve", "fetch", "info", "completion"),
 )
 
 

@@ -52,6 +52,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
         "tokkit train corpus.txt -o tok.json --vocab-size 32000",
         "tokkit train corpus.txt -o bert.json --model wordpiece --vocab-size 30522",
         "tokkit train 'data/*.txt.gz' -o t5.model --model unigram --vocab-size 8000",
+        "tokkit train --counts counts/ -o tok.json --vocab-size 32000",
     ),
     groups=GROUPS,
 )
@@ -209,8 +210,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--counts",
     type=options.FILE,
-    metavar="FILE",
-    help='Train on word counts instead: lines of word, tab and count, or a .json object {"word": count}.',
+    metavar="FILE|FOLDER",
+    help="Train on word counts instead: files of tokkit counts build, lines of word, tab and count, or a .json object "
+    '{"word": count}.',
 )
 @click.option(
     "--format",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tokkit.formats.differences import Difference
     from tokkit.progress import Progress
     from tokkit.tokenizer import Tokenizer
+    from tokkit.trainers import CountFiles
     from tokkit.trainers.options import Round, Step
 
 EXPLAINED = 20
@@ -146,7 +147,7 @@ def run(job: Job, progress: Progress) -> Result:
 
     rehearse(job)
     started = time.perf_counter()
-    source = job.inputs if job.counts is None else read_counts(job.counts)
+    source = job.inputs if job.counts is None else counts_of(job.counts)
     steps: list[Step | Round] = []
     options = dict(job.options)
     # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
@@ -257,6 +258,14 @@ def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: b
     with output.writing(path, force=force) as file:
         file.write(data)
     return found
+
+
+def counts_of(path: str) -> CountFiles | dict[str, int]:
+    """Return the word counts that a file or a folder has."""
+    from tokkit.corpus.counts_file import SUFFIX
+    from tokkit.trainers import CountFiles
+
+    return CountFiles(path) if os.path.isdir(path) or path.endswith(SUFFIX) else read_counts(path)
 
 
 def read_counts(path: str) -> dict[str, int]:

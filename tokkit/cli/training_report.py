@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tokkit.cli.inputs import STDIN, Reading, expand
+from tokkit.cli.inputs import Reading
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.token_text import merges, readable, shortened
 from tokkit.trainers.options import Step
@@ -89,11 +89,13 @@ def _readable(token: str | bytes) -> str:
 def _measured_text(job: Job) -> tuple[list[str], bool]:
     """Return the first megabyte of the training text, and whether that is all.
 
-    Only for regular files: word counts are not text, and stdin and pipes can be read only once.
+    Only for regular files: word counts and tables are not text, and stdin and pipes can be read only once.
     """
+    from tokkit.corpus.paths import TABLES, files_of, suffix_of
+
     texts: list[str] = []
-    paths = [] if job.counts is not None else expand(job.inputs)
-    if not paths or not all(path != STDIN and os.path.isfile(path) for path in paths):
+    paths = [] if job.counts is not None else files_of(job.inputs)
+    if not paths or not all(os.path.isfile(path) and suffix_of(path) not in TABLES for path in paths):
         return texts, False
     reading = Reading("line", job.options["field"], job.options["input_errors"])
     size = 0

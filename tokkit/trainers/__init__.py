@@ -6,34 +6,30 @@ trainer has a file.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Unpack, overload
+from typing import Unpack, overload
 
 from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
+from tokkit.trainers.count_files import CountedShard, CountFiles, build_counts, merge_counts, prune_counts
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
-from tokkit.trainers.options import Options, Step, Training, integer
+from tokkit.trainers.models import MODELS, options_of
+from tokkit.trainers.options import Options, Step, integer
 
-__all__ = ["MODELS", "Step", "options_of", "train"]
-
-_TRAININGS = {
-    "bbpe": "bpe:ByteBPE",
-    "bpe": "classic:ClassicBPE",
-    "wordpiece": "wordpiece:WordPieceTraining",
-    "word": "wordlevel:WordTraining",
-    "char": "wordlevel:CharacterTraining",
-    "hybrid": "hybrid:HybridTraining",
-    "unigram": "sentencepiece:UnigramTraining",
-    "sp-bpe": "sentencepiece:BPETraining",
-    "sp-word": "sentencepiece:WordTraining",
-    "sp-char": "sentencepiece:CharacterTraining",
-}
-MODELS = tuple(_TRAININGS)
+__all__ = [
+    "MODELS",
+    "CountFiles",
+    "CountedShard",
+    "Step",
+    "build_counts",
+    "merge_counts",
+    "options_of",
+    "prune_counts",
+    "train",
+]
 
 
 @overload
@@ -77,9 +73,9 @@ def train(
     """Train a tokenizer. The same text gives the same tokenizer, for any order of files and number of threads.
 
     `source` is a path or a list of paths (files, folders, globs), an iterator of texts, each of which is a document,
-    rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), or a mapping word → count (words as
-    after the model's normalizer and pretokenizer). In files, documents are lines with their ends, or `unit`; `field` is
-    the field or column of records.
+    rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), a mapping word → count (words as
+    after the model's normalizer and pretokenizer), or `CountFiles`, files of counts. In files, documents are lines
+    with their ends, or `unit`; `field` is the field or column of records.
 
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small there are fewer tokens, and models that merge log a
@@ -140,6 +136,10 @@ def train(
             counts = words_of(source, as_text=training.as_text)
             if model == "char":
                 counts = words_of(_characters(counts), as_text=True)
+        elif isinstance(source, CountFiles):
+            if getattr(training, "input_sentence_size", 0):
+                raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
+            counts = source.table(training)
         else:
             corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
             read = corpus if sampled is None else sampled(corpus)
@@ -149,32 +149,6 @@ def train(
                 raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
-
-
-def _class_of(model: str) -> Any:
-    module, name = _TRAININGS[model].split(":")
-    return getattr(importlib.import_module(f"tokkit.trainers.{module}"), name)
-
-
-def options_of(model: object, options: Mapping[str, Any]) -> Training:
-    """Return the checked options of a model, with its defaults; OptionError for an option of another model.
-
-    >>> options_of("word", {"score": "likelihood"})
-    Traceback (most recent call last):
-        ...
-    tokkit.errors.OptionError: score is not an option of the model word, but of wordpiece
-    """
-    if not isinstance(model, str) or model not in _TRAININGS:
-        raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
-    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
-    for name in options:
-        if name not in names[model]:
-            others = [other for other in MODELS if name in names[other]]
-            if not others:
-                raise TypeError(f"train() got an unexpected keyword argument {name!r}")
-            raise OptionError(f"{name} is not an option of the model {model}, but of {', '.join(others)}")
-    training: Training = _class_of(model)(**options)
-    return training
 
 
 def _characters(counts: WordCounts) -> dict[str | bytes, int]:

@@ -76,6 +76,10 @@ class ByteBPE:
         """Return the counter of the corpus's pretokens."""
         return by_pattern(self.pattern)
 
+    def counting(self) -> dict[str, object]:
+        """Return what says which words are counted."""
+        return {"words": "of a pattern", "pattern": self.pattern}
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:

@@ -90,6 +90,9 @@ class ClassicBPE:
         """Return what counts the words of a corpus."""
         return by_words(self._normalizer, SPLITS[self.pattern]())
 
+    def counting(self) -> None:
+        """Return nothing: merges depend on the order of the text, which counts do not keep."""
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:

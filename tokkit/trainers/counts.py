@@ -124,41 +124,64 @@ def count_words(corpus: Readable, counter: Counter, *, threads: int, report: Rep
     Each thread counts into its own table, without the GIL where possible; the sums do not depend on the number of
     threads. Raises CorpusError for text that cannot be read, or a corpus without text.
     """
+    table = one_table(count_tables(corpus, counter, threads=threads, report=report))
+    if not len(table):
+        raise CorpusError("the corpus has no text to train on")
+    return table
+
+
+def count_tables(
+    corpus: Readable,
+    counter: Counter,
+    *,
+    threads: int,
+    report: Reporter,
+    max_bytes: int = 0,
+    spill: Callable[[WordCounts], object] | None = None,
+) -> list[WordCounts]:
+    """Return the tables of all threads. One that takes more than `max_bytes` of memory goes to `spill`."""
     blocks = _Shared(iter(corpus))
     tables = [WordCounts(counter.longest) for _ in range(threads)]
 
-    def work(table: WordCounts) -> None:
+    def work(number: int) -> None:
         try:
             for block in blocks:
-                counter.add(table, block, corpus.errors)
-                if table is tables[0]:
+                counter.add(tables[number], block, corpus.errors)
+                if spill is not None and tables[number].held_bytes > max_bytes:
+                    full, tables[number] = tables[number], WordCounts(counter.longest)
+                    spill(full)
+                if number == 0:
                     report("count", corpus.done, corpus.total)
             if counter.finish is not None:
-                counter.finish(table)
+                counter.finish(tables[number])
         except BaseException as error:
             blocks.error = blocks.error or error
             for other in tables:
                 other.cancelled = True
 
     helpers = [
-        threading.Thread(target=contextvars.copy_context().run, args=(work, table), daemon=True) for table in tables[1:]
+        threading.Thread(target=contextvars.copy_context().run, args=(work, number), daemon=True)
+        for number in range(1, threads)
     ]
     report("count", 0, corpus.total, always=True)
     for helper in helpers:
         helper.start()
-    work(tables[0])
+    work(0)
     for helper in helpers:
         helper.join()
     if blocks.error is not None:
         raise blocks.error
     report("count", corpus.done, corpus.total, always=True)
+    return tables
+
+
+def one_table(tables: list[WordCounts]) -> WordCounts:
+    """Return the sum of tables; the list is emptied."""
     # The largest table takes in the others, in any order: a sum does not depend on it.
     tables.sort(key=len, reverse=True)
     while len(tables) > 1:
         tables[0].merge(tables.pop())
-    if not len(tables[0]):
-        raise CorpusError("the corpus has no text to train on")
-    return tables[0]
+    return tables.pop()
 
 
 def by_pattern(pattern: str | None) -> Counter:

@@ -123,6 +123,11 @@ class HybridTraining(WordTraining):
             return words  # each such character is a word already
         return Pretokenizers([words, Component({"String": prefix}, "Isolated")])
 
+    def counting(self) -> dict[str, object]:
+        """Return what says which words are counted: those of whole words, unless the prefix is one by itself."""
+        own = {"prefix": self.prefix} if isinstance(self.pretokenizer(), Pretokenizers) else {}
+        return {**super().counting(), **own}
+
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
         n_special = len(self.special_tokens)

@@ -129,6 +129,9 @@ class Training(Protocol):
     def counter(self) -> Counter | None:
         """Return the counter of the corpus's words; None if nothing must be counted."""
 
+    def counting(self) -> dict[str, object] | None:
+        """Return what says which words `counter` counts; None if counts cannot stand for the text."""
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:

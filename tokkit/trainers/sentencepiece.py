@@ -175,15 +175,21 @@ class SentencePieceTraining:
         """Return the pieces that normalizing keeps whole and that no other piece has a part of."""
         return [piece for piece, _ in self.meta.values()]
 
+    @property
+    def _counts_lines(self) -> bool:
+        """Whether lines must be counted, and not the words that spaces cut them into."""
+        keys = [*(self.normalization_rules or ()), *(symbol.replace(SPACE_MARK, " ") for symbol in self.symbols())]
+        by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
+        by_words = by_words and not (self.kind == "word" and self.treat_whitespace_as_suffix)
+        return not by_words or any(" " in key for key in keys) or self.pretokenizer is not None
+
     def counter(self) -> Counter:
         """Return what counts the texts of a corpus: words, where they are normalized as in their lines, or lines."""
-        in_rules = self.normalization_rules is not None and any(" " in key for key in self.normalization_rules)
-        in_symbols = any(" " in symbol or SPACE_MARK in symbol for symbol in self.symbols())
-        by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
-        if self.kind == "word":
-            by_words = by_words and not self.treat_whitespace_as_suffix
-        whole = not by_words or in_rules or in_symbols or self.pretokenizer is not None
-        return by_lines(whole=whole, longest=self.max_sentence_length, left_out=self.left_out)
+        return by_lines(whole=self._counts_lines, longest=self.max_sentence_length, left_out=self.left_out)
+
+    def counting(self) -> dict[str, object]:
+        """Return what says which texts are counted; they are normalized when they are trained on."""
+        return {"words": "lines" if self._counts_lines else "between spaces", "longest": self.max_sentence_length}
 
     def sampled(self, corpus: Corpus) -> Corpus | SampledCorpus:
         """Return the corpus, or as many of its lines as `input_sentence_size` says."""

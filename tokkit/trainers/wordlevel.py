@@ -101,6 +101,11 @@ class WordTraining:
         by = by_words if self.pattern in SPLITS else by_components
         return by(Lowercase() if self.lowercase else None, self.pretokenizer())
 
+    def counting(self) -> dict[str, object]:
+        """Return what says which words are counted."""
+        pattern = self.pattern if self.pattern in SPLITS else patterns.resolve(self.pattern)
+        return {"words": "whole", "pattern": pattern, "lowercase": self.lowercase}
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
@@ -165,6 +170,10 @@ class CharacterTraining:
     def counter(self) -> Counter | None:
         """Return what counts the characters of a corpus; nothing has to count bytes."""
         return by_components(None, FixedLength(1)) if self.level == "characters" else None
+
+    def counting(self) -> dict[str, object] | None:
+        """Return what says what is counted; None for bytes."""
+        return {"words": "characters"} if self.level == "characters" else None
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1

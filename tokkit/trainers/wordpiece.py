@@ -124,6 +124,12 @@ class WordPieceTraining:
         """Return what counts the words of a corpus."""
         return by_words(self.normalizer(), Pretokenizer(), longest=MAX_WORD_BYTES)
 
+    def counting(self) -> dict[str, object]:
+        """Return what says which words are counted."""
+        strips = self.lowercase if self.strip_accents is None else self.strip_accents
+        options = {"lowercase": self.lowercase, "strip_accents": strips}
+        return {"words": "of BERT", **options, "handle_chinese_chars": self.handle_chinese_chars}
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:

@@ -50,6 +50,8 @@ tk_isa_use(chosen_isa())
 
 # Bytes counted between two looks for Ctrl-C: some 50 ms of work.
 cdef size_t BYTES_A_SLICE = 4 << 20
+# A slot has 8 bytes, and while their number doubles half of them are there twice; sorting takes less, without slots.
+cdef size_t BYTES_A_SLOT = 12
 
 
 cdef class WordCounts:
@@ -184,6 +186,15 @@ cdef class WordCounts:
         """Bytes of all words, each once."""
         self.claim()
         cdef size_t n = self.table.n_bytes
+        self.release()
+        return n
+
+    @property
+    def held_bytes(self):
+        """Bytes of memory that the table takes at most, while it grows or is sorted too."""
+        self.claim()
+        cdef tk_word_counts *t = &self.table
+        cdef size_t n = t.n_bytes + t.n_words * sizeof(tk_counted_word) + t.n_slots * BYTES_A_SLOT
         self.release()
         return n
 

@@ -1,0 +1,61 @@
+"""`tokkit counts`: shards become files that are merged, pruned, shown, and trained from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tokkit.cli.counts import Bytes
+
+TEXT = "low lower lowest\nnewer wider new\nnaïve café\n"
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    for n in range(3):
+        (tmp_path / "data" / f"{n}.txt").write_text(TEXT * (n + 1) + f"w{n}\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_counts_are_built_merged_pruned_and_trained_from(shards: Path, run) -> None:
+    said = run("counts", "build", "data", "-o", "counts", "--pattern", "cl100k").stdout
+    assert said.startswith("3 shards counted: ")
+    assert run("counts", "build", "data", "-o", "counts", "--pattern", "cl100k").stdout.startswith(
+        "0 shards counted, 3 shards counted before"
+    )
+    options = ("--pattern", "cl100k", "--vocab-size", "280")
+    assert run("train", "data", "-o", "text.json", *options).exit_code == 0
+    assert run("train", "--counts", "counts", "-o", "counts.json", *options).exit_code == 0
+    assert run("counts", "merge", "counts", "-o", "all.counts").exit_code == 0
+    assert run("train", "--counts", "all.counts", "-o", "all.json", *options).exit_code == 0
+    assert (shards / "text.json").read_bytes() == (shards / "counts.json").read_bytes()
+    assert (shards / "text.json").read_bytes() == (shards / "all.json").read_bytes()
+    pruned = json.loads(run("counts", "prune", "all.counts", "-o", "p.counts", "--min-count", "2", "--json").stdout)
+    facts = json.loads(run("counts", "info", "p.counts", "--json").stdout)
+    assert facts["words"] == pruned["words"] > 0
+    assert facts["min_count"] == 2
+    assert [Path(path).name for path in facts["shards"]] == ["0.txt", "1.txt", "2.txt"]
+    assert "pattern 'cl100k', unit 'line'" in run("counts", "info", "p.counts").stdout
+
+
+def test_wrong_counts_are_one_line_on_stderr(shards: Path, run) -> None:
+    run("counts", "build", "data/0.txt", "-o", "one")
+    run("counts", "build", "data/1.txt", "-o", "two", "--model", "wordpiece", "--max-memory", "1MB")
+    mixed = run("counts", "merge", "one", "two", "-o", "all.counts")
+    assert mixed.exit_code == 1
+    assert "different options cannot be added" in mixed.stderr
+    assert "Traceback" not in mixed.stderr
+    assert run("train", "--counts", "one", "--model", "wordpiece", "-o", "t.json").exit_code == 1
+    assert run("counts", "build", "data", "-o", "x", "--lowercase").exit_code == 2
+    assert run("counts", "build", "data", "-o", "x", "--max-memory", "much").exit_code == 2
+    assert run("counts", "merge", "one", "-o", "all.counts").exit_code == 0
+    assert "--force" in run("counts", "merge", "one", "-o", "all.counts").stderr
+    assert run("counts", "merge", "one", "-o", "all.counts", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(("written", "size"), [("1GB", 10**9), ("1.5 KiB", 1536), ("7", 7), ("2m", 2_000_000)])
+def test_sizes_are_read_with_their_units(written: str, size: int) -> None:
+    assert Bytes().convert(written, None, None) == size

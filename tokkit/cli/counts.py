@@ -1,0 +1,241 @@
+"""`tokkit counts`: words of shards counted into files, which are merged, pruned and trained from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+from tokkit.cli.groups import InOrder, OnDemand
+from tokkit.cli.train_options import BELONGS, MODELS
+
+COUNTING = ("pattern", "lowercase", "strip_accents", "handle_chinese_chars", "max_sentence_length")
+"""The options of models that say what a word is."""
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in click 8.1
+    """A number of bytes, as 1GB, 512MiB or 1000000."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of bytes."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?i?)b?", str(value).lower())
+        if found is None or found[2] not in UNITS:
+            self.fail(f"{value!r}: write a number of bytes, as 1GB, 512MiB or 1000000", param, ctx)
+        return int(float(found[1]) * UNITS[found[2]])
+
+
+PLACES = {name: ("counts", name) for name in ("build", "merge", "prune", "info")}
+
+
+@options.command(
+    "counts",
+    cls=InOrder,
+    commands=OnDemand(PLACES),
+    short_help="Count words of shards into files to train from.",
+)
+def command() -> None:
+    """Count the words of shards into files, merge and prune these, and train from them: tokkit train --counts.
+
+    The tokenizer is the same as of a training on the text itself, whatever was counted where and merged when.
+    """
+
+
+sources = click.argument("counts", nargs=-1, required=True, type=options.FILE, metavar="COUNTS...")
+output = click.option("-o", "--output", required=True, type=options.OUTPUT, metavar="FILE", help="The file to write.")
+
+
+@options.command(
+    "build",
+    group="counts",
+    short_help="Count the words of each shard into a file.",
+    examples=(
+        "tokkit counts build 'data/*.jsonl.gz' -o counts/ --pattern cl100k",
+        "tokkit counts build data/ -o counts/ --model unigram --max-memory 1GB",
+    ),
+)
+@click.argument("shards", nargs=-1, required=True, type=options.FILE, metavar="SHARD...")
+@click.option("-o", "--output", required=True, type=options.Writes(), metavar="FOLDER", help="Where to write.")
+@click.option(
+    "--model",
+    default="bbpe",
+    type=click.Choice([name for name in MODELS if name != "bpe"]),
+    help="The model to be trained. All of SentencePiece's share counts; bpe depends on the order of the text.",
+)
+@click.option(
+    "--pattern",
+    callback=options.not_empty,
+    metavar="NAME|REGEX",
+    show_default="gpt2; of word and hybrid punctuation",
+    help="bbpe, word, hybrid: how text is split, as in tokkit train.",
+)
+@click.option("--lowercase/--no-lowercase", default=None, help="wordpiece, word, hybrid: lowercase all text.")
+@click.option("--strip-accents/--no-strip-accents", default=None, help="wordpiece: remove accents.")
+@click.option(
+    "--chinese-chars/--no-chinese-chars",
+    "handle_chinese_chars",
+    default=None,
+    help="wordpiece: treat each Chinese character as a word.",
+)
+@click.option(
+    "--max-sentence-length",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    show_default="4192",
+    help="SentencePiece's models: leave out longer lines; 0 keeps all.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["line", "paragraph", "file"]),
+    default="line",
+    help="What a document is; no word crosses its end.",
+)
+@click.option(
+    "--max-memory",
+    type=Bytes(),
+    metavar="SIZE",
+    show_default="no bound",
+    help="Write tables of words that take more, as 1GB, beside the output, and merge them at the end.",
+)
+@options.field
+@options.input_errors
+@options.threads
+@options.progress
+@options.as_json
+def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model: str, **chosen: Any) -> None:
+    """Count the words of each SHARD (files as in tokkit train, folders, globs) into a file in FOLDER.
+
+    A shard whose file is there is skipped: run the command again after it was stopped. A file's name has a fingerprint
+    of the shard's path, size and time and of the options; the counts of a shard that changed replace the older ones.
+    """
+    from tokkit.progress import Progress
+    from tokkit.trainers import build_counts
+
+    wanted = {name: chosen.pop(name) for name in COUNTING}
+    for name, value in wanted.items():
+        if value is not None and model not in BELONGS[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --model {' or '.join(BELONGS[name])}")
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if given.get("max_sentence_length") == 0:
+        given["max_sentence_length"] = None
+    with Progress(progress) as bar:
+        made = build_counts(shards, output, model=model, progress=bar, **chosen, **given)
+    _say(
+        [
+            {"shard": m.shard, "file": str(m.path), "words": m.words, "total": m.total, "counted": m.counted}
+            for m in made
+        ],
+        as_json=json,
+    )
+
+
+def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    from tokkit.cli import output
+
+    if as_json:
+        output.say_json(rows)
+        return
+    done = sum(row["counted"] for row in rows)
+    skipped = f", {output.counted(len(rows) - done, 'shard')} counted before" if done < len(rows) else ""
+    output.say(f"{output.counted(done, 'shard')} counted{skipped}: {sum(row['total'] for row in rows):,} words in all")
+
+
+@options.command(
+    "merge",
+    group="counts",
+    short_help="Add files of counts.",
+    examples=("tokkit counts merge counts/ -o all.counts", "tokkit counts merge a/ b/ -o all.counts --min-count 2"),
+)
+@sources
+@output
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Leave out words that occur less often in all, which the file then says.",
+)
+@options.threads
+@options.force
+@options.progress
+@options.as_json
+def merge(
+    counts: tuple[str, ...], output: str, min_count: int, json: bool, force: bool, progress: str, threads: int | None
+) -> None:
+    """Add COUNTS (files, folders, globs) to one file, the same for any order.
+
+    Counts of other options are an error, and so is a shard that is counted in two files.
+    """
+    from tokkit.cli.output import check
+    from tokkit.progress import Progress
+    from tokkit.trainers import merge_counts
+
+    check(output, force=force)
+    with Progress(progress) as bar:
+        made = merge_counts(counts, output, min_count=min_count, threads=threads, overwrite=force, progress=bar)
+    _say_totals({"file": output, "words": made.words, "total": made.total}, as_json=json)
+
+
+@options.command(
+    "prune",
+    group="counts",
+    short_help="Leave out the rare words of a file of counts.",
+    examples=("tokkit counts prune all.counts -o common.counts --min-count 2",),
+)
+@sources
+@output
+@click.option("--min-count", type=click.IntRange(min=1), required=True, help="Leave out words that occur less often.")
+@options.force
+@options.as_json
+def prune(counts: tuple[str, ...], output: str, min_count: int, json: bool, force: bool) -> None:
+    """Write COUNTS without rare words. Merge first: a word that is rare in each part may be common in the whole."""
+    from tokkit.cli.output import check
+    from tokkit.trainers import prune_counts
+
+    check(output, force=force)
+    made = prune_counts(counts, output, min_count=min_count, overwrite=force)
+    _say_totals({"file": output, "words": made.words, "total": made.total}, as_json=json)
+
+
+def _say_totals(facts: dict[str, Any], *, as_json: bool) -> None:
+    from tokkit.cli import output
+    from tokkit.escaping import show
+
+    if as_json:
+        output.say_json(facts)
+    else:
+        words = output.counted(facts["words"], "distinct word")
+        output.say(f"{show(facts['file'])}: {words}, {facts['total']:,} in all")
+
+
+@options.command(
+    "info",
+    group="counts",
+    short_help="Show what files of counts hold.",
+    examples=("tokkit counts info counts/", "tokkit counts info all.counts --json"),
+)
+@sources
+@options.as_json
+def info(counts: tuple[str, ...], json: bool) -> None:
+    """Show the options, shards and totals of COUNTS, and check that they can be added."""
+    from tokkit.cli import output
+    from tokkit.trainers import CountFiles
+    from tokkit.trainers.count_files import shown
+
+    found = CountFiles(counts)
+    header, totals = found.header, found.totals
+    shards = [source["path"] for source in header.sources]
+    rows = [(file.path, file.totals.words, file.totals.total) for file in found.files]
+    if json:
+        about = {"counting": dict(header.counting), "unit": header.unit, "min_count": header.min_count}
+        files = [{"file": path, "words": words, "total": total} for path, words, total in rows]
+        output.say_json({**about, "words": totals.words, "total": totals.total, "files": files, "shards": shards})
+        return
+    output.table([("file", "distinct words", "words"), *((path, f"{n:,}", f"{total:,}") for path, n, total in rows)])
+    output.say(f"{shown(header.counting)}, unit {header.unit!r}")
+    output.say(f"{output.counted(len(shards), 'shard')}, min-count {header.min_count}")

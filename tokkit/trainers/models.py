@@ -1,0 +1,51 @@
+"""The models that can be trained, and the checked options of each."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from tokkit.errors import OptionError
+from tokkit.trainers.options import Training
+
+_TRAININGS = {
+    "bbpe": "bpe:ByteBPE",
+    "bpe": "classic:ClassicBPE",
+    "wordpiece": "wordpiece:WordPieceTraining",
+    "word": "wordlevel:WordTraining",
+    "char": "wordlevel:CharacterTraining",
+    "hybrid": "hybrid:HybridTraining",
+    "unigram": "sentencepiece:UnigramTraining",
+    "sp-bpe": "sentencepiece:BPETraining",
+    "sp-word": "sentencepiece:WordTraining",
+    "sp-char": "sentencepiece:CharacterTraining",
+}
+MODELS = tuple(_TRAININGS)
+
+
+def _class_of(model: str) -> Any:
+    module, name = _TRAININGS[model].split(":")
+    return getattr(importlib.import_module(f"tokkit.trainers.{module}"), name)
+
+
+def options_of(model: object, options: Mapping[str, Any]) -> Training:
+    """Return the checked options of a model, with its defaults; OptionError for an option of another model.
+
+    >>> options_of("word", {"score": "likelihood"})
+    Traceback (most recent call last):
+        ...
+    tokkit.errors.OptionError: score is not an option of the model word, but of wordpiece
+    """
+    if not isinstance(model, str) or model not in _TRAININGS:
+        raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
+    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
+    for name in options:
+        if name not in names[model]:
+            others = [other for other in MODELS if name in names[other]]
+            if not others:
+                raise TypeError(f"train() got an unexpected keyword argument {name!r}")
+            raise OptionError(f"{name} is not an option of the model {model}, but of {', '.join(others)}")
+    training: Training = _class_of(model)(**options)
+    return training
