@@ -49,6 +49,10 @@ def generator(folder: Path, shared: Path) -> None:
     generators.folder(folder / "generator")
 
 
+def embedder(folder: Path, shared: Path) -> None:
+    generators.embedder(folder / "qwen3-embedding-0.6b")
+
+
 def translator(folder: Path, shared: Path) -> None:
     generators.seq2seq_folder(folder / "translator")
 
@@ -72,6 +76,7 @@ FILES: dict[str, Callable[[Path, Path], None]] = {
     "classifiers": classifiers,
     "generator": generator,
     "translator": translator,
+    "qwen3-embedding-0.6b": embedder,
     "cl100k_base.tiktoken": vocabulary("cl100k_base.tiktoken"),
     "o200k_base.tiktoken": vocabulary("o200k_base.tiktoken"),
     "bert-base-uncased": vocabulary("bert-base-uncased"),

@@ -71,3 +71,17 @@ def seq2seq_folder(path: Path, kind: dict[str, Any] = T5, *, seed: int = 0, **co
     write_safetensors(path / "model.safetensors", made, overwrite=True)
     tokenizer().save(path / "tokenizer.json", overwrite=True)
     return path
+
+
+def embedder(path: Path, *, pooling: str = "lasttoken", **config: Any) -> Path:
+    """Write a decoder's folder that says how to make vectors, as sentence-transformers does, and return it."""
+    folder(path, **config)
+    kinds = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    modules = [{"idx": i, "name": str(i), "path": at, "type": f"sentence_transformers.models.{kind}"}
+               for i, (kind, at) in enumerate(kinds.items())]  # fmt: skip
+    prompts = {"query": "the dog asks: ", "document": ""}
+    (path / "1_Pooling").mkdir(exist_ok=True)
+    for name, value in (("modules", modules), ("1_Pooling/config", {"pooling_mode": pooling}),
+                        ("config_sentence_transformers", {"prompts": prompts})):  # fmt: skip
+        (path / f"{name}.json").write_text(json.dumps(value))
+    return path

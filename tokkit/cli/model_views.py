@@ -85,7 +85,7 @@ def fill_mask(
 ) -> None:
     """Print the likeliest tokens for each mask in TEXT, with their probabilities.
 
-    MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: a BERT or RoBERTa.
+    MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: BERT, ModernBERT …
     """
     from tokkit.cli.models import load_encoder
     from tokkit.cli.output import say, say_json, table
