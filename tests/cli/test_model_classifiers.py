@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import generators
 import model_folders
 from tokkit import pipeline
 
@@ -24,6 +25,7 @@ def models(run: Run) -> None:
     model_folders.classifier(Path("labels"), ["no", "yes"])
     model_folders.classifier(Path("tagger"), ["O", "B-X", "I-X"], tokens=True, seed=3)
     model_folders.write(Path("encoder"))
+    generators.folder(Path("generator"))
     Path("notes.txt").write_text("\n".join(LINES) + "\n")
     Path("mail.jsonl").write_text('{"text": "a mat"}\n{"text": "the bank,\\nthe river"}\n')
 
@@ -96,6 +98,12 @@ def test_search_shows_the_best_candidates_of_the_second_stage(run: Run) -> None:
     [
         (("rerank", "encoder", "cat", "notes.txt"), 1, "encoder holds an encoder; this command needs a cross-encoder"),
         (("rerank", "labels", "cat", "notes.txt"), 1, "labels tells the labels no, yes apart; to rank, a model needs"),
+        (
+            ("rerank", "generator", "cat", "notes.txt"),
+            1,
+            "yes is 'yes', which is 3 tokens of this model; it must be one",
+        ),
+        (("rerank", "ranker", "cat", "notes.txt", "--instruction", "x"), 1, "which reads no instruction; leave it out"),
         (("rerank", "ranker", " ", "notes.txt"), 1, "the query is empty"),
         (("rerank", "ranker", "cat", "absent.txt"), 1, "absent.txt does not exist"),
         (("rerank", "ranker", "cat", "encoder/model.safetensors"), 1, "model.safetensors: binary: it holds the byte 0"),

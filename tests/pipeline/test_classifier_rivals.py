@@ -137,3 +137,36 @@ def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int
                 assert one.pop("score") == pytest.approx(other.pop("score"), abs=1e-5)
                 assert one == other
     assert len(counts) > 2
+
+
+def test_a_decoder_says_yes_as_the_recipe_of_qwen_has_it(tmp_path: Path) -> None:
+    """The prompt around a pair, and the probability of yes, as the card of Qwen3-Reranker computes them."""
+    transformers, torch = extra("transformers"), extra("torch")
+    from tokenizers import ByteLevelBPETokenizer
+
+    from tokkit.pipeline import decoder_reranker
+
+    made = ByteLevelBPETokenizer()
+    special = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>"]
+    made.train_from_iterator(["yes no " * 9, *DOCUMENTS], 290, special_tokens=special)
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=300, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+        intermediate_size=64, max_position_embeddings=1024, initializer_range=0.2, eos_token_id=None, bos_token_id=None,
+    )  # fmt: skip
+    model = transformers.Qwen3ForCausalLM(config).eval()
+    model.save_pretrained(tmp_path)
+    ours = decoder_reranker.DecoderReranker(pipeline.load(tmp_path))
+    yes, no = (tokenizer.convert_tokens_to_ids(word) for word in ("yes", "no"))
+    expected = []
+    for document in DOCUMENTS:
+        asked = f"<Instruct>: {decoder_reranker.INSTRUCTION}\n<Query>: {QUERY}\n<Document>: {document}"
+        ids = [i for part in (decoder_reranker.BEFORE, asked, decoder_reranker.AFTER)
+               for i in tokenizer.encode(part, add_special_tokens=False)]  # fmt: skip
+        with torch.no_grad():
+            logits = model(torch.tensor([ids])).logits[0, -1]
+        expected.append(torch.log_softmax(logits[[no, yes]], dim=0)[1].exp().item())
+    assert np.abs(ours.predict([(QUERY, document) for document in DOCUMENTS]) - expected).max() < 1e-5
+    assert np.ptp(expected) > 1e-3

@@ -31,6 +31,12 @@ WIDTH = 80
     "-k", "--top", "k", type=click.IntRange(min=1), metavar="N", show_default="all", help="Number of documents to show."
 )
 @click.option("--full", is_flag=True, help="Show whole documents instead of snippets.")
+@click.option(
+    "--instruction",
+    metavar="TEXT",
+    show_default="that a document answers a web search",
+    help="What a document must be to meet the query, for a causal language model.",
+)
 @PRECISION
 @download
 @options.field
@@ -40,8 +46,9 @@ WIDTH = 80
 def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Show the lines of FILE, or records of .jsonl, best answer to QUERY first: score, file:line, and a snippet.
 
-    MODEL is the folder of a cross-encoder (an architecture …ForSequenceClassification with one label), or its name on
-    the hub. The scores of different queries are not comparable. The exit code is 1 if there are no documents.
+    MODEL is the folder of a cross-encoder (an architecture …ForSequenceClassification with one label), or of a causal
+    language model that was trained to answer yes or no (Qwen3-Reranker), or its name on the hub. The exit code is 1 if
+    there are no documents.
     """
     from tokkit.cli.embedding import show_hits
     from tokkit.cli.errors import note
@@ -51,7 +58,9 @@ def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen:
 
     if not query.strip():
         raise OptionError("the query is empty")
-    loaded = load_reranker(model, precision=chosen["precision"], download=chosen["download"])
+    loaded = load_reranker(
+        model, instruction=chosen["instruction"], precision=chosen["precision"], download=chosen["download"]
+    )
     found = list(passages(files, chosen))
     if not found:
         note(f"{shown(files)}: no documents; each line that is not blank is one")

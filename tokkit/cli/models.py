@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tokkit.pipeline import CrossEncoder, SentenceEncoder, StaticEncoder, TextGenerator, TokenClassifier
+    from tokkit.pipeline.reranking import Reranker
 
 KINDS = {
     "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a causal language model",
@@ -39,13 +40,23 @@ def load_layers(model: str, **options: Any) -> SentenceEncoder | TextGenerator:
     return made
 
 
-def load_reranker(model: str, **options: Any) -> CrossEncoder:
-    """Return a model that scores pairs of texts; OptionError for another kind, or one of several labels."""
-    made = load_classifier(model, **options)
-    if len(made.labels) != 1:
-        labels = ", ".join(map(show, made.labels))
+def load_reranker(model: str, *, instruction: str | None = None, **options: Any) -> Reranker:
+    """Return a model that scores pairs of texts; OptionError for another kind, or one of several labels.
+
+    `instruction` is for causal language models that answer whether a document meets a query.
+    """
+    from tokkit.pipeline import DecoderReranker, TextGenerator
+
+    made = _load(model, ("CrossEncoder", "TextGenerator"), options)
+    if isinstance(made, TextGenerator):
+        return DecoderReranker(made, **({} if instruction is None else {"instruction": instruction}))
+    if instruction is not None:
+        raise OptionError(f"{show(model)} holds {KINDS['CrossEncoder']}, which reads no instruction; leave it out")
+    found: CrossEncoder = made
+    if len(found.labels) != 1:
+        labels = ", ".join(map(show, found.labels))
         raise OptionError(f"{show(model)} tells the labels {labels} apart; to rank, a model needs one label, the score")
-    return made
+    return found
 
 
 def load_classifier(model: str, **options: Any) -> CrossEncoder:

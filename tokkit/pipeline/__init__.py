@@ -12,6 +12,7 @@ from tokkit import lazy
 if TYPE_CHECKING:
     from tokkit.pipeline.causal_model import NextToken as NextToken
     from tokkit.pipeline.cross_encoder import CrossEncoder as CrossEncoder
+    from tokkit.pipeline.decoder_reranker import DecoderReranker as DecoderReranker
     from tokkit.pipeline.distillation import distill as distill
     from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "CrossEncoder": "tokkit.pipeline.cross_encoder",
+    "DecoderReranker": "tokkit.pipeline.decoder_reranker",
     "EncoderModel": "tokkit.pipeline.encoder_model",
     "FillMaskResult": "tokkit.pipeline.encoder_model",
     "Generated": "tokkit.pipeline.text_generator",
