@@ -161,7 +161,7 @@ cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out,
 
 def grad_attention(Rows q not None, Rows k not None, Rows v not None, float[:, :] out not None,
                    float[:, :, ::1] lse not None, *, float scale, bint causal=True, int threads=1, isa=None):
-    """Write the attention of q (B T, H D), k and v (B T, K D) to out (B T, H D), and sums for backward to lse (B, H, T).
+    """Write the attention of q (B T, H D), k and v (B T, K D) to out, and sums for backward to lse (B, H, T).
 
     q, k and v are columns of rows that are equally far apart.
     """

@@ -1,0 +1,181 @@
+"""`CausalLM`: a language model that learns, Llama- or GPT-2-shaped: ids → loss and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core import nn as core
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, current_threads, ids_of, initial
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.grad.layers import Dropout, Embedding, FeedForward, Linear, Norm, Residual, SelfAttention
+from tokkit.nn.grad.parameters import Parameters, Shapes
+from tokkit.nn.grad.tape import Tape
+
+HEAD_NUMBERS = 1 << 21
+"""Logits that are in memory at a time: the matrix of all tokens and the whole vocabulary never is."""
+
+
+class CausalLM:
+    """A decoder that predicts the next token, its weights and their gradients (`parameters`).
+
+    `config` is that of a `TextDecoder`, with norms that come first, and a rope or a learned table of positions.
+    Windows, experts, caps and norms of heads are not learnt, and raise OptionError. `weights` are copied; without them
+    matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
+    GPT-2's are.
+    `dropout` is that of embeddings and of what each part adds.
+
+    Memory is O(tokens): weights of attention are made anew in backward, and logits exist in blocks of rows. Gradients
+    have the same bits for any number of threads.
+
+    >>> from tokkit.nn import TransformerConfig
+    >>> layers = TransformerConfig(dim=8, n_heads=2, norm="rms", activation="swiglu", pre_norm=True, causal=True,
+    ...                            bias=False)
+    >>> model = CausalLM(DecoderConfig(layers=layers, vocab_size=5, positions=4, tied=True), seed=1)
+    >>> loss = model.forward_backward([[0, 1, 2, 3, 4]])
+    >>> round(loss, 1), round(float(np.log(5)), 1), model.parameters.grads["word.weight"].shape
+    (1.6, 1.6, (5, 8))
+    """
+
+    def __init__(
+        self, config: DecoderConfig, weights: Mapping[str, Floats] | None = None, *, seed: int = 0, dropout: float = 0.0
+    ) -> None:
+        _check(config)
+        self.config, c = config, config.layers
+        dropout = as_float("dropout", dropout, minimum=0)
+        if dropout >= 1:
+            raise OptionError(f"dropout is {dropout}; it must be below 1")
+        self.parameters = Parameters(_shapes(config, weights))
+        self.parameters.load(_initial(config, self.parameters, seed) if weights is None else weights)
+        p = self.parameters
+        self._dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
+        self._embedding = Embedding(p)
+        self._attentions = [SelfAttention(p, f"layers.{i}.attention", c) for i in range(c.n_layers)]
+        self._layers = []
+        for i, attention in enumerate(self._attentions):
+            feed_forward = FeedForward(p, f"layers.{i}.feed_forward", c)
+            first, second = self._dropouts[1 + 2 * i : 3 + 2 * i]
+            self._layers.append(Residual(Norm(p, f"layers.{i}.attention_norm", c), (attention, first)))
+            self._layers.append(Residual(Norm(p, f"layers.{i}.feed_forward_norm", c), (feed_forward, second)))
+        self._norm = Norm(p, "norm", c)
+        self._head = Linear(p, "word" if config.tied else "head")
+        self._tape = Tape()
+
+    def forward_backward(
+        self, ids: ArrayLike, targets: ArrayLike | None = None, *, share: float = 1.0, seed: int = 0
+    ) -> float:
+        """Return the mean loss of ids (B, T), and add its gradients times `share` to those of the parameters.
+
+        Without `targets` each token predicts the next one of its row, and the last predicts nothing; with them (B, T),
+        those below 0 are not learnt. `share` is 1 / n where n batches make one step. `seed` is that of dropout.
+        """
+        inputs, wanted = self._inputs(ids, targets)
+        for place, dropout in enumerate(self._dropouts):
+            dropout.seed = (seed << 16) + place & (1 << 64) - 1
+        self._tape.clear()
+        hidden = self._hidden(inputs, self._tape)
+        loss, grad = self._loss(hidden, wanted, self._tape, share)
+        del hidden  # its memory is used again as soon as backward is through with it
+        self._tape.backward(grad)
+        return loss
+
+    def loss(self, ids: ArrayLike, targets: ArrayLike | None = None) -> float:
+        """Return the mean loss of ids (B, T), without gradients and dropout."""
+        inputs, wanted = self._inputs(ids, targets)
+        tape = Tape(recording=False)
+        return self._loss(self._hidden(inputs, tape), wanted, tape, None)[0]
+
+    def logits(self, ids: ArrayLike) -> Floats:
+        """Return the logits (B, T, vocab_size) of ids (B, T)."""
+        inputs = self._checked(ids)
+        tape = Tape(recording=False)
+        return self._head.run(self._hidden(inputs, tape), tape).reshape(*inputs.shape, -1)
+
+    def _hidden(self, ids: NDArray[np.int64], tape: Tape) -> Floats:
+        for attention in self._attentions:
+            attention.seq_len = ids.shape[1]
+        x = self._dropouts[0].forward(self._embedding.forward(ids, tape), tape)
+        for layer in self._layers:
+            x = layer.forward(x, tape)
+        return self._norm.forward(x, tape)
+
+    def _loss(
+        self, hidden: Floats, targets: NDArray[np.int64], tape: Tape, share: float | None
+    ) -> tuple[float, Floats]:
+        """Return the mean loss, and the gradient of `hidden` unless `share` is None; rows in blocks."""
+        count = int((targets >= 0).sum())
+        vocab_size, threads = len(self._head.weight), current_threads()
+        losses = np.empty(len(hidden), dtype=np.float32)
+        grad = hidden if share is None else tape.empty(*hidden.shape)
+        step = max(HEAD_NUMBERS // vocab_size, 64)
+        for first in range(0, len(hidden), step):
+            rows = slice(first, min(first + step, len(hidden)))
+            logits = self._head.run(hidden[rows], tape)
+            core.cross_entropy_back(
+                logits, targets[rows], logits, losses[rows], (share or 0.0) / count, threads=threads
+            )
+            if share is not None:
+                self._head.add_gradients(logits, hidden[rows])
+                core.matmul(logits, self._head.weight, grad[rows], threads=threads)
+        return float(losses.sum(dtype=np.float64)) / count, grad
+
+    def _inputs(self, ids: ArrayLike, targets: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        made = self._checked(ids)
+        wanted = made[:, 1:] if targets is None else ids_of(targets, "targets")
+        if targets is None:
+            made = np.ascontiguousarray(made[:, :-1])
+        if wanted.shape != made.shape:
+            raise ShapeError(f"ids have shape {made.shape} and targets {wanted.shape}; they must be equal")
+        if not (wanted >= 0).any():
+            raise ShapeError("no token has a target: texts have one token, or all targets are ignored")
+        return made, np.ascontiguousarray(wanted).reshape(-1)
+
+    def _checked(self, ids: ArrayLike) -> NDArray[np.int64]:
+        made = np.ascontiguousarray(ids_of(ids))
+        if made.ndim != 2 or not made.size:
+            raise ShapeError(f"ids have shape {made.shape}; give (texts, tokens), at least one of each")
+        if self.config.positions and made.shape[1] > self.config.positions + 1:
+            raise ShapeError(f"texts have {made.shape[1]} tokens; the model has {self.config.positions} positions")
+        return made
+
+
+def _check(config: DecoderConfig) -> None:
+    c = config.layers
+    refused = {
+        "causal=False": not c.causal, "pre_norm=False": not c.pre_norm, "cross": c.cross, "alibi": c.alibi,
+        "relative_buckets": bool(c.relative_buckets), "experts": config.experts is not None,
+        "windows": config.windows is not None and any(w is not None for w in config.windows),
+        "qk_norm": config.qk_norm, "part_norms": config.part_norms, "parallel": config.parallel,
+        "cap": bool(config.cap or config.logit_cap), "embedding_norm": config.embedding_norm,
+        "embedding_scale": config.embedding_scale != 1, "head_scale": config.head_scale != 1,
+        "head=False": not config.head, "position_offset": bool(config.position_offset),
+    }  # fmt: skip
+    found = [name for name, there in refused.items() if there]
+    if found:
+        raise OptionError(
+            f"the configuration has {', '.join(found)}, which is not learnt here; "
+            "models of Llama's and GPT-2's shape are"
+        )
+
+
+def _shapes(config: DecoderConfig, weights: Mapping[str, Floats] | None) -> Shapes:
+    made = dict(config.shapes())
+    for name, shape in list(made.items()):
+        bias = name.removesuffix("weight") + "bias"
+        if len(shape) == 2 and name.startswith("layers."):
+            wanted = config.layers.bias if weights is None else bias in weights
+            if wanted:
+                made[bias] = shape[:1]
+    return made
+
+
+def _initial(config: DecoderConfig, shapes: Parameters, seed: int) -> dict[str, Floats]:
+    made = initial({name: array.shape for name, array in shapes.items()}, seed=as_int("seed", seed, minimum=0))
+    for name, array in made.items():
+        if name.endswith(("attention.o.weight", "feed_forward.down.weight")):
+            array /= np.float32((2 * config.layers.n_layers) ** 0.5)
+    return made

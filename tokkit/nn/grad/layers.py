@@ -1,0 +1,258 @@
+"""Layers that know their backward: linear, norm, embedding, attention, feed-forward, residual.
+
+`forward(x, tape)` takes rows (tokens, columns), returns rows, and pushes what its backward needs. Gradients of weights
+are added to what is there, so that several batches make one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core import nn as core
+from tokkit.nn.arrays import Floats, current_threads
+from tokkit.nn.config import GATES, TransformerConfig
+from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.tape import Tape
+from tokkit.nn.rope import Rope
+
+
+class Layer(Protocol):
+    """What a residual adds to its input."""
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return what the layer makes of rows."""
+
+
+class Linear:
+    """y = x Wᵀ + b, for one matrix or several that follow one another; b is there if the weights have it."""
+
+    def __init__(self, weights: Parameters, *names: str) -> None:
+        self.weight, self.grad = weights.joined(*(f"{name}.weight" for name in names))
+        self.bias: Floats | None = None
+        self.bias_grad: Floats | None = None
+        if f"{names[0]}.bias" in weights:
+            self.bias, self.bias_grad = weights.joined(*(f"{name}.bias" for name in names))
+
+    def run(self, x: Floats, tape: Tape) -> Floats:
+        """Return y, and push nothing."""
+        y = tape.empty(len(x), len(self.weight))
+        core.matmul(x, self.weight.T, y, bias=self.bias, threads=current_threads())
+        return y
+
+    def input_gradient(self, dy: Floats, tape: Tape) -> Floats:
+        """Return the gradient of x, dy W."""
+        dx = tape.empty(len(dy), self.weight.shape[1])
+        core.matmul(dy, self.weight, dx, threads=current_threads())
+        return dx
+
+    def add_gradients(self, dy: Floats, x: Floats) -> None:
+        """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
+        core.matmul(dy.T, x, self.grad, self.grad, threads=current_threads())
+        if self.bias_grad is not None:
+            core.add_column_sums(dy, self.bias_grad, threads=current_threads())
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return y; backward needs x."""
+        y = self.run(x, tape)
+
+        def back(dy: Floats) -> Floats:
+            self.add_gradients(dy, x)
+            return self.input_gradient(dy, tape)
+
+        tape.push(back)
+        return y
+
+
+class Norm:
+    """Layer norm, or RMS norm where `config` says so."""
+
+    def __init__(self, weights: Parameters, name: str, config: TransformerConfig) -> None:
+        self.weight, self.weight_grad = weights.joined(f"{name}.weight")
+        self.centred, self.eps = config.norm == "layer", config.eps
+        self.bias: Floats | None = None
+        self.bias_grad: Floats | None = None
+        if self.centred:
+            self.bias, self.bias_grad = weights.joined(f"{name}.bias")
+
+    def run(self, x: Floats, tape: Tape) -> Floats:
+        """Return the norm of each row, and push nothing."""
+        y = tape.empty(*x.shape)
+        core.norm(x, y, self.weight, self.bias, eps=self.eps, centred=self.centred, threads=current_threads())
+        return y
+
+    def back(self, dy: Floats, x: Floats, tape: Tape, add: Floats | None = None) -> Floats:
+        """Return the gradient of x, + add."""
+        dx = tape.empty(*x.shape)
+        core.norm_back(
+            dy, x, self.weight, dx, self.weight_grad, self.bias_grad, add=add, eps=self.eps, centred=self.centred,
+            threads=current_threads(),
+        )  # fmt: skip
+        return dx
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return the norm of each row; backward needs x, and no mean or deviation."""
+        tape.push(lambda dy: self.back(dy, x, tape))
+        return self.run(x, tape)
+
+
+class Embedding:
+    """Rows of the table of tokens, + those of the table of positions if the weights have one."""
+
+    def __init__(self, weights: Parameters) -> None:
+        self.table, self.grad = weights.joined("word.weight")
+        self.positions: Floats | None = None
+        self.positions_grad: Floats | None = None
+        if "position.weight" in weights:
+            self.positions, self.positions_grad = weights.joined("position.weight")
+
+    def forward(self, ids: NDArray[np.int64], tape: Tape) -> Floats:
+        """Return rows (B T, dim) for ids (B, T)."""
+        flat, n = ids.reshape(-1), ids.shape[1]
+        x = tape.empty(len(flat), self.table.shape[1])
+        core.gather(self.table, flat, x, threads=current_threads())
+        if self.positions is not None:
+            x.reshape(*ids.shape, -1)[...] += self.positions[:n]
+
+        def back(dy: Floats) -> Floats:
+            core.scatter_add(dy, flat, self.grad, threads=current_threads())
+            if self.positions_grad is not None:
+                for text in dy.reshape(*ids.shape, -1):
+                    self.positions_grad[:n] += text
+            return dy
+
+        tape.push(back)
+        return x
+
+
+class SelfAttention:
+    """Causal attention of texts of equal lengths: q, k and v of one product, turned by a rope if there is one."""
+
+    def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
+        self.config = config
+        self.qkv = Linear(weights, *(f"{prefix}.{name}" for name in "qkv"))
+        self.o = Linear(weights, f"{prefix}.o")
+        self.scale = config.head_size**-0.5 if config.scale is None else config.scale
+        self.rope = None if config.rope is None else Rope(config.rope)
+        self.seq_len = 0
+        """Tokens of each text; the caller sets it."""
+
+    def _parts(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
+        q = self.config.n_heads * self.config.head_size
+        kv = self.config.kv_heads * self.config.head_size
+        return rows[:, :q], rows[:, q : q + kv], rows[:, q + kv :]
+
+    def _turn(self, rows: Floats, *, back: bool) -> None:
+        """Turn queries and keys by their positions in place, or back."""
+        if self.rope is None:
+            return
+        c = self.config
+        heads = rows.reshape(-1, self.seq_len, c.n_heads + 2 * c.kv_heads, c.head_size).transpose(0, 2, 1, 3)
+        heads = heads[:, : c.n_heads + c.kv_heads]
+        cosines, sines = self.rope.angles(np.arange(self.seq_len), length=self.seq_len)
+        shape = (*heads.shape[:3], cosines.shape[-1])
+        core.rotate(
+            heads, heads, np.broadcast_to(cosines, shape), np.broadcast_to(-sines if back else sines, shape),
+            pairs=self.rope.config.interleaved, threads=current_threads(),
+        )  # fmt: skip
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return the attention of rows (B seq_len, dim); backward makes the weights anew, block by block."""
+        rows, n, causal, scale = self.qkv.forward(x, tape), self.seq_len, self.config.causal, self.scale
+        self._turn(rows, back=False)
+        out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
+        lse = tape.empty(len(x) // n, self.config.n_heads, n)
+        core.grad_attention(*self._parts(rows), out, lse, scale=scale, causal=causal, threads=current_threads())
+
+        def back(dout: Floats) -> Floats:
+            d_rows = tape.empty(*rows.shape)
+            core.attention_back(
+                *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal,
+                threads=current_threads(),
+            )  # fmt: skip
+            self._turn(d_rows, back=True)
+            return d_rows
+
+        tape.push(back)
+        return self.o.forward(out, tape)
+
+
+class FeedForward:
+    """down(activation(up(x))), or down(activation(gate(x)) * up(x)); backward makes what `down` reads anew."""
+
+    def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
+        self.gated = config.activation in GATES
+        self.activation = GATES.get(config.activation, config.activation)
+        self.up = Linear(weights, *(f"{prefix}.{name}" for name in (("gate", "up") if self.gated else ("up",))))
+        self.down = Linear(weights, f"{prefix}.down")
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return rows of the same columns."""
+        inner, columns = self.up.forward(x, tape), self.down.weight.shape[1]
+        middle = tape.empty(len(x), columns)
+        gate, up = inner[:, :columns], inner[:, columns:]
+        if self.gated:
+            core.gate(gate, up, middle, self.activation, threads=current_threads())
+        else:
+            core.activate(inner, middle, self.activation, threads=current_threads())
+
+        def back(dy: Floats) -> Floats:
+            d_middle, again = self.down.input_gradient(dy, tape), tape.empty(len(inner), columns)
+            # Over what was read, which nothing reads any more.
+            if self.gated:
+                core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())
+            else:
+                core.activate_back(d_middle, inner, inner, self.activation, again, threads=current_threads())
+            self.down.add_gradients(dy, again)
+            return inner
+
+        tape.push(back)
+        return self.down.run(middle, tape)
+
+
+class Dropout:
+    """Numbers that become 0 with probability p while a model learns; `seed` says which, and which place this is."""
+
+    def __init__(self, p: float) -> None:
+        self.p, self.seed = p, 0
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Change x in place, if p is above 0 and something is learnt."""
+        if not self.p or not tape.recording:
+            return x
+        p, seed = self.p, self.seed
+        core.drop_out(x, x, p, seed, threads=current_threads())
+
+        def back(dy: Floats) -> Floats:
+            dx = tape.empty(*dy.shape)
+            core.drop_out(dy, dx, p, seed, threads=current_threads())
+            return dx
+
+        tape.push(back)
+        return x
+
+
+class Residual:
+    """x + parts(norm(x)): the layers of a transformer whose norms come first."""
+
+    def __init__(self, norm: Norm, parts: Sequence[Layer]) -> None:
+        self.norm, self.parts = norm, parts
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return the sum."""
+        kept: list[Floats] = []
+        tape.push(lambda dy: self.norm.back(dy, x, tape, add=kept.pop()))
+        y = self.norm.run(x, tape)
+        for part in self.parts:
+            y = part.forward(y, tape)
+        np.add(x, y, out=y)
+
+        def back(dy: Floats) -> Floats:
+            kept.append(dy)
+            return dy
+
+        tape.push(back)
+        return y

@@ -1,0 +1,70 @@
+"""`Parameters`: all weights of a model in one array, and their gradients in another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tokkit.errors import ShapeError
+from tokkit.nn.arrays import Floats, take
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+class Parameters(Mapping[str, Floats]):
+    """Name → weight, views into `data`; `grads` has views of the same names into `grad`.
+
+    Matrices come first, `n_matrices` numbers, and then what has one axis (norms and biases), which is not decayed;
+    within either, weights have the order of `shapes`, so that matrices that read the same are one matrix (`joined`).
+    An optimizer works on the two arrays whole.
+
+    >>> weights = Parameters({"a.bias": (2,), "a.weight": (2, 3), "b.weight": (1, 3)})
+    >>> list(weights), weights.n_matrices, weights.joined("a.weight", "b.weight")[0].shape
+    (['a.weight', 'b.weight', 'a.bias'], 9, (3, 3))
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
+        ordered = sorted(shapes, key=lambda name: len(shapes[name]) < 2)
+        sizes = {name: math.prod(shapes[name]) for name in ordered}
+        self.n_matrices = sum(size for name, size in sizes.items() if len(shapes[name]) >= 2)
+        self.data: Floats = np.zeros(sum(sizes.values()), dtype=np.float32)
+        self.grad: Floats = np.zeros_like(self.data)
+        self._places: dict[str, slice] = {}
+        self._shapes = {name: tuple(shapes[name]) for name in ordered}
+        first = 0
+        for name in ordered:
+            self._places[name] = slice(first, first + sizes[name])
+            first += sizes[name]
+        self.grads: dict[str, Floats] = {
+            name: self.grad[place].reshape(self._shapes[name]) for name, place in self._places.items()
+        }
+
+    def __getitem__(self, name: str) -> Floats:
+        return self.data[self._places[name]].reshape(self._shapes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def load(self, weights: Mapping[str, Floats]) -> None:
+        """Copy weights of all names; ShapeError names one that is missing or has another shape."""
+        for name, shape in self._shapes.items():
+            self[name][...] = take(weights, name, shape)
+
+    def joined(self, *names: str) -> tuple[Floats, Floats]:
+        """Return weights that follow one another as one, and their gradients: rows after one another."""
+        places = [self._places[name] for name in names]
+        if any(a.stop != b.start for a, b in itertools.pairwise(places)):
+            raise ShapeError(f"{', '.join(names)} do not follow one another")
+        whole = slice(places[0].start, places[-1].stop)
+        rest = self._shapes[names[0]][1:]
+        return self.data[whole].reshape(-1, *rest), self.grad[whole].reshape(-1, *rest)
+
+    def first_bad_gradient(self) -> str | None:
+        """Return the name of the first weight whose gradient has a number that is not finite, or None."""
+        return next((name for name, grad in self.grads.items() if not np.isfinite(grad).all()), None)

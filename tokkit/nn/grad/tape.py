@@ -1,0 +1,72 @@
+"""`Tape`: what a forward pass did, to be gone through backwards, and the memory that it did it in."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from tokkit.nn.arrays import Floats
+
+Backward = Callable[[Floats], Floats]
+"""Makes of the gradient of what a layer gave that of what it read, and adds to the gradients of its weights."""
+
+
+class Tape:
+    """Backward functions in the order in which their layers ran.
+
+    A layer pushes one as it runs; `backward` calls them from the last to the first, each with what the one before
+    returned, and forgets them. With `recording=False` nothing is kept: to evaluate. There is one chain: a layer that
+    reads something twice, as a residual does, adds up the gradients itself.
+
+    `empty` gives arrays whose memory is used again as soon as nothing refers to them: asking the system for it anew in
+    each step would cost as much as the layers between the matrices.
+
+    >>> tape = Tape()
+    >>> tape.push(lambda dy: dy * 2)
+    >>> tape.push(lambda dy: dy + 1)
+    >>> tape.backward(np.float32([1, 2]))
+    array([4., 6.], dtype=float32)
+    """
+
+    def __init__(self, *, recording: bool = True) -> None:
+        self.recording = recording
+        self._entries: list[Backward] = []
+        self._memory: dict[int, list[Floats]] = {}
+
+    def push(self, back: Backward) -> None:
+        """Keep the backward function of what has just run."""
+        if self.recording:
+            self._entries.append(back)
+
+    def backward(self, grad: Floats) -> Floats:
+        """Return the gradient of what the first layer read, given that of what the last one returned."""
+        while self._entries:
+            grad = self._entries.pop()(grad)
+        return grad
+
+    def clear(self) -> None:
+        """Forget what was pushed: after a forward pass that an error ended."""
+        self._entries.clear()
+
+    def empty(self, *shape: int) -> Floats:
+        """Return an array of any values, of memory that nothing refers to any more."""
+        n = math.prod(shape)
+        held = self._memory.setdefault(n, [])
+        for array in held:
+            if sys.getrefcount(array) == _UNUSED:
+                return array.reshape(shape)
+        held.append(np.empty(n, dtype=np.float32))
+        return held[-1].reshape(shape)
+
+
+def _unused() -> int:
+    # What getrefcount says of an array that only a list and a loop over it refer to: not the same in all versions.
+    for array in [np.empty(1, dtype=np.float32)]:
+        return sys.getrefcount(array)
+    raise AssertionError
+
+
+_UNUSED = _unused()
