@@ -23,6 +23,7 @@ _MODULES = {
     "Split": "tokkit.definition",
     "Tokenizer": "tokkit.tokenizer",
     "TokkitError": "tokkit.errors",
+    "TrainingError": "tokkit.errors",
     "Truncation": "tokkit.encoding.length_rules",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",

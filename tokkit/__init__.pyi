@@ -35,6 +35,7 @@ from tokkit.errors import (
     ShapeError,
     SpecialTokenError,
     TokkitError,
+    TrainingError,
     VocabError,
 )
 from tokkit.loading import load
@@ -64,6 +65,7 @@ __all__ = [
     "Split",
     "Tokenizer",
     "TokkitError",
+    "TrainingError",
     "Truncation",
     "Vocab",
     "VocabError",

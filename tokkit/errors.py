@@ -53,5 +53,9 @@ class ShapeError(TokkitError, ValueError):
     """Arrays whose shapes do not match; the message has both shapes and the rule."""
 
 
+class TrainingError(TokkitError, ValueError):
+    """A training that cannot go on: gradients that are not finite, step after step; the message names the weight."""
+
+
 class DownloadError(TokkitError, OSError):
     """A published file that is not on this machine and cannot be downloaded, or must not be."""
