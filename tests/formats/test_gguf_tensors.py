@@ -95,7 +95,9 @@ def test_every_cut_of_a_file_is_noticed_and_named(read: Open) -> None:
         (gguf({"general.alignment": Typed(U32, 24)}, tensors=TENSORS), "general.alignment: 24; it is a power of two"),
         (gguf({"general.alignment": Typed(U32, 0)}, tensors=TENSORS), "general.alignment: 0; it is a power of two"),
         (gguf({"general.alignment": "32"}, tensors=TENSORS), "general.alignment: b'32'; it is a power of two"),
-        (gguf({"split.count": Typed(U32, 3)}, tensors=TENSORS), r"split.count: the model is in 3 files; join them"),
+        (gguf({"split.count": Typed(U32, 3)}, tensors=TENSORS), "file 1 of 3 of a model, which is called NAME-00001"),
+        (gguf({"split.count": Typed(U32, 3), "split.no": Typed(U32, 2)}, tensors=TENSORS), "file 3 of 3 .*-00003-of"),
+        (gguf({"split.count": "3"}, tensors=TENSORS), "split.count: b'3'; it must be a number"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_file_is_named(data: bytes, reason: str, read: Open) -> None:
@@ -121,3 +123,52 @@ def test_sizes_that_a_great_file_has_room_for_cost_nothing(tmp_path: Path) -> No
     begun = time.process_time()
     assert read_gguf(path).tensors["w"].shape == (2**16, 2**20)
     assert time.process_time() - begun < 5
+
+
+def parts(folder: Path, **changed: bytes) -> Path:
+    """Write a model in three files, some of them changed, and return the first."""
+    names = [f"m-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+    for i, (name, some) in enumerate(zip(names, ("ab", "c", "de"), strict=True)):
+        about = {"split.no": Typed(U32, i), "split.count": Typed(U32, 3), "split.tensors.count": Typed(U32, 5)}
+        data = gguf({**about, "x": f"file {i}"}, tensors={each: TENSORS[each] for each in some})
+        (folder / name).write_bytes(changed.get(f"file_{i + 1}", data))
+    return folder / names[0]
+
+
+def test_several_files_are_one_model_with_the_keys_of_the_first(tmp_path: Path, read: Open) -> None:
+    whole, found = read(gguf({}, tensors=TENSORS)), read_gguf(parts(tmp_path))
+    assert found.keys["x"] == b"file 0"
+    assert list(found.tensors) == list(whole.tensors)
+    for name, tensor in whole.tensors.items():
+        np.testing.assert_array_equal(found.tensors[name].float32(), tensor.float32())
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ({"split.no": 2, "split.count": 3}, r"m-00002-of-00003\.gguf: by its keys it is file 3 of 3"),
+        ({"split.no": 1, "split.count": 2}, r"m-00002-of-00003\.gguf: by its keys it is file 2 of 2"),
+        ({}, r"m-00002-of-00003\.gguf: by its keys it is file 1 of 1"),
+    ],
+)
+def test_a_file_of_another_model_is_refused(tmp_path: Path, file: dict[str, int], message: str) -> None:
+    about = {key: Typed(U32, value) for key, value in file.items()}
+    first = parts(tmp_path, file_2=gguf(about, tensors={"c": TENSORS["c"]}))
+    with pytest.raises(FormatError, match=message):
+        read_gguf(first)
+
+
+def test_files_that_make_no_model_together_are_refused(tmp_path: Path) -> None:
+    about = {"split.no": Typed(U32, 1), "split.count": Typed(U32, 3)}
+    first = parts(tmp_path, file_2=gguf(about, tensors={"a": TENSORS["a"]}))
+    with pytest.raises(FormatError, match=r"m-00002-of-00003\.gguf: an earlier file has the tensor 'a' too"):
+        read_gguf(first)
+    parts(tmp_path, file_2=gguf(about, tensors={"f": TENSORS["a"], "c": TENSORS["c"]}))
+    with pytest.raises(FormatError, match=r"3 files have 6 tensors; split.tensors.count is 5"):
+        read_gguf(first)
+    with pytest.raises(FormatError, match=r"loaded by the first, m-00001-of-00003\.gguf"):
+        read_gguf(first.with_name("m-00003-of-00003.gguf"))
+    parts(tmp_path)
+    first.with_name("m-00003-of-00003.gguf").unlink()
+    with pytest.raises(FileNotFoundError, match=r"m-00003-of-00003\.gguf"):
+        read_gguf(first)

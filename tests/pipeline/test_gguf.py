@@ -18,7 +18,7 @@ from tokkit import nn, pipeline
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families
+from tokkit.pipeline import decoder_families, memory
 from tokkit.pipeline.decoder_families import DecoderSpec
 
 IDS = np.random.default_rng(0).integers(0, 300, 40)
@@ -382,3 +382,13 @@ def test_a_scale_that_is_no_number_is_refused_on_loading(tmp_path: Path) -> None
     (tmp_path / "m.gguf").write_bytes(data)
     with pytest.raises(FormatError, match=r"m.gguf: the tensor 'output.weight' of Q8_0 has a scale that is NaN"):
         pipeline.load(tmp_path / "m.gguf")
+
+
+@pytest.mark.parametrize("precision", [None, "int8"])
+def test_memory_that_is_short_is_said_before_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str | None
+) -> None:
+    (tmp_path / "m.gguf").write_bytes(small_file())
+    monkeypatch.setattr(memory, "available", lambda: 20 << 10)
+    with pytest.raises(OptionError, match=r"m\.gguf: the weights take .* of memory .*, and 20.0 KiB are available"):
+        pipeline.load(tmp_path / "m.gguf", precision=precision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from tokkit.formats.strict_json import brief
 ALIGNMENT = 32
 """Bytes of which offsets are multiples, unless the key general.alignment says otherwise."""
 MAX_ALIGNMENT = 1 << 20
+PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
+"""The name of one of several files of a model."""
 WEIGHTS_AT_ONCE = 1 << 17
 """Weights that are taken apart at once, so that what lies between stays in a core's cache."""
 
@@ -85,12 +88,54 @@ class Contents:
 
 
 def read_gguf(path: str | os.PathLike[str]) -> Contents:
-    """Return the keys and the tensors of a file; data is read when it is accessed.
+    """Return the keys and the tensors of a file, or of the first of several; data is read when it is accessed.
 
-    Types of tensors are those of `PLAIN_TYPES` and `BLOCK_TYPES`. The file must not be truncated while they are in use.
-    FormatError names the file, the tensor and the error; OSErrors are not caught.
+    Types of tensors are those of `PLAIN_TYPES` and `BLOCK_TYPES`. A model in several files, which are called
+    NAME-00001-of-00003.gguf and so on, has the keys of the first and the tensors of all. Files must not be truncated
+    while they are in use. FormatError names the file, the tensor and the error; OSErrors are not caught.
     """
     path = Path(path)
+    first = _read_one(path)
+    n = _split(first.keys, "count", 1, path)
+    return first if n == 1 else _joined(first, n, path)
+
+
+def _joined(first: Contents, n: int, path: Path) -> Contents:
+    """Return what the `n` files of a model hold, of which the first is read."""
+    name = PART.fullmatch(path.name)
+    number = _split(first.keys, "no", 0, path)
+    if name is None or int(name[3]) != n or int(name[2]) != number + 1:
+        raise FormatError(
+            f"{files.show(path)}: by its keys it is file {number + 1} of {n} of a model, which is called "
+            f"NAME-{number + 1:05}-of-{n:05}.gguf"
+        )
+    names = [path.with_name(f"{name[1]}-{i + 1:05}-of-{n:05}.gguf") for i in range(n)]
+    if number:
+        raise FormatError(f"{files.show(path)}: a model in {n} files is loaded by the first, {names[0].name}")
+    tensors = dict(first.tensors)
+    for i, other in enumerate(names[1:], 1):
+        part = _read_one(other)
+        told = _split(part.keys, "no", 0, other), _split(part.keys, "count", 1, other)
+        if told != (i, n):
+            raise FormatError(f"{files.show(other)}: by its keys it is file {told[0] + 1} of {told[1]}")
+        if twice := tensors.keys() & part.tensors.keys():
+            raise FormatError(f"{files.show(other)}: an earlier file has the tensor {brief(min(twice))} too")
+        tensors |= part.tensors
+    if (total := _split(first.keys, "tensors.count", len(tensors), path)) != len(tensors):
+        raise FormatError(f"{files.show(path)}: {n} files have {len(tensors)} tensors; split.tensors.count is {total}")
+    return Contents(first.keys, tensors)
+
+
+def _split(keys: dict[str, Value], name: str, default: int, path: Path) -> int:
+    """Return a number that says how a model is cut into files."""
+    value = keys.get(f"split.{name}", default)
+    if type(value) is not int or value < 0:
+        raise FormatError(f"{files.show(path)}: split.{name}: {value!r}; it must be a number that is not negative")
+    return max(value, 1) if name == "count" else value
+
+
+def _read_one(path: Path) -> Contents:
+    """Return what one file holds."""
     try:
         with files.open_regular(path, "a GGUF file") as file:
             header = gguf_file.read_header(file)
@@ -111,10 +156,6 @@ def _checked(header: gguf_file.Header, size: int) -> list[tuple[int, TensorPlace
     alignment = header.keys.get("general.alignment", ALIGNMENT)
     if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
         raise FormatError(f"general.alignment: {alignment!r}; it is a power of two of at most {MAX_ALIGNMENT}")
-    if header.keys.get("split.count", 1) not in (0, 1):
-        raise FormatError(
-            f"split.count: the model is in {header.keys['split.count']!r} files; join them (llama-gguf-split --merge)"
-        )
     start = header.end + -header.end % alignment
     found = sorted(((start + place.offset, place) for place in header.places), key=lambda each: each[0])
     end, before = start, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from tokkit.errors import FormatError
 from tokkit.formats import files, gguf, gguf_vocabulary
 from tokkit.formats.gguf_file import MAGIC
-from tokkit.formats.gguf_tensors import read_gguf
+from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
 from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
+from tokkit.formats.safetensors import Tensor
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import generator_loading, gguf_families
+from tokkit.pipeline import generator_loading, gguf_families, memory
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.gguf_packing import BlockWeights
 from tokkit.pipeline.text_generator import TextGenerator
@@ -54,6 +56,10 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
     spec = generator_loading.limited(spec, max_length)
     generator_loading.fitting(tokenizer, spec, where)
     named = {name: tensor for name, tensor in tensors.items() if not name.endswith(DERIVED)}
+    if dtype is None:
+        memory.check_weights(_bytes(named), "in the file's blocks", where)
+    else:
+        memory.check_model(spec.config, where)
     weights = (DecoderWeights if dtype else BlockWeights)(named, spec, where, by="the keys of the file")
     try:
         decoder = TextDecoder(spec.config, weights)
@@ -62,6 +68,12 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
     weights.release()
     again = functools.partial(load, Path(os.path.abspath(path)), dtype, max_length)
     return TextGenerator(path, tokenizer, decoder, spec, eos_ids=_eos_ids(vocabulary), reload=again)
+
+
+def _bytes(tensors: Mapping[str, Tensor | BlockTensor]) -> int:
+    """Return the bytes of what is packed: a table of tokens that is no head too is read from the file, row by row."""
+    table = {"token_embd.weight"} if "output.weight" in tensors else set()
+    return sum(tensor.data.nbytes for name, tensor in tensors.items() if name not in table)
 
 
 def _eos_ids(vocabulary: Vocabulary) -> set[int]:

@@ -91,13 +91,18 @@ def available() -> int | None:
 def check_model(config: DecoderConfig, where: str) -> MemoryEstimate:
     """Return what a model takes; OptionError if there is less memory than its weights need."""
     made = estimate(config)
-    free = available()
-    if free is not None and made.weights > free:
-        raise OptionError(
-            f"{where}: the weights take {shown(made.weights)} of memory at {config.layers.dtype}, and "
-            f"{shown(free)} are available; load it with a smaller precision"
-        )
+    check_weights(made.weights, f"at {config.layers.dtype}", where)
     return made
+
+
+def check_weights(n: int, how: str, where: str) -> None:
+    """OptionError if there is less memory than weights of `n` bytes need; `how` says of what kind they are."""
+    free = available()
+    if free is not None and n > free:
+        raise OptionError(
+            f"{where}: the weights take {shown(n)} of memory {how}, and {shown(free)} are available; load it with a "
+            "smaller precision"
+        )
 
 
 def check_cache(decoder: TextDecoder, tokens: int, *, texts: int = 1) -> None:
