@@ -24,7 +24,9 @@ NAMES = {
     "attention.o": "attn_output", "feed_forward.gate": "ffn_gate", "feed_forward.up": "ffn_up",
     "feed_forward.down": "ffn_down", "attention_norm": "attn_norm", "feed_forward_norm": "ffn_norm",
     "q_norm": "attn_q_norm", "k_norm": "attn_k_norm", "attended_norm": "post_attention_norm",
-    "forwarded_norm": "post_ffw_norm",
+    "forwarded_norm": "post_ffw_norm", "router": "ffn_gate_inp", "shared_gate": "ffn_gate_inp_shexp",
+    **{f"{whose}.{part}": f"ffn_{part}_{end}" for part in ("gate", "up", "down")
+       for whose, end in (("experts", "exps"), ("shared", "shexp"))},
 }  # fmt: skip
 
 
@@ -65,6 +67,11 @@ def interleaved(rows: np.ndarray, n_heads: int) -> np.ndarray:
 def joined(parts: list[Stored]) -> Stored:
     shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
     return Stored(parts[0].kind, shape, b"".join(part.data for part in parts))
+
+
+def stacked(parts: list[Stored]) -> Stored:
+    """Matrices of one shape as one tensor of three axes."""
+    return Stored(parts[0].kind, (len(parts), *parts[0].shape), b"".join(part.data for part in parts))
 
 
 @cache

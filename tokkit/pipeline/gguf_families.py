@@ -15,7 +15,7 @@ from tokkit.formats.safetensors import Tensor
 from tokkit.formats.strict_json import brief, kind, typed
 from tokkit.nn.config import GATES
 from tokkit.nn.rope import RopeConfig
-from tokkit.pipeline import decoder_families
+from tokkit.pipeline import decoder_families, gguf_experts
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.families import MAX_LAYERS, count
 
@@ -52,7 +52,8 @@ class Architecture:
     `interleaved`: rows of queries and keys are in such an order that RoPE turns neighbours. `every`: of so many layers
     the last has no window. `wide`: with so many layers scores are scaled by dim / n_heads, and not by the size of a
     head. `local`: the base of the rope of layers with a window, where it is another one. `caps`: the soft caps of
-    scores and of logits, where a file does not say them; 0 is none.
+    scores and of logits, where a file does not say them; 0 is none. `mixture` is the family of files with experts,
+    `renormalize` whether the weights of those that are chosen add up to 1.
     """
 
     model_type: str
@@ -61,12 +62,16 @@ class Architecture:
     wide: int = 0
     local: float = 0.0
     caps: tuple[float, float] | None = None
+    mixture: str = ""
+    renormalize: bool = True
 
 
 ARCHITECTURES = {
-    "llama": Architecture(model_type="mistral", interleaved=True),
+    "llama": Architecture(model_type="mistral", interleaved=True, mixture="mixtral"),
     "qwen2": Architecture(model_type="qwen2"),
     "qwen3": Architecture(model_type="qwen3"),
+    "qwen2moe": Architecture(model_type="qwen2_moe", mixture="qwen2_moe", renormalize=False),
+    "qwen3moe": Architecture(model_type="qwen3_moe", mixture="qwen3_moe"),
     "gemma": Architecture(model_type="gemma"),
     "gemma2": Architecture(model_type="gemma2", every=2, wide=46, caps=(50.0, 30.0)),
     "gemma3": Architecture(model_type="gemma3_text", every=6, wide=62, local=10000.0, caps=(0.0, 0.0)),
@@ -75,7 +80,8 @@ ARCHITECTURES = {
     "gptneox": Architecture(model_type="gpt_neox"),
     "bloom": Architecture(model_type="bloom"),
 }
-"""general.architecture → what it is. Llama 1 to 3 and Mistral are of llama, Pythia of gptneox, Qwen 2.5 of qwen2."""
+"""general.architecture → what it is. Llama 1 to 3, Mistral and Mixtral are of llama, Pythia of gptneox, Qwen 2.5 of
+qwen2."""
 
 
 def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor], dtype: str = "float32") -> DecoderSpec:
@@ -83,9 +89,11 @@ def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor],
     model = _Model(keys, tensors)
     spec = decoder_families.read(model.config(), dtype)
     joined = JOINED if "blk.0.attn_qkv.weight" in tensors else {}
-    if spec.config.layers.activation in GATES and "blk.0.ffn_gate.weight" not in tensors:
+    gate = "ffn_gate_inp" if spec.config.experts else "ffn_gate"
+    if spec.config.layers.activation in GATES and f"blk.0.{gate}.weight" not in tensors:
         joined = joined | JOINED_GATE
-    names = {f"layers.{{i}}.{ours}": f"blk.{{i}}.{name}" for ours, name in (LAYER | joined).items()}
+    names = {f"layers.{{i}}.{ours}": f"blk.{{i}}.{name}"
+             for ours, name in (LAYER | gguf_experts.LAYER | joined).items()}  # fmt: skip
     # Files are written for reading: matrices as (outputs, inputs), parts after one another, what norms add added.
     family = replace(
         spec.family, tensors=TABLES | names, prefixes=("",), head="output", transposed=False, by_heads=False,
@@ -109,6 +117,10 @@ class _Model:
         if stated not in ARCHITECTURES:
             raise FormatError(f"general.architecture: {brief(stated)} is not supported; {', '.join(ARCHITECTURES)} are")
         self._prefix, self.of = stated, ARCHITECTURES[stated]
+        if self._get("expert_count", 0) not in (0, 1):
+            if not self.of.mixture:
+                raise FormatError(f"{self.name('expert_count')}: mixtures of experts of {stated} are not supported")
+            self.of = replace(self.of, model_type=self.of.mixture)
         self._family = decoder_families.FAMILIES[self.of.model_type]
 
     def name(self, short: str) -> str:
@@ -135,6 +147,8 @@ class _Model:
             made |= self._ropes()
         if family.windows:
             made |= self._windows(n_layers)
+        if family.experts:
+            made |= self._experts()
         if self.of.caps is not None:
             made |= {f"{part}_logit_softcapping": self._number(f"{part}_logit_softcapping", cap) or None
                      for part, cap in zip(("attn", "final"), self.of.caps, strict=True)}  # fmt: skip
@@ -143,6 +157,21 @@ class _Model:
             wide = made["num_hidden_layers"] == self.of.wide
             made["query_pre_attn_scalar"] = made["hidden_size"] // made["num_attention_heads"] if wide else size
         return made
+
+    def _experts(self) -> dict[str, Any]:
+        """Return the sizes of experts; files before there were keys for them have the sizes of all that are chosen."""
+        made: dict[str, Any] = {"norm_topk_prob": self.of.renormalize}
+        for ours, theirs in self._family.experts.items():
+            made[theirs] = count(self._keys, self.name(gguf_experts.SIZES[ours]), self._of_all(ours))
+        return made
+
+    def _of_all(self, size: str) -> int | None:
+        if size not in ("hidden_dim", "shared_dim"):
+            return None
+        whole = count(self._keys, self.name(SIZES["hidden_dim"]))
+        if size == "shared_dim" or self.of.model_type == "mixtral":
+            return whole
+        return whole // count(self._keys, self.name(gguf_experts.SIZES["top"]))
 
     def _ropes(self) -> dict[str, Any]:
         scaling = _text(self._keys, self.name("rope.scaling.type"), "linear")
@@ -231,8 +260,6 @@ class _Model:
         """Raise FormatError for what the families of decoders do not have."""
         if self._get("attention.causal", True) is not True:
             raise FormatError(f"{self.name('attention.causal')}: only causal models are run")
-        if self._get("expert_count", 0) not in (0, 1):
-            raise FormatError(f"{self.name('expert_count')}: mixtures of experts are not supported")
         key, value = (self._get(f"attention.{part}_length", None) for part in ("key", "value"))
         if None not in (key, value) and key != value:
             raise FormatError(f"{self.name('attention.value_length')}: {value!r}, and keys have {key!r} columns")

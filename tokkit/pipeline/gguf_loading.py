@@ -16,7 +16,7 @@ from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
 from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
 from tokkit.formats.safetensors import Tensor
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import generator_loading, gguf_families, memory
+from tokkit.pipeline import generator_loading, gguf_experts, gguf_families, memory
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.gguf_packing import BlockWeights
 from tokkit.pipeline.text_generator import TextGenerator
@@ -44,7 +44,7 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
     """Return the generator of a file, with matrices packed as `dtype`, or as the file has them."""
     where = files.show(path)
     contents = read_gguf(path)
-    tensors = contents.tensors
+    tensors = gguf_experts.apart(contents.tensors)
     if not tensors:
         raise FormatError(f"{where}: it has no tensors, only a vocabulary")
     try:

@@ -22,7 +22,7 @@ from tokkit.formats.gguf_blocks import Groups, halves
 from tokkit.formats.gguf_tensors import BlockTensor
 from tokkit.formats.safetensors import Tensor
 from tokkit.nn.arrays import Floats
-from tokkit.nn.config import GATES
+from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.pipeline.decoder_weights import DecoderWeights
 
 Halves = NDArray[np.float16]
@@ -31,11 +31,6 @@ Parts = tuple[NDArray[np.generic], Halves, Halves | None]
 GROUP = 32
 AS_THEY_ARE = {"Q4_0": "int4", "Q8_0": "int8-weight-only"}
 """Types whose blocks are read where they are: a float16, and the numbers in the order of the kind."""
-PRODUCTS = {
-    "qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",),
-    "up": ("feed_forward.gate", "feed_forward.up"), "down": ("feed_forward.down",),
-}  # fmt: skip
-"""What the decoder calls the matrix of a product → the weights in it."""
 
 
 class BlockWeights(DecoderWeights):
@@ -63,12 +58,10 @@ class _Ready(Mapping[str, PackedLinear]):
     def __init__(self, weights: BlockWeights) -> None:
         config = weights.spec.config
         self._weights, self._memory = weights, LargeMemory()
-        names = PRODUCTS if config.layers.activation in GATES else {**PRODUCTS, "up": ("feed_forward.up",)}
-        self._names = {
-            f"layers.{i}.{product}": tuple(f"layers.{i}.{name}" for name in parts)
-            for i in range(config.layers.n_layers)
-            for product, parts in names.items()
-        } | {"head": ("word" if config.tied else "head",)}
+        self._names: dict[str, tuple[str, ...]] = {"head": ("word" if config.tied else "head",)}
+        for layer in range(config.layers.n_layers):
+            for name, parts in _products(config, layer):
+                self._names[f"layers.{layer}.{name}"] = tuple(f"layers.{layer}.{part}" for part in parts)
 
     def __getitem__(self, name: str) -> PackedLinear:
         return self._weights.matrix(self._names[name], self._memory)
@@ -81,6 +74,22 @@ class _Ready(Mapping[str, PackedLinear]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _products(config: DecoderConfig, layer: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what the decoder calls the matrix of each product of a layer, and the weights below one another in it."""
+    yield "qkv", ("attention.q", "attention.k", "attention.v")
+    yield "o", ("attention.o",)
+    experts = config.experts if config.has_experts(layer) else None
+    if experts is None:
+        yield from (("up", _up(config, "feed_forward")), ("down", ("feed_forward.down",)))
+        return
+    for name in (*(f"experts.{j}" for j in range(experts.n)), *(("shared",) if experts.shared_dim else ())):
+        yield from ((f"{name}.up", _up(config, name)), (f"{name}.down", (f"{name}.down",)))
+
+
+def _up(config: DecoderConfig, name: str) -> tuple[str, ...]:
+    return (f"{name}.gate", f"{name}.up") if config.gated else (f"{name}.up",)
 
 
 def packed(parts: Sequence[Tensor | BlockTensor], bias: Floats | None, memory: LargeMemory) -> PackedLinear:
