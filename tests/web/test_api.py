@@ -64,8 +64,31 @@ def test_a_completion_is_what_the_model_writes(ask: Any, generator: Any) -> None
     n = len(generator.ids("the cat"))
     choice = reply.json["choices"][0]
     assert (reply.status, choice["text"], choice["finish_reason"]) == (200, whole.text, "length")
-    assert reply.json["usage"] == {"prompt_tokens": n, "completion_tokens": 12, "total_tokens": n + 12}
+    usage = {"prompt_tokens": n, "completion_tokens": 12, "total_tokens": n + 12}
+    assert reply.json["usage"] == usage | {"prompt_tokens_details": {"cached_tokens": 0}}
     assert (reply.json["object"], reply.json["model"]) == ("text_completion", "small-llama")
+
+
+def test_a_chat_that_goes_on_is_not_read_again(generator: Any) -> None:
+    long = [{"role": "user", "content": "the cat sat on the mat; " * 9}]
+    body = {"messages": long, "max_tokens": 9, "temperature": 0}
+
+    async def main(max_cache: int) -> list[dict[str, Any]]:
+        app, made = model_server(generator, max_cache=max_cache), []
+        async with running(app):
+            made.append((await call(app, "/v1/chat/completions", body)).json)
+            said = made[0]["choices"][0]["message"]["content"]
+            more = [*long, {"role": "model", "content": said}, {"role": "user", "content": "the dog"}]
+            made.append((await call(app, "/v1/chat/completions", body | {"messages": more})).json)
+            options = {"stream": True, "stream_options": {"include_usage": True}}
+            made.append((await call(app, "/v1/chat/completions", body | options)).events[-1])
+        return made
+
+    first, second, streamed = asyncio.run(main(1 << 30))
+    n = first["usage"]["prompt_tokens"]
+    assert second["usage"]["prompt_tokens_details"]["cached_tokens"] >= n
+    assert streamed["usage"]["prompt_tokens_details"]["cached_tokens"] == n - 1
+    assert all(each["usage"]["prompt_tokens_details"]["cached_tokens"] == 0 for each in asyncio.run(main(0)))
 
 
 def test_several_prompts_and_texts_are_numbered_in_order(ask: Any, generator: Any) -> None:

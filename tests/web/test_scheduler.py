@@ -12,6 +12,7 @@ import pytest
 
 import generators
 from tokkit import pipeline
+from tokkit.pipeline import PromptCache
 from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.web.errors import RequestError
 from tokkit.web.scheduler import Job, Part, Scheduler
@@ -137,3 +138,43 @@ def test_what_has_not_ended_is_told_of_the_end(model: Any) -> None:
     for job in jobs:
         with pytest.raises(RequestError, match="being stopped"):
             job.texts()
+
+
+def test_a_chat_that_goes_on_is_read_from_where_it_is_new(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    call = type(model.decoder).__call__
+
+    def counted(self: Any, ids: Any, *rest: Any, **options: Any) -> Any:
+        read.append(sum(map(len, ids)))
+        return call(self, ids, *rest, **options)
+
+    monkeypatch.setattr(type(model.decoder), "__call__", counted)
+    with_caches = Scheduler(model, held_caches=PromptCache(model))
+    with_caches.start()
+
+    def turn(prompt: list[int], *, gone: bool = False) -> tuple[list[int], int, int]:
+        """The ids that follow a prompt, how many tokens were read for them, and how many need not be."""
+        read.clear()
+        chat = Collected(prompt, max_new_tokens=400 if gone else 10, logprobs=True, logit_bias={300: -1000.0})
+        with_caches.submit([chat.job])
+        if gone:
+            assert chat.parts.get(timeout=SOON).n_tokens
+            with_caches.cancel([chat.job])
+            turn([319])  # which begins when the other has left
+        else:
+            chat.texts()
+        return chat.job.texts[0].ids, sum(read), chat.job.n_cached
+
+    first = list(range(3, 203))
+    made, n_read, n_cached = turn(first)
+    assert (n_read, n_cached) == (200 + 9, 0)
+    longer = [*first, *made, 7, 8, 9]
+    again, n_read, n_cached = turn(longer)
+    # The last id of an answer is chosen and not read.
+    assert (n_read, n_cached) == (1 + 3 + 9, 209)
+    assert again == model.generate_ids(longer, max_new_tokens=10, logit_bias={300: -1000.0})
+    assert turn([*longer, 5])[2] == len(longer)
+    other = list(range(300, 0, -1))
+    turn(other, gone=True)
+    assert turn([*other, 4])[2] == len(other), "of a client that went away"
+    with_caches.close()

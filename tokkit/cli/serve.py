@@ -14,7 +14,7 @@ from tokkit.cli.model_views import PRECISION
     short_help="Serve models by OpenAI's API.",
     groups={
         "Access": ("host", "port", "api_key", "allow_origin", "allow_host"),
-        "Limits": ("max_sequences", "max_waiting", "max_new_tokens", "max_seconds", "max_body"),
+        "Limits": ("max_sequences", "max_waiting", "max_new_tokens", "max_seconds", "max_body", "max_cache"),
     },
     examples=(
         "tokkit serve ./qwen2.5-0.5b-instruct --precision int8",
@@ -32,13 +32,19 @@ from tokkit.cli.model_views import PRECISION
 @click.option("--max-new-tokens", type=click.IntRange(min=1), default=4096, help="Tokens that an answer may have.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), default=600.0, help="Time of a request.")
 @click.option("--max-body", type=click.IntRange(min=1), default=4 << 20, help="Bytes that a request may have.")
+@click.option(
+    "--max-cache",
+    type=click.IntRange(min=0),
+    default=1 << 30,
+    help="Bytes of memory for what was read, so that a chat that goes on is not read again; 0 keeps nothing.",
+)
 @PRECISION
 @download
 @options.threads
 def command(
     models: tuple[str, ...], host: str, port: int, api_key: str | None, allow_origin: tuple[str, ...],
     allow_host: tuple[str, ...], max_sequences: int, max_waiting: int, max_new_tokens: int,
-    max_seconds: float, max_body: int, precision: str, download: bool, threads: int | None,
+    max_seconds: float, max_body: int, max_cache: int, precision: str, download: bool, threads: int | None,
 ) -> None:  # fmt: skip
     """Serve MODELS, a decoder and an encoder or one of them, until Ctrl-C (extra web).
 
@@ -60,7 +66,7 @@ def command(
         app = model_server(
             generator, encoder, key=api_key, hosts=(*LOCAL, host, *allow_host) if local or allow_host else None,
             origins=allow_origin, limits=Limits(body=max_body, new_tokens=max_new_tokens, seconds=max_seconds),
-            max_sequences=max_sequences, max_waiting=max_waiting, threads=threads,
+            max_sequences=max_sequences, max_waiting=max_waiting, max_cache=max_cache, threads=threads,
         )  # fmt: skip
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{at.getsockname()[1]}/v1"

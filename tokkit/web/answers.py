@@ -52,7 +52,7 @@ class Answer:
         }  # fmt: skip
         self._offsets: dict[int, int] = {}
 
-    def whole(self, texts: Sequence[Whole], usage: dict[str, int]) -> dict[str, Any]:
+    def whole(self, texts: Sequence[Whole], usage: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of a request that is not streamed."""
         choices = []
         for index, text in enumerate(texts):
@@ -78,7 +78,7 @@ class Answer:
             made["text"] = part.text
         return self._part([made])
 
-    def usage(self, usage: dict[str, int]) -> dict[str, Any]:
+    def usage(self, usage: dict[str, Any]) -> dict[str, Any]:
         """Return the last event of a stream, which says how many tokens there were."""
         return self._part([]) | {"usage": usage}
 
@@ -116,10 +116,13 @@ def _number(score: float) -> float:
     return max(score, -9999.0)
 
 
-def usage(prompt_tokens: int, texts: Iterable[Whole] = ()) -> dict[str, int]:
-    """Return the numbers of tokens of a request and its answer."""
+def usage(prompt_tokens: int, texts: Iterable[Whole], cached: int) -> dict[str, Any]:
+    """Return the numbers of tokens of a request and its answer; `cached` ones of the prompt had been read before."""
     made = sum(text.n_tokens for text in texts)
-    return {"prompt_tokens": prompt_tokens, "completion_tokens": made, "total_tokens": prompt_tokens + made}
+    return {
+        "prompt_tokens": prompt_tokens, "completion_tokens": made, "total_tokens": prompt_tokens + made,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }  # fmt: skip
 
 
 def vectors(

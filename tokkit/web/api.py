@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
 from tokkit.grammars import JsonSchema
+from tokkit.pipeline.prompt_cache import MAX_BYTES, PromptCache
 from tokkit.web import answers, requests
 from tokkit.web.access import LOCAL, Access, Limits
 from tokkit.web.errors import RequestError
@@ -36,18 +37,20 @@ PAUSE = 0.5
 def model_server(
     generator: TextGenerator | None = None, encoder: Encoder | None = None, *, key: str | None = None,
     hosts: Sequence[str] | None = LOCAL, origins: Sequence[str] = (), limits: Limits | None = None,
-    max_sequences: int = 8, max_waiting: int = 64, threads: int | None = None,
+    max_sequences: int = 8, max_waiting: int = 64, max_cache: int = MAX_BYTES, threads: int | None = None,
 ) -> Access:  # fmt: skip
     """Return an ASGI application with a decoder, an encoder or both, for any ASGI server; `tokkit serve` runs it.
 
     It has /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /tokenize, /detokenize and /health. Up to
     `max_sequences` texts are generated side by side, and as many requests as `max_waiting` wait for their turn; more
-    are answered by 429. `key`, `hosts` and `origins` say who may ask: see `Access`.
+    are answered by 429. Keys and values of texts that have ended are kept in up to `max_cache` bytes, so that a prompt
+    that begins with one, as that of a chat that goes on, is read from where it differs. `key`, `hosts` and `origins`
+    say who may ask: see `Access`.
     """
     if generator is None and encoder is None:
         raise OptionError("a server needs a model: a decoder, an encoder or both")
     chosen = Limits() if limits is None else limits
-    server = _Server(generator, encoder, chosen, max_sequences, max_waiting, threads)
+    server = _Server(generator, encoder, chosen, max_sequences, max_waiting, max_cache, threads)
     return Access(server.application(), key=key, hosts=hosts, origins=origins, body=chosen.body)
 
 
@@ -59,13 +62,16 @@ def name_of(model: TextGenerator | Encoder) -> str:
 class _Server:
     def __init__(
         self, generator: TextGenerator | None, encoder: Encoder | None, limits: Limits, max_sequences: int,
-        max_waiting: int, threads: int | None,
+        max_waiting: int, max_cache: int, threads: int | None,
     ) -> None:  # fmt: skip
         self.generator, self.encoder, self.limits = generator, encoder, limits
         self.threads, self.created = threads, int(time.time())
         self.scheduler: Scheduler | None = None
         if generator is not None:
-            self.scheduler = Scheduler(generator, max_sequences=max_sequences, max_waiting=max_waiting, threads=threads)
+            self.scheduler = Scheduler(
+                generator, max_sequences=max_sequences, max_waiting=max_waiting, threads=threads,
+                held_caches=PromptCache(generator, max_bytes=max_cache) if max_cache else None,
+            )  # fmt: skip
         # One thread each, so that texts come to the encoder, and schemas to a grammar, one request after another.
         self.encoding = ThreadPoolExecutor(1, thread_name_prefix="tokkit-encoder")
         self.preparing = ThreadPoolExecutor(1, thread_name_prefix="tokkit-requests")
@@ -163,7 +169,6 @@ class _Server:
             Job(prompt=prompt, options=options, first=i * asked.n, until=until, emit=emit)
             for i, prompt in enumerate(prompts)
         ]
-        n_prompt = sum(len(prompt) for prompt in prompts)
         answer = answers.Answer(
             generator.folder.name, chat=bool(asked.messages), logprobs=asked.logprobs, spell=_speller(generator)
         )
@@ -176,7 +181,7 @@ class _Server:
             except BaseException:
                 scheduler.cancel(jobs)
                 raise
-            events = _events(answer, asked, n, n_prompt, first, parts, functools.partial(scheduler.cancel, jobs))
+            events = _events(answer, asked, n, jobs, first, parts, functools.partial(scheduler.cancel, jobs))
             return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-cache"})
         texts = [answers.Whole() for _ in range(n)]
         try:
@@ -191,7 +196,7 @@ class _Server:
                 texts[part.number].add(part)
         finally:
             scheduler.cancel(jobs)
-        return _json(answer.whole(texts, answers.usage(n_prompt, texts)))
+        return _json(answer.whole(texts, _usage(jobs, texts)))
 
     def _prepared(self, generator: TextGenerator, asked: Asked) -> tuple[list[list[int]], GenerationOptions]:
         """Return the ids of the prompts, and how they are continued."""
@@ -291,7 +296,7 @@ def _speller(generator: TextGenerator) -> Callable[[int], bytes]:
 
 
 async def _events(
-    answer: answers.Answer, asked: Asked, n: int, n_prompt: int, first: Part, parts: asyncio.Queue[Part],
+    answer: answers.Answer, asked: Asked, n: int, jobs: Sequence[Job], first: Part, parts: asyncio.Queue[Part],
     cancel: Callable[[], None],
 ) -> AsyncIterator[bytes]:  # fmt: skip
     """Yield the events of a stream; a client that goes away ends it, and what is generated for it."""
@@ -312,10 +317,14 @@ async def _events(
                 yield answers.event(_of(part.error).body())
                 return
         if asked.include_usage:
-            yield answers.event(answer.usage(answers.usage(n_prompt, texts)))
+            yield answers.event(answer.usage(_usage(jobs, texts)))
         yield answers.DONE
     finally:
         cancel()
+
+
+def _usage(jobs: Sequence[Job], texts: Sequence[answers.Whole]) -> dict[str, Any]:
+    return answers.usage(sum(len(job.prompt) for job in jobs), texts, sum(job.n_cached for job in jobs))
 
 
 def _of(error: Exception) -> RequestError:

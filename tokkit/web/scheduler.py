@@ -21,7 +21,7 @@ from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.web.errors import RequestError
 
 if TYPE_CHECKING:
-    from tokkit.pipeline import TextGenerator
+    from tokkit.pipeline import PromptCache, TextGenerator
 
 READ_TOKENS = 128
 """Tokens of a prompt that one step reads."""
@@ -48,7 +48,8 @@ class Part:
 class Job:
     """One prompt of a request: its texts are numbers `first` to first + options.n - 1, and must end by `until`.
 
-    `emit` gets their parts; it is called from the thread of the decoder, and must not wait.
+    `emit` gets their parts; it is called from the thread of the decoder, and must not wait. `n_cached` tokens of the
+    prompt need not be read, because another text began with them; it is set before the first part.
     """
 
     prompt: list[int]
@@ -57,18 +58,21 @@ class Job:
     until: float
     emit: Callable[[Part], None]
     texts: list[Text] = field(default_factory=list)
+    n_cached: int = 0
 
 
 class Scheduler:
     """Runs jobs, the oldest first, at most `max_sequences` texts at once; `max_waiting` jobs may wait.
 
+    `held_caches` keep what was read of texts that end, or that are cancelled: a chat that goes on is not read again.
     Between `start` and `close` any thread may submit and cancel jobs.
     """
 
     def __init__(
-        self, generator: TextGenerator, *, max_sequences: int = 8, max_waiting: int = 64, threads: int | None = None
-    ) -> None:
-        self._generator, self._threads = generator, threads
+        self, generator: TextGenerator, *, max_sequences: int = 8, max_waiting: int = 64, threads: int | None = None,
+        held_caches: PromptCache | None = None,
+    ) -> None:  # fmt: skip
+        self._generator, self._threads, self._held = generator, threads, held_caches
         self._max_sequences = as_int("max_sequences", max_sequences, minimum=1)
         self._max_waiting = as_int("max_waiting", max_waiting, minimum=0)
         self._waiting: deque[Job] = deque()
@@ -136,6 +140,7 @@ class Scheduler:
                 self._waiting = deque(job for job in self._waiting if job not in cancelled)
                 admitted = self._admitted(sum(job not in cancelled for job in self._jobs.values()))
             for job in cancelled:
+                self._keep(job)
                 self._leave(job)
             for job in admitted:
                 self._begin(job)
@@ -155,13 +160,20 @@ class Scheduler:
         try:
             if left <= 0:
                 raise RequestError("there was no turn for this request within its time; try again later", status=503)
-            text = self._generator.begin(np.array(job.prompt, dtype=np.int64), replace(job.options, max_time=left))
+            options = replace(job.options, max_time=left, held_caches=self._held)
+            text = self._generator.begin(np.array(job.prompt, dtype=np.int64), options)
         except Exception as error:  # which is this request's alone
             job.emit(Part(job.first, error=error))
             return
-        job.texts = [text, *text.forks]
+        job.texts, job.n_cached = [text, *text.forks], text.cache.length
         self._jobs |= dict.fromkeys(job.texts, job)
         self._batch.add(text)
+
+    def _keep(self, job: Job) -> None:
+        """Keep what was read for a client that has gone away: its chat may go on."""
+        for text in job.texts[:1]:
+            if self._held is not None and text in self._jobs and text.is_whole:
+                self._held.keep(text.read, text.cache)
 
     def _leave(self, job: Job) -> None:
         for text in job.texts:
