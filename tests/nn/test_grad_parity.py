@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.extras import extra
+from extras import extra
 from nn.test_grad import SHAPES, learner, texts
 from tokkit.nn.grad import CausalLM
 from tokkit.pipeline.decoder_families import GPT2, LLAMA

@@ -17,6 +17,7 @@ PLACES = {
     "next": ("model_generate", "next_"),
     "score": ("model_generate", "score"),
     "perplexity": ("model_generate", "perplexity"),
+    "train": ("model_train", "train"),
     "quantize": ("model_quantize", "quantize"),
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),

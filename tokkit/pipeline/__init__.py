@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
     from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
     from tokkit.pipeline.generation_options import GenerationOptions as GenerationOptions
+    from tokkit.pipeline.lm_training import LMOptions as LMOptions
+    from tokkit.pipeline.lm_training import LMProgress as LMProgress
+    from tokkit.pipeline.lm_training import TrainedLM as TrainedLM
+    from tokkit.pipeline.lm_training import train_lm as train_lm
     from tokkit.pipeline.loading import load as load
     from tokkit.pipeline.memory import MemoryEstimate as MemoryEstimate
     from tokkit.pipeline.packed_folders import quantize as quantize
@@ -37,6 +41,8 @@ _MODULES = {
     "Generated": "tokkit.pipeline.text_generator",
     "GenerationOptions": "tokkit.pipeline.generation_options",
     "HiddenStates": "tokkit.pipeline.encoder_model",
+    "LMOptions": "tokkit.pipeline.lm_training",
+    "LMProgress": "tokkit.pipeline.lm_training",
     "MemoryEstimate": "tokkit.pipeline.memory",
     "NextToken": "tokkit.pipeline.causal_model",
     "PromptCache": "tokkit.pipeline.prompt_cache",
@@ -45,9 +51,11 @@ _MODULES = {
     "StaticEncoder": "tokkit.pipeline.static",
     "TextGenerator": "tokkit.pipeline.text_generator",
     "TokenClassifier": "tokkit.pipeline.token_classifier",
+    "TrainedLM": "tokkit.pipeline.lm_training",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
     "quantize": "tokkit.pipeline.packed_folders",
+    "train_lm": "tokkit.pipeline.lm_training",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, renamed={"Guess": "FillMaskResult", "Inside": "HiddenStates"})

@@ -1,0 +1,105 @@
+"""`tokkit model train`: a language model from text, in a folder that transformers reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.pipeline import LMProgress
+    from tokkit.progress import Progress
+
+MANY_STEPS = 1_000_000
+"""Steps with --minutes and without --steps: the time ends before."""
+
+
+@options.command(
+    "train",
+    group="model",
+    short_help="Train a small language model on text.",
+    examples=(
+        "tokkit model train notes/ -o my-model",
+        "tokkit model train corpus.txt -o my-model --tokenizer tokenizer.json --config gpt2-14m --minutes 30",
+        "tokkit model train corpus.txt -o my-model --steps 20000 --resume",
+        "tokkit model train letters.txt -o tuned --model my-model --lr 1e-4",
+    ),
+)
+@click.argument("corpus", nargs=-1, required=True, type=options.FILE, metavar="CORPUS...")
+@click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
+@click.option(
+    "--tokenizer", type=options.MODEL, metavar="TOKENIZER", show_default="one that is trained on CORPUS",
+    help="The tokenizer of the model.",
+)  # fmt: skip
+@click.option(
+    "--vocab-size", type=click.IntRange(min=257), default=4096, metavar="N", help="Tokens, if a tokenizer is trained."
+)
+@click.option(
+    "--config", default="llama-1m", metavar="NAME|FILE",
+    help="The shape: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m (parameters), or a config.json of such a model.",
+)  # fmt: skip
+@click.option("--model", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
+@click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Tokens of a text.")
+@click.option("--batch", type=click.IntRange(min=1), default=8, metavar="N", help="Texts of a step.")
+@click.option(
+    "--steps", type=click.IntRange(min=1), metavar="N", show_default="1000, or what --minutes allow", help="Steps."
+)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
+@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=1e-3, help="The highest learning rate.")
+@click.option(
+    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR, with the same options.")
+@options.threads
+@click.option("--force", is_flag=True, help="Replace the model in DIR.")
+@options.progress
+def train(
+    corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, config: str, model: str | None,
+    context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float, seed: int,
+    resume: bool, threads: int | None, force: bool, progress: str,
+) -> None:  # fmt: skip
+    """Train a causal language model on CORPUS: text files, folders and globs; each file is a document.
+
+    DIR gets config.json, model.safetensors and tokenizer.json, which `tokkit model generate` and transformers take. A
+    twentieth of the text is held out, and the loss on it is printed. Ctrl-C leaves a checkpoint, from which the same
+    command with --resume goes on to the same model.
+    """
+    from tokkit import pipeline
+    from tokkit.cli import errors
+    from tokkit.cli.inputs import load
+    from tokkit.escaping import show
+    from tokkit.progress import Progress
+
+    chosen = pipeline.LMOptions(
+        context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
+        seconds=None if minutes is None else 60 * minutes, seed=seed,
+    )  # fmt: skip
+    with Progress(progress) as shown:
+        try:
+            made = pipeline.train_lm(
+                list(corpus), output, tokenizer=None if tokenizer is None else load(tokenizer), vocab_size=vocab_size,
+                config=config, model=model, options=chosen, resume=resume, overwrite=force, threads=threads,
+                progress=lambda now: _report(shown, now),
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")
+            raise
+    errors.note(
+        f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
+        f"{made.loss:.3f}, on text held out {made.eval_loss:.3f}"
+    )
+
+
+def _report(progress: Progress, now: LMProgress) -> None:
+    held_out = "" if now.eval_loss is None else f" ({now.eval_loss:.3f} held out)"
+    skipped = f"  {now.skipped} skipped" if now.skipped else ""
+    left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"
+    progress(
+        "train", now.step, 0 if now.steps == MANY_STEPS else now.steps,
+        f"loss {now.loss:.3f}{held_out}{skipped}  {now.tokens_per_second:,.0f} tokens/s  {left} left",
+        loss=round(now.loss, 4), eval_loss=None if now.eval_loss is None else round(now.eval_loss, 4),
+        lr=now.lr, tokens_per_second=round(now.tokens_per_second), seconds_left=round(now.seconds_left, 1),
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Checkpoints of language models in training: weights, the optimizer's state and what they were made with, in one file.
+
+A file is written aside and then renamed: if a disk is full, the checkpoint before stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.formats.strict_json import loads
+from tokkit.nn.grad import CausalLM
+from tokkit.nn.optim import AdamW, WeightAverage
+
+NAME = "training.safetensors"
+FORMAT = "tokkit training 1"
+
+
+@dataclass(slots=True)
+class Training:
+    """What changes while a model is trained, and what is saved of it."""
+
+    model: CausalLM
+    optimizer: AdamW
+    average: WeightAverage | None
+    number: int = 0
+    """Batches of steps that were drawn: steps that were done, or skipped."""
+    first_loss: float = 0.0
+    loss: float = 0.0
+    """A mean of the last steps."""
+    seconds: float = 0.0
+
+
+def save(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None:
+    """Write a checkpoint into a folder, in place of the one before."""
+    tensors = {"weights": training.model.parameters.data, **training.optimizer.state()}
+    counts: dict[str, Any] = {
+        "number": training.number, "steps": training.optimizer.steps, "skipped": training.optimizer.skipped,
+        "first_loss": training.first_loss, "loss": training.loss, "seconds": training.seconds,
+    }  # fmt: skip
+    if training.average is not None:
+        tensors["average"] = training.average.data
+        counts["averaged"] = training.average.steps
+    about = {"format": FORMAT, "counts": json.dumps(counts), "made_with": json.dumps(made_with)}
+    write_safetensors(folder / NAME, tensors, about)
+
+
+def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None:
+    """Go on from the checkpoint of a folder; OptionError, which names both, if it was made with something else."""
+    path = folder / NAME
+    where = files.show(path)
+    if not path.exists():
+        raise OptionError(f"there is no {where} to resume from; leave resume out")
+    tensors = read_safetensors(path)
+    if tensors.metadata.get("format") != FORMAT:
+        raise FormatError(f"{where}: not a checkpoint of a training; its format is {tensors.metadata.get('format')!r}")
+    before, counts = (loads(tensors.metadata.get(name, "{}").encode()) for name in ("made_with", "counts"))
+    now = json.loads(json.dumps(made_with))
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            raise OptionError(
+                f"{where} was made with {name} {_brief(before.get(name))}, and {_brief(now.get(name))} was given; "
+                "give the same, or leave resume out"
+            )
+    arrays = {name: tensor.data for name, tensor in tensors.items()}
+    data = training.model.parameters.data
+    if "weights" not in arrays or arrays["weights"].shape != data.shape:
+        raise FormatError(f"{where}: its weights are missing or of another number than {len(data)}")
+    data[:] = arrays["weights"]
+    training.optimizer.load_state(arrays, steps=counts["steps"])
+    training.optimizer.skipped = counts["skipped"]
+    if training.average is not None:
+        training.average.data[:] = arrays["average"]
+        training.average.steps = counts["averaged"]
+    for name in ("number", "first_loss", "loss", "seconds"):
+        setattr(training, name, counts[name])
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 300 else f"{text[:297]}..."

@@ -1,0 +1,147 @@
+"""Folders of language models that were trained here: configurations to begin with, and files that transformers read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import write_safetensors
+from tokkit.formats.sharded import read_model
+from tokkit.nn.arrays import Floats
+from tokkit.pipeline import decoder_families, modules
+from tokkit.pipeline.decoder_families import DecoderSpec
+from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.tokenizer import Tokenizer
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "llama-1m": {"model_type": "llama", "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4},
+    "llama-5m": {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 5, "num_attention_heads": 4},
+    "llama-14m": {"model_type": "llama", "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 6},
+    "gpt2-1m": {"model_type": "gpt2", "n_embd": 128, "n_layer": 4, "n_head": 4},
+    "gpt2-14m": {"model_type": "gpt2", "n_embd": 384, "n_layer": 6, "n_head": 6},
+}
+"""Name → the sizes of a model; parameters are counted with a vocabulary of some thousand tokens."""
+ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
+"""Tokens that end a document: the first of them that a tokenizer has."""
+NEW = ("llama", "gpt2")
+"""Types of models that begin here, without biases or with all of them."""
+TOKENIZER = "tokenizer.json"
+
+
+def end_token(tokenizer: Tokenizer) -> str | None:
+    """Return the special token that ends documents, or None if a tokenizer has none of `ENDS`."""
+    return next((token for token in ENDS if token in tokenizer.special_tokens), None)
+
+
+def config_of(config: str | os.PathLike[str] | Mapping[str, Any], tokenizer: Tokenizer, context: int) -> dict[str, Any]:
+    """Return the config.json of a model: of a preset's name, a file or a mapping, for a tokenizer and a context.
+
+    What a configuration does not say is added: see `completed`.
+    """
+    if isinstance(config, Mapping):
+        made = dict(config)
+    elif isinstance(config, str) and config in PRESETS:
+        made = dict(PRESETS[config])
+    elif Path(config).is_file():
+        made = dict(modules.read_json(Path(config)))
+    else:
+        raise OptionError(
+            f"config is {os.fspath(config)!r}; it must be one of {', '.join(PRESETS)}, or a config.json of its own"
+        )
+    if made.get("model_type") not in NEW or made.get("attention_bias") or made.get("mlp_bias"):
+        raise OptionError(
+            f"config is of model_type {made.get('model_type')!r}; new models are one of {', '.join(NEW)}, without "
+            "attention_bias and mlp_bias, and others go on learning: give model, a folder"
+        )
+    return completed(made, tokenizer, context)
+
+
+def completed(config: Mapping[str, Any], tokenizer: Tokenizer, context: int) -> dict[str, Any]:
+    """Return a configuration with what it does not say: vocab_size, the most positions, tied heads, the end token."""
+    made, end = dict(config), end_token(tokenizer)
+    is_gpt2 = made.get("model_type") == "gpt2"
+    common: dict[str, Any] = {
+        "vocab_size": tokenizer.n_ids, "tie_word_embeddings": True,
+        "architectures": ["GPT2LMHeadModel" if is_gpt2 else "LlamaForCausalLM"],
+        "bos_token_id": None, "eos_token_id": None if end is None else tokenizer.special_tokens[end],
+    }  # fmt: skip
+    if is_gpt2:
+        common |= {"n_positions": context, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
+    else:
+        dim = made.get("hidden_size", 0)
+        common |= {
+            "max_position_embeddings": context, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+            # Three matrices as large as the two of a feed-forward of 4 dim, in whole lines of memory.
+            "intermediate_size": (dim * 8 // 3 + 31) // 32 * 32 if isinstance(dim, int) else 0,
+        }  # fmt: skip
+    made = common | made
+    if made["vocab_size"] < tokenizer.n_ids:
+        raise OptionError(f"vocab_size is {made['vocab_size']}; the tokenizer has {tokenizer.n_ids} ids")
+    return made
+
+
+def spec_of(config: Mapping[str, Any], context: int) -> DecoderSpec:
+    """Return what a configuration says, with biases where its family has them."""
+    spec = decoder_families.read(config)
+    if spec.max_length < context:
+        raise OptionError(f"context is {context}; the configuration has positions for {spec.max_length} tokens")
+    if spec.family is decoder_families.GPT2:
+        spec = replace(spec, config=replace(spec.config, layers=replace(spec.config.layers, bias=True)))
+    return spec
+
+
+def read_weights(folder: Path, spec: DecoderSpec) -> dict[str, Floats]:
+    """Return the weights of a folder's model by our names, as float32."""
+    found = DecoderWeights(read_model(folder), spec, files.show(folder))
+    made = {}
+    for name, array in found.items():
+        if array.dtype == np.uint16:  # the table of tokens, as it is stored
+            array = (array.astype(np.uint32) << 16).view(np.float32)
+        made[name] = np.array(array, dtype=np.float32)
+    return made
+
+
+def tensors_of(weights: Mapping[str, Floats], spec: DecoderSpec) -> dict[str, Any]:
+    """Return name → tensor as the family's files have them, of weights by our names; float32."""
+    if spec.family.by_heads:
+        raise FormatError("models that join queries and keys by heads are not written")
+    made: dict[str, Any] = {}
+    for ours, array in weights.items():
+        name, part = spec.source(ours)
+        if not ours.startswith("head."):
+            name = spec.family.prefixes[0] + name
+        if part:
+            made.setdefault(name, []).append(array)
+        else:
+            made[name] = array
+    for name, array in made.items():
+        whole = np.concatenate(array) if isinstance(array, list) else array
+        turned = spec.family.transposed and whole.ndim == 2 and ".h." in name
+        made[name] = np.ascontiguousarray(whole.T if turned else whole)
+    return made
+
+
+def write_start(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    """Write the configuration and the tokenizer of a model that is about to be trained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    end = end_token(tokenizer)
+    context = config.get("max_position_embeddings", config.get("n_positions"))
+    about: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
+    if end is not None:
+        about["eos_token"] = end
+    tokenizer.save(folder / TOKENIZER)
+    for name, value in (("config.json", config), ("tokenizer_config.json", about)):
+        files.write_atomically(folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def write_model(folder: Path, weights: Mapping[str, Floats], spec: DecoderSpec) -> None:
+    """Write the weights of a model whose configuration is in the folder."""
+    write_safetensors(folder / "model.safetensors", tensors_of(weights, spec), {"format": "pt"})
