@@ -36,6 +36,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model next": {"model": "generator", "text": "the cat"},
     "model score": {"model": "generator", "prompt": "the", "continuations": " cat"},
     "model perplexity": {"model": "generator", "files": "lines.txt"},
+    "model train": {"corpus": "a.txt", "output": "new", "tokenizer": "tok.json", "context": "4", "steps": "1"},
     "model quantize": {"model": "generator", "output": "packed"},
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
     "model attention": {"model": "model", "text": "the cat", "output": "new.html"},

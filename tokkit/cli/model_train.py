@@ -22,9 +22,9 @@ MANY_STEPS = 1_000_000
     short_help="Train a small language model on text.",
     examples=(
         "tokkit model train notes/ -o my-model",
-        "tokkit model train corpus.txt -o my-model --tokenizer tokenizer.json --config gpt2-14m --minutes 30",
+        "tokkit model train corpus.txt -o my-model --tokenizer tokenizer.json --shape gpt2-14m --minutes 30",
         "tokkit model train corpus.txt -o my-model --steps 20000 --resume",
-        "tokkit model train letters.txt -o tuned --model my-model --lr 1e-4",
+        "tokkit model train letters.txt -o tuned --from my-model --lr 1e-4",
     ),
 )
 @click.argument("corpus", nargs=-1, required=True, type=options.FILE, metavar="CORPUS...")
@@ -37,10 +37,10 @@ MANY_STEPS = 1_000_000
     "--vocab-size", type=click.IntRange(min=257), default=4096, metavar="N", help="Tokens, if a tokenizer is trained."
 )
 @click.option(
-    "--config", default="llama-1m", metavar="NAME|FILE",
+    "--shape", default="llama-1m", metavar="NAME|FILE",
     help="The shape: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m (parameters), or a config.json of such a model.",
 )  # fmt: skip
-@click.option("--model", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
+@click.option("--from", "start", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
 @click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Tokens of a text.")
 @click.option("--batch", type=click.IntRange(min=1), default=8, metavar="N", help="Texts of a step.")
 @click.option(
@@ -57,7 +57,7 @@ MANY_STEPS = 1_000_000
 @click.option("--force", is_flag=True, help="Replace the model in DIR.")
 @options.progress
 def train(
-    corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, config: str, model: str | None,
+    corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, shape: str, start: str | None,
     context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float, seed: int,
     resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
@@ -67,11 +67,17 @@ def train(
     twentieth of the text is held out, and the loss on it is printed. Ctrl-C leaves a checkpoint, from which the same
     command with --resume goes on to the same model.
     """
+    from pathlib import Path
+
     from tokkit import pipeline
     from tokkit.cli import errors
-    from tokkit.cli.inputs import load
+    from tokkit.cli.inputs import given, load
     from tokkit.escaping import show
+    from tokkit.formats.files import refuse_inputs
+    from tokkit.pipeline.lm_folders import WRITTEN
     from tokkit.progress import Progress
+
+    refuse_inputs([output, *(Path(output) / name for name in WRITTEN)], given())
 
     chosen = pipeline.LMOptions(
         context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
@@ -81,7 +87,7 @@ def train(
         try:
             made = pipeline.train_lm(
                 list(corpus), output, tokenizer=None if tokenizer is None else load(tokenizer), vocab_size=vocab_size,
-                config=config, model=model, options=chosen, resume=resume, overwrite=force, threads=threads,
+                config=shape, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
                 progress=lambda now: _report(shown, now),
             )  # fmt: skip
         except KeyboardInterrupt:

@@ -17,8 +17,9 @@ from tokkit.formats.safetensors import read_safetensors, write_safetensors
 from tokkit.formats.strict_json import loads
 from tokkit.nn.grad import CausalLM
 from tokkit.nn.optim import AdamW, WeightAverage
+from tokkit.pipeline.lm_folders import WRITTEN
 
-NAME = "training.safetensors"
+NAME = WRITTEN[-1]
 FORMAT = "tokkit training 1"
 
 

@@ -33,7 +33,9 @@ ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
 """Tokens that end a document: the first of them that a tokenizer has."""
 NEW = ("llama", "gpt2")
 """Types of models that begin here, without biases or with all of them."""
-TOKENIZER = "tokenizer.json"
+TOKENIZER, CONFIG, WEIGHTS = "tokenizer.json", "config.json", "model.safetensors"
+WRITTEN = (TOKENIZER, CONFIG, WEIGHTS, "tokenizer_config.json", "training.safetensors")
+"""The files that a training writes."""
 
 
 def end_token(tokenizer: Tokenizer) -> str | None:
@@ -138,10 +140,10 @@ def write_start(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -
     if end is not None:
         about["eos_token"] = end
     tokenizer.save(folder / TOKENIZER)
-    for name, value in (("config.json", config), ("tokenizer_config.json", about)):
+    for name, value in ((CONFIG, config), (WRITTEN[3], about)):
         files.write_atomically(folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def write_model(folder: Path, weights: Mapping[str, Floats], spec: DecoderSpec) -> None:
     """Write the weights of a model whose configuration is in the folder."""
-    write_safetensors(folder / "model.safetensors", tensors_of(weights, spec), {"format": "pt"})
+    write_safetensors(folder / WEIGHTS, tensors_of(weights, spec), {"format": "pt"})
