@@ -20,7 +20,7 @@ TABLE = """
 4 tokenizer trainers registry loading
 4 chat
 4 sampling streaming grammars
-3 engines formats corpus
+3 engines formats corpus data
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model encoding vocab unicode_regex
 1 errors limits threads version lazy

@@ -43,6 +43,7 @@ _PARTS = (
     "chunks",
     "compat",
     "conversion",
+    "data",
     "decoders",
     "embeddings",
     "grammars",

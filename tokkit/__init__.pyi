@@ -4,6 +4,7 @@ from tokkit import chat as chat
 from tokkit import chunks as chunks
 from tokkit import compat as compat
 from tokkit import conversion as conversion
+from tokkit import data as data
 from tokkit import decoders as decoders
 from tokkit import embeddings as embeddings
 from tokkit import grammars as grammars

@@ -17,7 +17,20 @@ from tokkit.cli import errors, options
 from tokkit.cli.groups import InOrder, OnDemand
 
 COMMANDS = (
-    *("train", "encode", "decode", "count", "truncate", "chunk", "convert", "view", "inspect", "compare", "bench"),
+    *(
+        "train",
+        "encode",
+        "encode-shards",
+        "decode",
+        "count",
+        "truncate",
+        "chunk",
+        "convert",
+        "view",
+        "inspect",
+        "compare",
+        "bench",
+    ),
     *("counts", "model", "wordvec", "serve", "fetch", "info", "completion"),
 )
 
@@ -54,7 +67,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.group(
     cls=CommandLine,
-    commands=OnDemand({name: (name, "command") for name in COMMANDS}),
+    commands=OnDemand({name: (name.replace("-", "_"), "command") for name in COMMANDS}),
     context_settings={"auto_envvar_prefix": "TOKKIT", **options.SETTINGS},
     epilog=options.WHERE_SETTINGS_COME_FROM,
 )

@@ -26,7 +26,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict
 @options.command(
     "convert",
     cls=Command,
-    short_help="Write a tokenizer in another format, with equal ids or not at all.",
+    short_help="Write a tokenizer in another format, and prove equal ids.",
     groups={
         "Most used": ("verify", "format", "force"),
         "Source": ("pattern", "special_token", "lowercase"),

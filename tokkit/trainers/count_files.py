@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +13,7 @@ from tokkit.corpus import count_merge, paths
 from tokkit.corpus.count_merge import OfFiles, OfTable, Spills
 from tokkit.corpus.counts_file import SUFFIX, CountsReader, Header, Totals
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
+from tokkit.corpus.shards import keys, refuse_repeats
 from tokkit.errors import CorpusError, FormatError, OptionError
 from tokkit.escaping import show
 from tokkit.formats import temporary_files
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 MIN_MEMORY = 10**6
 """Minimum of max_memory: the blocks that are read and written take more than less would save."""
-_KEY_CHARACTERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +124,14 @@ def build_counts(
     given = paths.files_of([shards] if isinstance(shards, (str, os.PathLike)) else shards)
     if "-" in given:
         raise OptionError("standard input has no fingerprint; counts are made of files")
-    _refuse_repeats(given)
+    refuse_repeats(given)
     Corpus(given, unit=unit, field=field, errors=input_errors)  # which checks the options
     os.makedirs(out, exist_ok=True)
     made = []
     with Reporter(progress) as report:
         for shard in given:
             how = {"counting": counting, "unit": unit, "field": field, "input_errors": input_errors}
-            place, key = _keys(shard, how)
+            place, key = keys(shard, how)
             target = os.path.join(os.fspath(out), f"{os.path.basename(shard)}.{place}.{key}{SUFFIX}")
             totals = _complete(target)
             if counted := totals is None:
@@ -230,18 +228,8 @@ def _expand(given: Iterable[StrPath]) -> list[str]:
             found += paths.expand([path])
     if not found:
         raise CorpusError("no file of counts was given")
-    _refuse_repeats(found)
+    refuse_repeats(found)
     return found
-
-
-def _refuse_repeats(given: Sequence[str]) -> None:
-    seen: dict[str, str] = {}
-    for path in given:
-        real = os.path.realpath(path)
-        if real in seen:
-            also = "" if seen[real] == path else f", also as {show(seen[real])}"
-            raise CorpusError(f"{show(path)} is given twice{also}: its words would be counted twice")
-        seen[real] = path
 
 
 def _common(files: Sequence[CountsReader]) -> Header:
@@ -273,16 +261,6 @@ def shown(value: object) -> str:
         return repr(value)
     names = {pattern: name for name, pattern in reversed(patterns.NAMES.items())}
     return ", ".join(f"{name} {names.get(of, of)!r}" for name, of in value.items())
-
-
-def _keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a hash of a shard's path and how it is counted, and one of the state that it is in."""
-    status = os.stat(shard)
-
-    def key(value: object) -> str:
-        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_KEY_CHARACTERS]
-
-    return key([os.path.realpath(shard), how]), key([status.st_size, status.st_mtime_ns])
 
 
 def _complete(target: str) -> Totals | None:

@@ -1,0 +1,31 @@
+"""`tokkit encode-shards`: files of ids beside a manifest, once for each shard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import tokkit
+from tokkit.data import Tokens
+
+
+def test_shards_are_encoded_once_and_read_by_tokens(tokenizer: str, tmp_path: Path, run) -> None:
+    (tmp_path / "data").mkdir()
+    for n in range(2):
+        (tmp_path / "data" / f"{n}.txt").write_text(f"low lower\nnewer {n}\n")
+    call = ("encode-shards", "data", "-o", "ids", "--tokenizer", tokenizer, "--eos", "<|end|>", "--bos", "5")
+    tok = tokkit.load(tokenizer)
+    n = sum(len(tok.encode(text)) + 2 for text in ("low lower\n", "newer 0\n", "low lower\n", "newer 1\n"))
+    assert run(*call).stdout == f"2 shards encoded: {n} ids of 4 documents\n"
+    made = json.loads(run(*call, "--json").stdout)
+    assert [m["encoded"] for m in made] == [False, False]
+    assert sum(m["tokens"] for m in made) == n
+    wanted = [5, *tok.encode("low lower\n"), tok.special_tokens["<|end|>"]]
+    assert Tokens("ids").document(2).tolist() == wanted
+    other = run(*call[:-2], "--pack", "best-fit", "--seq-len", "8")
+    assert other.exit_code == 1
+    assert "choose another folder" in other.stderr
+    assert run(*call[:3], "rows", *call[4:], "--pack", "best-fit", "--seq-len", "16").exit_code == 0
+    wrong = run(*call[:3], "wrong", *call[4:-4], "--eos", "<|none|>")
+    assert wrong.exit_code == 1
+    assert "Traceback" not in wrong.stderr

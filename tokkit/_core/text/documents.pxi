@@ -1,0 +1,31 @@
+# Documents of a block of text as objects of their own.
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t
+from libc.string cimport memchr
+
+
+def documents(bytes data not None, bytes ends=None):
+    """Return the documents that end at `ends` (packed int64, rising, the last len(data)); None: lines with their ends.
+    """
+    cdef const char *p = PyBytes_AS_STRING(data)
+    cdef const char *stop = p + len(data)
+    cdef const char *end
+    cdef const int64_t *given
+    cdef size_t i
+    cdef int64_t last = 0
+    found = []
+    if ends is None:
+        while p < stop:
+            end = <const char *> memchr(p, 10, stop - p)
+            end = stop if end is NULL else end + 1
+            found.append(PyBytes_FromStringAndSize(p, end - p))
+            p = end
+        return found
+    given = <const int64_t *> PyBytes_AS_STRING(ends)
+    for i in range(len(ends) // sizeof(int64_t)):
+        if not last <= given[i] <= len(data):
+            raise ValueError("ends must rise, and be in the text")
+        found.append(PyBytes_FromStringAndSize(p + last, given[i] - last))
+        last = given[i]
+    return found

@@ -1,0 +1,106 @@
+"""`tokkit encode-shards`: documents of many files into files of ids for a training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tokkit.cli import options
+
+
+@options.command(
+    "encode-shards",
+    short_help="Encode the documents of many files for a training.",
+    examples=(
+        "tokkit encode-shards 'data/*.jsonl.gz' -o ids/ --tokenizer tok.json --eos [EOS]",
+        "tokkit encode-shards data/ -o ids/ --tokenizer gpt2 --format megatron --eos 50256",
+        "tokkit encode-shards data/ -o rows/ --tokenizer tok.json --pack best-fit --seq-len 2048 --pad 0",
+    ),
+    groups={
+        "Most used": ("output", "tokenizer", "format", "eos", "bos"),
+        "Rows and order": ("pack", "seq_len", "pad", "shuffle"),
+        "Documents": ("unit", "field", "input_errors", "special", "dtype", "pattern"),
+    },
+)
+@click.argument("inputs", nargs=-1, required=True, type=options.FILE, metavar="INPUT...")
+@click.option("-o", "--output", required=True, type=options.Writes(), metavar="FOLDER", help="Where to write.")
+@click.option("--tokenizer", required=True, type=options.MODEL, metavar="TOKENIZER", help="What to encode with.")
+@click.option(
+    "--format",
+    type=click.Choice(["bin", "npy", "megatron", "arrow", "parquet"]),
+    default="bin",
+    help="bin (raw little-endian, with a JSON sidecar) and npy, with the ends of documents in NAME.ends.npy; megatron "
+    "(.bin and .idx); arrow and parquet (a column input_ids).",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["auto", "uint16", "uint32"]),
+    default="auto",
+    help="Type of ids; auto is uint16 if all ids of the tokenizer fit.",
+)
+@click.option("--eos", metavar="TOKEN", help="Append this token, its text or its id, to each document.")
+@click.option("--bos", metavar="TOKEN", help="Put this token before each document.")
+@click.option(
+    "--pack",
+    type=click.Choice(["sequential", "best-fit"]),
+    show_default="documents as they are",
+    help="Make rows of --seq-len ids: documents one after another, or each where it fits best, so that only what is "
+    "longer than a row is cut.",
+)
+@click.option("--seq-len", type=click.IntRange(min=1), metavar="N", help="Ids of a row.")
+@click.option("--pad", metavar="TOKEN", show_default="as --eos", help="The token that fills rows.")
+@click.option(
+    "--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Draw the order of the documents of each shard."
+)
+@click.option(
+    "--unit", type=click.Choice(["line", "paragraph", "file"]), default="line", help="What a document of a text is."
+)
+@options.special
+@options.field
+@options.input_errors
+@options.threads
+@options.progress
+@options.as_json
+@options.pattern_of_file
+def command(
+    inputs: tuple[str, ...], output: str, tokenizer: str, json: bool, progress: str, pattern: str | None, **chosen: Any
+) -> None:
+    """Encode the documents of each INPUT (files as in tokkit train, folders, globs) into files in FOLDER.
+
+    A shard whose files are there is skipped: run the command again after it was stopped. When all are done,
+    manifest.json lists the shards with their numbers of ids and documents, and the sha256 of each file. Python reads
+    them by tokkit.data.Tokens.
+    """
+    from tokkit.cli import output as out
+    from tokkit.cli.inputs import load
+    from tokkit.data import encode_shards
+    from tokkit.progress import Progress
+
+    tok = load(tokenizer, pattern)
+    for name in ("eos", "bos", "pad"):
+        token = chosen[name]
+        chosen[name] = int(token) if token is not None and token.isascii() and token.isdigit() else token
+    with Progress(progress) as bar:
+        made = encode_shards(tok, inputs, output, progress=bar, **chosen)
+    if json:
+        out.say_json(
+            [
+                {
+                    "shard": m.shard,
+                    "files": [str(path) for path in m.files],
+                    "tokens": m.tokens,
+                    "documents": m.documents,
+                    "encoded": m.encoded,
+                }
+                for m in made
+            ]
+        )
+        return
+    done = sum(m.encoded for m in made)
+    skipped = f", {out.counted(len(made) - done, 'shard')} encoded before" if done < len(made) else ""
+    tokens, documents = sum(m.tokens for m in made), sum(m.documents for m in made)
+    out.say(
+        f"{out.counted(done, 'shard')} encoded{skipped}: {out.counted(tokens, 'id')} of "
+        f"{out.counted(documents, 'document')}"
+    )

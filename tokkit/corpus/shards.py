@@ -1,0 +1,35 @@
+"""Shards that are worked on one by one: what tells them apart, and whether one has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tokkit.errors import CorpusError
+from tokkit.escaping import show
+
+KEY_CHARACTERS = 12
+
+
+def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a hash of a shard's path and of what is done with it, and one of the state that the shard is in."""
+    status = os.stat(shard)
+    return _key([os.path.realpath(shard), how]), _key([status.st_size, status.st_mtime_ns])
+
+
+def _key(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
+
+
+def refuse_repeats(given: Sequence[str]) -> None:
+    """Raise CorpusError for a file that is given twice, perhaps by another name."""
+    seen: dict[str, str] = {}
+    for path in given:
+        real = os.path.realpath(path)
+        if real in seen:
+            also = "" if seen[real] == path else f", also as {show(seen[real])}"
+            raise CorpusError(f"{show(path)} is given twice{also}")
+        seen[real] = path

@@ -1,0 +1,186 @@
+"""Cuts ids into rows and gives batches of them in a drawn order, for several processes, from any place on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.data.writers import segment_ids
+from tokkit.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokkit.data.tokens import Tokens
+
+State = Mapping[str, Any]
+ROWS_AT_ONCE = 1 << 12
+"""Rows whose places are drawn together."""
+_ROUNDS = 4
+_AS_DRAWN = ("seq_len", "lookahead", "seed", "epoch", "n_rows", "tokenizer")
+"""What the rows and their order depend on, and so a state fits only with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of ids: shape (batch_size, seq_len + lookahead), of the type in the files.
+
+    `segments` has the number of each id's document in its row, from 1, and 0 for padding: attention must not cross
+    from one to another. It is None if it was not asked for.
+    """
+
+    ids: NDArray[Any]
+    segments: NDArray[np.int32] | None
+
+
+class TokenBatches:
+    """The batches of an epoch for one process: an iterator that can be stopped and resumed.
+
+    A row is `seq_len` ids and `lookahead` more (1 for the targets of a causal model); the next row begins after
+    `seq_len`. No row crosses shards, and what is left at the end of a shard is left out; of packed shards `seq_len` is
+    theirs. With a `seed` rows come in an order that is drawn with it and `epoch`, without memory for it; else as they
+    are. Batch k of rank r has rows (k · world_size + r) · batch_size and on: all ranks have equally many batches, and
+    what is left after the last whole round is left out.
+
+    `state` says after each batch where the epoch is, and `resume_state` goes on from there: with other batch sizes and
+    numbers of processes too, as each row is read once. A state of other rows is an OptionError.
+    """
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        seq_len: int,
+        batch_size: int,
+        *,
+        seed: int | None = None,
+        epoch: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        lookahead: int = 0,
+        segments: bool = False,
+        resume_state: State | None = None,
+    ) -> None:
+        for name, value, minimum in (
+            ("seq_len", seq_len, 1),
+            ("batch_size", batch_size, 1),
+            ("world_size", world_size, 1),
+            ("lookahead", lookahead, 0),
+            ("epoch", epoch, 0),
+            ("rank", rank, 0),
+            ("seed", 0 if seed is None else seed, 0),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+                raise OptionError(f"{name} is {value!r}; it must be an int of at least {minimum}")
+        if rank >= world_size:
+            raise OptionError(f"rank is {rank}; it must be below world_size, {world_size}")
+        packed = tokens.seq_len
+        if packed is not None and (seq_len != packed or lookahead):
+            raise OptionError(f"the shards are packed in rows of {packed} ids; seq_len must be that, and lookahead 0")
+        self.tokens, self.seq_len, self.batch_size, self.lookahead = tokens, seq_len, batch_size, lookahead
+        self.rank, self.world_size, self.seed, self.epoch, self._segments = rank, world_size, seed, epoch, segments
+        rows = [max(len(shard) - lookahead, 0) // seq_len for shard in tokens.shards]
+        self._first = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+        self.n_rows = int(self._first[-1])
+        """Rows of all shards."""
+        self._order = None if seed is None else _Order(self.n_rows, seed, epoch)
+        self._begin = 0 if resume_state is None else self._resumed(resume_state)
+        self._taken = 0
+        self._held: tuple[int, list[tuple[int, int]]] = -1, []
+
+    def _about(self) -> dict[str, Any]:
+        about = {name: getattr(self, name) for name in _AS_DRAWN if name != "tokenizer"}
+        return {**about, "tokenizer": self.tokens.manifest["tokenizer"]}
+
+    def _resumed(self, state: State) -> int:
+        for name, value in self._about().items():
+            if state.get(name) != value:
+                raise OptionError(f"the state is of {name} {state.get(name)!r}, and now {name} is {value!r}")
+        done = state.get("rows_done")
+        if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done <= self.n_rows:
+            raise OptionError(f"the state has rows_done {done!r}; it must be an int from 0 to {self.n_rows}")
+        return done
+
+    def __len__(self) -> int:
+        """Return how many batches there are, from where it was resumed."""
+        return (self.n_rows - self._begin) // (self.batch_size * self.world_size)
+
+    def state_after(self, n_batches: int) -> dict[str, Any]:
+        """Return the state when every rank has taken so many of these batches: numbers and texts, as JSON has them."""
+        return {**self._about(), "rows_done": self._begin + n_batches * self.batch_size * self.world_size}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state after the batches that were taken here."""
+        return self.state_after(self._taken)
+
+    def __getitem__(self, number: int) -> Batch:
+        """Return a batch by its number."""
+        at = range(len(self))[number]
+        start = self._begin + (at * self.world_size + self.rank) * self.batch_size
+        places: list[tuple[int, int]] = []
+        while len(places) < self.batch_size:
+            block, offset = divmod(start + len(places), ROWS_AT_ONCE)
+            places += self._places(block)[offset : offset + self.batch_size - len(places)]
+        width, ids = self.seq_len + self.lookahead, self.tokens.shards
+        made = np.empty((self.batch_size, width), dtype=self.tokens.dtype)
+        for row, (shard, begin) in zip(made, places, strict=True):
+            row[:] = ids[shard][begin : begin + width]
+        numbers = np.stack([self._numbers(*place) for place in places]) if self._segments else None
+        return Batch(made, numbers)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for number in range(self._taken, len(self)):
+            batch = self[number]
+            self._taken = number + 1
+            yield batch
+
+    def _places(self, block: int) -> list[tuple[int, int]]:
+        """Return shard and place of so many rows in their order: what numpy does costs as much for one."""
+        if self._held[0] != block:
+            rows = np.arange(block * ROWS_AT_ONCE, min((block + 1) * ROWS_AT_ONCE, self.n_rows))
+            rows = rows if self._order is None else self._order(rows)
+            shards = np.searchsorted(self._first, rows, side="right") - 1
+            begins = (rows - self._first[shards]) * self.seq_len
+            self._held = block, list(zip(shards.tolist(), begins.tolist(), strict=True))
+        return self._held[1]
+
+    def _numbers(self, shard: int, begin: int) -> NDArray[np.int32]:
+        """Return the numbers of the segments in a row."""
+        ends, width = self.tokens.ends(shard), self.seq_len + self.lookahead
+        first, last = np.searchsorted(ends, [begin, begin + width], side="right")
+        inside = np.unique(ends[first:last]) - begin
+        # A document may go on after the row; after the last segment of a packed row is padding.
+        if self.tokens.seq_len is None and (not len(inside) or inside[-1] != width):
+            inside = np.append(inside, width)
+        return segment_ids(inside, width, width)
+
+
+class _Order:
+    """A permutation of range(n) that is computed where it is asked for: a Feistel network, walked until it is below n.
+
+    Luby and Rackoff 1988; Black and Rogaway 2002, §3 (cycle walking). Rows are drawn as by chance, not as a secret.
+    """
+
+    def __init__(self, n: int, seed: int, epoch: int) -> None:
+        self._n = n
+        self._half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
+        self._keys = np.random.default_rng([seed, epoch]).integers(0, 1 << 63, _ROUNDS, dtype=np.uint64)
+
+    def __call__(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where these numbers go."""
+        made = self._mixed(numbers.astype(np.uint64))
+        while len(outside := np.flatnonzero(made >= self._n)):
+            made[outside] = self._mixed(made[outside])
+        return made.astype(np.int64)
+
+    def _mixed(self, x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        half, mask = np.uint64(self._half), np.uint64((1 << self._half) - 1)
+        left, right = x >> half, x & mask
+        for key in self._keys:
+            h = (right + key) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+            h *= np.uint64(0xBF58476D1CE4E5B9)
+            left, right = right, left ^ ((h >> np.uint64(32)) & mask)
+        return left << half | right

@@ -1,0 +1,272 @@
+"""Encodes the documents of shards into files of ids, a shard at a time and each only once."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.corpus import id_writers, paths
+from tokkit.corpus.readers import Block, Corpus, InputErrors, Unit
+from tokkit.corpus.shards import keys, refuse_repeats
+from tokkit.data import manifest
+from tokkit.data.rearranging import Rearranged
+from tokkit.data.writers import FORMATS, WRITERS, Chunk, Writer
+from tokkit.errors import OptionError, SpecialTokenError
+from tokkit.threads import thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tokkit.engines.special_tokens import Special
+    from tokkit.tokenizer import Tokenizer
+
+StrPath = str | os.PathLike[str]
+Format = Literal["bin", "npy", "megatron", "arrow", "parquet"]
+Packing = Literal["sequential", "best-fit"]
+CHUNK_BYTES = 4 << 20
+"""Bytes of text that are encoded at once: more fills no thread better (benchmarks/bench_shards.py)."""
+PACKINGS = ("sequential", "best-fit")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedShard:
+    """A shard, the files that have its ids, and their number; `encoded` is False if they were there already."""
+
+    shard: str
+    files: tuple[Path, ...]
+    tokens: int
+    documents: int
+    encoded: bool
+
+
+def encode_shards(
+    tokenizer: Tokenizer,
+    inputs: StrPath | Sequence[StrPath],
+    out: StrPath,
+    *,
+    format: Format = "bin",
+    dtype: Literal["auto", "uint16", "uint32"] = "auto",
+    bos: int | str | None = None,
+    eos: int | str | None = None,
+    pack: Packing | None = None,
+    seq_len: int | None = None,
+    pad: int | str | None = None,
+    shuffle: int | None = None,
+    unit: Unit = "line",
+    field: str = "text",
+    input_errors: InputErrors = "strict",
+    special: Special = "text",
+    threads: int | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> list[EncodedShard]:
+    """Encode the documents of each input file into files in the folder `out`, and write manifest.json.
+
+    Inputs are files, folders and globs as in `train`, and documents as there. Ids are written as `format`: "bin" (raw,
+    with a JSON sidecar), "npy", both with the ends of documents in NAME.ends.npy; "megatron" (.bin and .idx); "arrow"
+    and "parquet" (a column input_ids, a row for each document). `dtype` "auto" is uint16 if all ids fit; Megatron has
+    uint16 and int32. `bos` and `eos`, ids or texts of tokens, are put around each document.
+
+    `pack` makes rows of `seq_len` ids: "sequential" lays documents one after another, "best-fit" cuts only what is
+    longer than a row (Ding et al. 2024); the rest of a row is `pad`, by default `eos`. Documents are packed shard by
+    shard. `shuffle` is a seed: the documents of each shard are drawn in an order that depends on it and the name of the
+    shard alone.
+
+    A shard whose files are there is skipped: files get their names when they are complete, with a record of the state
+    of the shard, so that a run that was stopped is run again. Raises OptionError (also for a folder with shards of
+    another tokenizer or other options), VocabError, CorpusError and OSError; finished shards stay.
+    """
+    if format not in FORMATS:
+        raise OptionError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
+    _check_packages(format)
+    width = _dtype_of(tokenizer, dtype, format)
+    marks = _Marks(_id_of(tokenizer, "bos", bos), _id_of(tokenizer, "eos", eos), width)
+    padding = marks.eos if pad is None else _id_of(tokenizer, "pad", pad)
+    _check_packing(pack, seq_len, padding, format)
+    if shuffle is not None and (isinstance(shuffle, bool) or not isinstance(shuffle, int) or shuffle < 0):
+        raise OptionError(f"shuffle is {shuffle!r}; it must be a seed, an int of at least 0, or None")
+    given = paths.files_of([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)
+    if "-" in given:
+        raise OptionError("standard input has no fingerprint; shards are files")
+    refuse_repeats(given)
+    Corpus(given, unit=unit, field=field, errors=input_errors)  # which checks the options
+    packing = {"pack": pack, "seq_len": seq_len, "pad": padding if pack else None, "shuffle": shuffle}
+    about = {"kind": format, "dtype": width, **tokenizer.about_ids(), "bos": marks.bos, "eos": marks.eos, **packing}
+    folder = os.fspath(out)
+    os.makedirs(folder, exist_ok=True)
+    manifest.check_same(folder, about)
+    how = {**about, "unit": unit, "field": field, "input_errors": input_errors, "special": _listed(special)}
+    made = []
+    for number, shard in enumerate(given):
+        if progress is not None:
+            progress("encode", number, len(given))
+        place, key = keys(shard, how)
+        name = f"{os.path.basename(shard)}.{place}"
+        stem = os.path.join(folder, name)
+        done = os.path.exists(stem + manifest.RECORD)
+        record = manifest.read_json(stem + manifest.RECORD) if done else {}
+        if not (done := manifest.is_done(folder, record, key)):
+            corpus = Corpus([shard], unit=unit, field=field, errors=input_errors)
+            source = _Encoding(tokenizer, corpus, marks, special, thread_count(threads))
+            seed = None if shuffle is None else [shuffle, *os.path.basename(shard).encode()]
+            with WRITERS[format](stem, width, about) as writer:
+                if pack is None and seed is None:
+                    _write(writer, source.chunks())
+                else:
+                    with Rearranged(stem, width) as rearranged:
+                        _write(rearranged, source.chunks())
+                        _write(writer, rearranged.chunks(pack, seq_len, padding, seed))
+            counts = {"tokens": writer.n_ids, "documents": source.documents, "bytes": source.n_bytes}
+            files = manifest.files_record(writer.files, writer.digests)
+            record = {"shard": shard, "name": name, "key": key, **counts, "files": files}
+            manifest.write_json(stem + manifest.RECORD, record)
+        there = tuple(Path(folder, file) for file in record["files"])
+        made.append(EncodedShard(shard, there, record["tokens"], record["documents"], not done))
+    manifest.write(folder, about)
+    if progress is not None:
+        progress("encode", len(given), len(given))
+    return made
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Ids that are put around each document, None for none."""
+
+    bos: int | None
+    eos: int | None
+    dtype: str
+
+    def around(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> Chunk:
+        """Return documents with their marks."""
+        ids = ids.astype(self.dtype, copy=False)
+        before, after = self.bos is not None, self.eos is not None
+        n_marks = before + after
+        if not n_marks or not len(ends):
+            return Chunk(ids, ends)
+        new_ends = ends + n_marks * np.arange(1, len(ends) + 1)
+        made = np.empty(len(ids) + n_marks * len(ends), dtype=self.dtype)
+        is_text = np.ones(len(made), dtype=bool)
+        for mark, places in ((self.bos, np.concatenate([[0], new_ends[:-1]])), (self.eos, new_ends - 1)):
+            if mark is not None:
+                is_text[places] = False
+                made[places] = mark
+        made[is_text] = ids
+        return Chunk(made, new_ends)
+
+
+class _Encoding:
+    """Encodes the documents of a corpus in chunks."""
+
+    def __init__(self, tokenizer: Tokenizer, corpus: Corpus, marks: _Marks, special: Special, threads: int) -> None:
+        self._tokenizer, self._corpus, self._marks = tokenizer, corpus, marks
+        self._special, self._threads = special, threads
+        self.documents = self.n_bytes = 0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the documents, encoded; a chunk is read while the one before is encoded."""
+        with ThreadPoolExecutor(1) as pool:
+            before: Future[Chunk] | None = None
+            for blocks in self._blocks():
+                texts = [text for block in blocks for text in block.texts()]
+                future = pool.submit(contextvars.copy_context().run, self._encoded, texts, blocks)
+                if before is not None:
+                    yield before.result()
+                before = future
+            if before is not None:
+                yield before.result()
+
+    def _blocks(self) -> Iterator[list[Block]]:
+        blocks: list[Block] = []
+        size = 0
+        for block in self._corpus:
+            blocks.append(block if self._corpus.errors == "strict" else block.validated(self._corpus.errors))
+            size += len(block.data)
+            if size >= CHUNK_BYTES:
+                yield blocks
+                blocks, size = [], 0
+        if blocks:
+            yield blocks
+
+    def _encoded(self, texts: list[bytes], blocks: list[Block]) -> Chunk:
+        try:
+            ids, offsets = self._tokenizer.encode_batch(
+                texts, special=self._special, threads=self._threads, dtype=self._marks.dtype
+            )
+        except SpecialTokenError as error:
+            raise SpecialTokenError(f"{blocks[0].name}: {error}") from None
+        except ValueError:
+            for block in blocks:
+                block.validated("strict")  # which names the place
+            raise
+        self.documents += len(texts)
+        self.n_bytes += sum(len(block.data) for block in blocks)
+        return self._marks.around(ids, offsets[1:])
+
+
+def _write(writer: Writer | Rearranged, chunks: Iterator[Chunk]) -> None:
+    """Write chunks in a thread, while the next is made."""
+    with ThreadPoolExecutor(1) as pool:
+        before: Future[None] | None = None
+        for chunk in chunks:
+            if before is not None:
+                before.result()
+            before = pool.submit(writer.write, chunk)
+        if before is not None:
+            before.result()
+
+
+def _listed(special: Special) -> object:
+    return special if isinstance(special, str) else sorted(special)
+
+
+def _dtype_of(tokenizer: Tokenizer, dtype: str, format: str) -> str:
+    if dtype not in ("auto", "uint16", "uint32"):
+        raise OptionError(f"dtype is {dtype!r}; it must be auto, uint16 or uint32")
+    narrow = id_writers.dtype_of(tokenizer.n_ids) == "uint16"
+    if dtype == "uint16" and not narrow:
+        raise OptionError(f"dtype is uint16, but the tokenizer has {tokenizer.n_ids:,} ids; give uint32")
+    if narrow and dtype != "uint32":
+        return "uint16"
+    return "int32" if format == "megatron" else "uint32"
+
+
+def _id_of(tokenizer: Tokenizer, name: str, token: int | str | None) -> int | None:
+    """Return the id of a token that was given by its text or its id."""
+    if token is None:
+        return None
+    if isinstance(token, str):
+        id_ = tokenizer.special_tokens.get(token)
+        return int(tokenizer.vocab[token.encode()]) if id_ is None else id_
+    if isinstance(token, bool) or not 0 <= token < tokenizer.n_ids:
+        raise OptionError(f"{name} is {token!r}; it must be a token, or an id below {tokenizer.n_ids:,}")
+    return int(token)
+
+
+def _check_packages(format: str) -> None:
+    if format in ("arrow", "parquet"):
+        try:
+            import pyarrow  # noqa: F401 - only whether it is there
+        except ImportError:
+            raise OptionError(f"{format} is written by pyarrow: pip install 'pytokkit[tables]'") from None
+
+
+def _check_packing(pack: str | None, seq_len: int | None, pad: int | None, format: str) -> None:
+    if pack is None:
+        if seq_len is not None:
+            raise OptionError("seq_len is of packed rows; give pack='sequential' or 'best-fit' too")
+        return
+    if pack not in PACKINGS:
+        raise OptionError(f"pack is {pack!r}; it must be one of {', '.join(PACKINGS)}, or None")
+    if format == "megatron":
+        raise OptionError("Megatron packs documents itself; leave pack out")
+    if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
+        raise OptionError(f"seq_len is {seq_len!r}; packing needs the length of a row, an int of at least 1")
+    if pad is None:
+        raise OptionError("packed rows end in padding; give pad=, or eos=, which is the padding then")

@@ -1,0 +1,117 @@
+"""The records of encoded shards, and the manifest of a folder of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tokkit.errors import FormatError, OptionError
+from tokkit.escaping import show
+from tokkit.formats.files import write_atomically
+
+MANIFEST = "manifest.json"
+RECORD = ".shard.json"
+FORMAT = "tokkit shards"
+VERSION = 1
+
+
+def digest(path: str) -> str:
+    """Return the sha256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_record(paths: Iterable[str], known: Mapping[str, str]) -> dict[str, Any]:
+    """Return the size and the sha256 of files by their names; `known` are digests that need no reading."""
+    return {
+        os.path.basename(path): {"bytes": os.path.getsize(path), "sha256": known.get(path) or digest(path)}
+        for path in sorted(paths)
+    }
+
+
+def write_json(path: str, value: object) -> None:
+    """Write a file of JSON, which replaces an older one at once."""
+    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def read_json(path: str) -> Any:
+    """Return what a file of JSON holds; FormatError if it is not an object."""
+    with open(path, "rb") as file:
+        try:
+            found = json.loads(file.read())
+        except ValueError as error:
+            raise FormatError(f"{show(path)} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise FormatError(f"{show(path)} holds a {type(found).__name__}; a JSON object was expected")
+    return found
+
+
+def is_done(folder: str, record: Mapping[str, Any], key: str) -> bool:
+    """Return whether a record is of this state of its shard, and its files are there with their sizes."""
+    files = record.get("files")
+    return record.get("key") == key and isinstance(files, dict) and not differing(folder, files)
+
+
+def differing(folder: str, files: Mapping[str, Any]) -> str:
+    """Say which of the files of a record is not there, or has another size; "" if none."""
+    for name, about in files.items():
+        path = os.path.join(folder, os.path.basename(name))
+        try:
+            size = os.path.getsize(path)
+        except OSError:
+            return f"{show(path)} is not there"
+        if size != about["bytes"]:
+            return f"{show(path)} has {size:,} bytes, but its record says {about['bytes']:,}"
+    return ""
+
+
+def check_same(folder: str, about: Mapping[str, Any]) -> None:
+    """Raise OptionError if the folder has shards that were made with another tokenizer or other options."""
+    path = os.path.join(folder, MANIFEST)
+    if not os.path.exists(path):
+        return
+    found = read_json(path)
+    for name, value in about.items():
+        if found.get(name) != value:
+            raise OptionError(
+                f"{show(folder)} holds shards with {name} {found.get(name)!r}, and now {name} is {value!r}; "
+                "choose another folder"
+            )
+
+
+def write(folder: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifest of all shards that have a record, and return it."""
+    records = []
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(RECORD):
+            records.append(read_json(os.path.join(folder, name)))
+    records.sort(key=lambda record: (record["shard"], record["name"]))
+    totals = {what: sum(record[what] for record in records) for what in ("tokens", "documents", "bytes")}
+    made = {"format": FORMAT, "version": VERSION, **about, **totals, "shards": records}
+    write_json(os.path.join(folder, MANIFEST), made)
+    return made
+
+
+def read(folder: str) -> dict[str, Any]:
+    """Return the manifest of a folder; FormatError if its files are not there, or have other sizes."""
+    path = os.path.join(folder, MANIFEST)
+    if not os.path.exists(path):
+        raise FormatError(
+            f"{show(folder)} has no {MANIFEST}, which tokkit encode-shards writes once all shards are done"
+        )
+    found = read_json(path)
+    if found.get("format") != FORMAT or found.get("version") != VERSION:
+        raise FormatError(f"{show(path)} is not a manifest of tokkit encode-shards, version {VERSION}")
+    try:
+        shards: Sequence[Mapping[str, Any]] = found["shards"]
+        for shard in shards:
+            wrong = differing(folder, shard["files"])
+            if wrong:
+                raise FormatError(f"{show(path)} disagrees with its files: {wrong}; run tokkit encode-shards again")
+        int(found["tokens"]), str(found["dtype"]), str(found["kind"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FormatError(f"{show(path)} is malformed: {type(error).__name__} {error}") from None
+    return dict(found)
