@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+NOTEBOOK = "tokkit.view.notebook"
+"""What shows things in notebooks."""
+
 
 def names(
     package: str, modules: "Mapping[str, str]", parts: "Sequence[str]" = (), renamed: "Mapping[str, str] | None" = None
@@ -38,3 +41,10 @@ def names(
         return value
 
     return get
+
+
+def notebook_html(thing: object) -> str:
+    """Return what a notebook shows of a thing: the one way from the rooms below to tokkit.view."""
+    import importlib
+
+    return str(importlib.import_module(NOTEBOOK).shown(thing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,3 +67,27 @@ def test_all_of_a_text_is_shown_whatever_the_model_covers(run: Run, model: str) 
 
 def test_an_empty_text_has_no_tokens(run: Run, tokenizer: str) -> None:
     assert run("view", tokenizer, input="").stdout == "0 tokens, 0 bytes\n"
+
+
+def test_side_by_side_each_line_is_shown_by_each_tokenizer_and_differences_are_marked(run: Run) -> None:
+    tokkit.train({"low": 9, " lower": 5}, vocab_size=262).save("a.json")
+    tokkit.train({"low": 9, "lower": 5}, model="wordpiece", vocab_size=30).save("b.json")
+    out = run("view", "a.json", "--side-by-side", "b.json", input="low low\nlow\n").stdout.splitlines()
+    assert [line[:7] for line in out[:4]] == ["a.json ", "b.json "] * 2
+    assert out[3] == "b.json \u2502low\u2502"
+    assert out[1] == "b.json \u2502low\u2502 low\u2502", "white space around a token is no difference"
+    shown = run("view", "a.json", "--side-by-side", "b.json", input="lowest").stdout.splitlines()
+    assert "*" not in shown[0], "nothing differs from itself"
+    assert "*" in shown[1]
+    assert [line.split(":")[0] for line in out[4:]] == ["a.json", "b.json"]
+
+
+def test_a_page_holds_the_tokens_of_all_tokenizers(run: Run, tokenizer: str) -> None:
+    other = tokkit.train({"low": 9}, model="wordpiece", vocab_size=30)
+    other.save("b.json")
+    out = run("view", tokenizer, "--side-by-side", "b.json", "--html", "-o", "page.html", input=TEXT)
+    page = Path("page.html").read_text(encoding="ascii")
+    assert out.stdout == f"page.html: {len(page):,} bytes; open it in a browser\n"
+    assert f'"n": {tokkit.load(tokenizer).count(TEXT)}, ' in page
+    assert f'"n": {other.count(TEXT)}, ' in page
+    assert run("view", tokenizer, "--html", "-o", "page.html", input=TEXT).exit_code == 1, "it is not overwritten"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tokkit.escaping import visible
 from tokkit.view import terminal
 
 if TYPE_CHECKING:
@@ -31,3 +35,41 @@ def shown_tokens(
     ends[-1:] = [len(utf8)] if utf8 else []
     ids = encoding.ids if with_ids and len(encoding.ids) == len(ends) else None
     return terminal.lines(terminal.pieces(utf8, ends), ids=ids, coloured=coloured), len(encoding.ids)
+
+
+def compared_lines(
+    toks: Mapping[str, Tokenizer], text: str, *, special: str, with_ids: bool, coloured: bool
+) -> tuple[Iterator[str], dict[str, int]]:
+    """Return (lines, numbers of tokens): for each line of the text one line a tokenizer, after its name.
+
+    A token that begins in a line is in its line. One that the first tokenizer has not, apart from white space at its
+    ends, is after a "*".
+    """
+    from tokkit.view.token_spans import encoded, trimmed
+
+    utf8 = text.encode("utf-8", "replace")
+    found = {name: encoded(tok, text, special=special) for name, tok in toks.items()}
+    width = max(map(len, toks))
+    compared = {name: trimmed(utf8, made) for name, made in found.items()}
+    known = set(compared[next(iter(toks))])
+
+    def lines() -> Iterator[str]:
+        begun, firsts = 0, dict.fromkeys(toks, 0)
+        for line in re.findall(rb"[^\n]*\n|[^\n]+", utf8):
+            before, begun = begun, begun + len(line)
+            for name, made in found.items():
+                first, last = firsts[name], int(np.searchsorted(made.starts, begun, "left"))
+                last = len(made) if begun == len(utf8) else last
+                firsts[name] = last
+                ends = made.ends[first:last].tolist()
+                if not ends:
+                    continue
+                start = max(before, int(made.ends[first - 1]) if first else 0)
+                marks = ["" if a == b or (a, b) in known else "*" for a, b in compared[name][first:last]]
+                shown = terminal.pieces(utf8[start : ends[-1]], [end - start for end in ends])
+                marked = [mark + piece for mark, piece in zip(marks, shown, strict=True)]
+                ids = made.ids[first:last].tolist() if with_ids else None
+                whole = "".join(terminal.lines(marked, ids=ids, coloured=coloured))
+                yield f"{visible(name):<{width}} {whole}"
+
+    return lines(), {name: len(made) for name, made in found.items()}

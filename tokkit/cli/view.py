@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -12,7 +13,10 @@ from tokkit.cli import options
 @options.command(
     "view",
     short_help="Show the tokens of a text, in colours.",
-    examples=("echo 'Hello, world!' | tokkit view cl100k_base",),
+    examples=(
+        "echo 'Hello, world!' | tokkit view cl100k_base",
+        "tokkit view cl100k_base notes.txt --side-by-side o200k_base --html -o notes.html",
+    ),
 )
 @options.tokenizer
 @options.files
@@ -25,22 +29,55 @@ from tokkit.cli import options
     default="auto",
     help="Colours: auto is at a terminal, unless NO_COLOR is set; without colours, tokens are separated by bars.",
 )
+@click.option(
+    "--side-by-side", "others", type=options.MODEL, multiple=True, metavar="TOKENIZER", help="Compare with this."
+)
+@click.option("--html", "as_page", is_flag=True, help="Write a page for a browser, which loads nothing, to --output.")
+@click.option("-o", "--output", type=options.Writes(), default="tokens.html", help="The page of --html.")
+@options.force
 @options.special
 @options.field
 @options.input_errors
-def command(tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, **chosen: Any) -> None:
-    """Show the tokens of each text and their number; a character split between tokens is shown as bytes."""
-    from tokkit.cli.inputs import Reading, expand, load
-    from tokkit.cli.output import counted, put, say
-    from tokkit.cli.token_lines import in_colours, shown_tokens
+def command(
+    tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, others: tuple[str, ...], as_page: bool,
+    output: str, force: bool, **chosen: Any,
+) -> None:  # fmt: skip
+    """Show the tokens of each text and their number; a character split between tokens is shown as bytes.
 
-    tok = load(tokenizer, chosen["pattern"])
-    coloured, n_tokens, n_bytes = in_colours(colour), 0, 0
-    for path in expand(files):
-        for text in Reading("file", chosen["field"], chosen["input_errors"]).texts(path):
-            lines, n = shown_tokens(tok, text, special=chosen["special"], with_ids=ids, coloured=coloured)
-            for line in lines:
-                put(line)
-            n_tokens, n_bytes = n_tokens + n, n_bytes + len(text.encode())
-    rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
-    say(f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}")
+    With --side-by-side, each line of the text is shown as each tokenizer cuts it; tokens that the first one has not
+    are marked. With --html, all texts are one page.
+    """
+    from tokkit.cli.inputs import Reading, expand, load
+    from tokkit.cli.output import check, counted, put, say
+    from tokkit.cli.token_lines import compared_lines, in_colours, shown_tokens
+
+    if as_page:
+        check(output, force=force)
+    toks = {tokenizer: load(tokenizer, chosen["pattern"])} | {name: load(name) for name in others}
+    reading = Reading("file", chosen["field"], chosen["input_errors"])
+    texts = (text for path in expand(files) for text in reading.texts(path))
+    if as_page:
+        from tokkit.formats import write_atomically
+        from tokkit.view import html
+
+        page = html(toks, "".join(texts), title=f"Tokens: {', '.join(files) or 'a text'}", special=chosen["special"])
+        write_atomically(output, page.encode())
+        say(f"{output}: {counted(len(page), 'byte')}; open it in a browser")
+        return
+    coloured = in_colours(colour)
+    lines: Iterable[str]
+    totals, n_bytes = dict.fromkeys(toks, 0), 0
+    for text in texts:
+        if others:
+            lines, counts = compared_lines(toks, text, special=chosen["special"], with_ids=ids, coloured=coloured)
+        else:
+            lines, n = shown_tokens(toks[tokenizer], text, special=chosen["special"], with_ids=ids, coloured=coloured)
+            counts = {tokenizer: n}
+        for line in lines:
+            put(line)
+        totals = {name: totals[name] + counts[name] for name in toks}
+        n_bytes += len(text.encode())
+    for name, n_tokens in totals.items():
+        rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
+        said = f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}"
+        say(f"{name}: {said}" if others else said)

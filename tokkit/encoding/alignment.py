@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import lazy
 from tokkit._core.align import spans_in_characters
 from tokkit._core.text import to_utf8
 from tokkit.errors import OptionError
@@ -30,6 +31,9 @@ class Aligned(ABC):
     @abstractmethod
     def column(self, name: str) -> Any:
         """Return "offsets", an array of (start, end), or "word_ids", -1 for none."""
+
+    def _repr_html_(self) -> str:
+        return lazy.notebook_html(self)
 
     @property
     def n_sequences(self) -> int:

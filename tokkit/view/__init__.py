@@ -1,12 +1,14 @@
 """Pictures of what a model does: weights, vectors and tokens go in, pages, PNGs and lines for a terminal come out.
 
-Begin with attention_page.py and vectors_page.py; terminal.py colours tokens, plots.py compares tokenizers.
+Begin with tokens_page.py, attention_page.py and vectors_page.py; terminal.py colours tokens at a terminal, plots.py
+compares tokenizers.
 """
 
 from tokkit.view.attention_page import attention_html
 from tokkit.view.attention_plots import attention_png, positions_png
 from tokkit.view.projection import project
+from tokkit.view.tokens_page import html
 from tokkit.view.vectors_page import vectors_html
 from tokkit.view.vectors_plot import vectors_png
 
-__all__ = ["attention_html", "attention_png", "positions_png", "project", "vectors_html", "vectors_png"]
+__all__ = ["attention_html", "attention_png", "html", "positions_png", "project", "vectors_html", "vectors_png"]

@@ -1,0 +1,207 @@
+// A text in the tokens of one tokenizer or several, side by side: only the blocks in sight are painted.
+const margin = 300;
+
+class Panes {
+  // `source` has bytes, names and range(from, to): a TokenSet for each name, or null until they have come.
+  constructor(frame, { readout, chosen = () => {}, pointed = () => {} }) {
+    this.frame = frame, this.readout = readout, this.chosen = chosen, this.pointed = pointed;
+    this.options = { marks: true, limit: [] }, this.source = null, this.starts = [], this.blocks = [];
+    this.at = null, this.due = false;
+    frame.tabIndex = 0;
+    frame.classList.add("panes");
+    this.room = document.createElement("div"), this.room.className = "room";
+    frame.replaceChildren(this.room);
+    frame.addEventListener("scroll", () => this.later(), { passive: true });
+    frame.addEventListener("pointermove", event => this.point(tokenAt(event.target)));
+    frame.addEventListener("click", event => {
+      const found = tokenAt(event.target);
+      if (found) this.point(found), this.chosen(found[0].set, found[2]);
+    });
+    frame.addEventListener("keydown", event => this.key(event));
+    new ResizeObserver(() => this.measure()).observe(frame);
+  }
+
+  // Show another text, or the same by other tokenizers; blocks in sight are painted at once.
+  show(source) {
+    const starts = blocksOf(source.bytes), n = starts.length;
+    this.source = source, this.starts = starts;
+    while (this.blocks.length > n) this.blocks.pop().remove();
+    while (this.blocks.length < n) {
+      const block = document.createElement("div");
+      block.className = "block";
+      this.blocks.push(block), this.room.append(block);
+    }
+    this.room.style.setProperty("--columns", Math.max(1, source.names.length));
+    this.point(null);
+    this.measure();
+  }
+
+  end(i) { return i + 1 < this.starts.length ? this.starts[i + 1] : this.source.bytes.length; }
+
+  // Guess the heights of blocks that were never painted, by their bytes and lines.
+  measure() {
+    if (!this.source) return;
+    const wide = this.frame.clientWidth / Math.max(1, this.source.names.length);
+    this.perLine = Math.max(10, Math.floor(wide / 9));
+    for (const block of this.blocks) block.stale = true;
+    for (let i = 0; i < this.blocks.length; i++) if (!this.blocks[i].painted) this.guess(i);
+    this.paint();
+  }
+
+  guess(i) {
+    const block = this.blocks[i];
+    const high = Math.ceil((this.end(i) - this.starts[i]) / this.perLine) * 24 + "px";
+    if (block.style.height !== high) block.style.height = high;
+  }
+
+  set(options) { Object.assign(this.options, options), this.repaint(); }
+
+  repaint() {
+    for (const block of this.blocks) block.stale = true;
+    this.later();
+  }
+
+  later() {
+    if (this.due) return;
+    this.due = true;
+    requestAnimationFrame(() => { this.due = false, this.paint(); });
+  }
+
+  // The numbers of the first and the last block in sight.
+  seen() {
+    const top = this.frame.scrollTop - margin, bottom = this.frame.scrollTop + this.frame.clientHeight + margin;
+    let low = 0, high = this.blocks.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1, block = this.blocks[middle];
+      if (block.offsetTop + block.offsetHeight < top) low = middle + 1; else high = middle;
+    }
+    let last = low;
+    while (last + 1 < this.blocks.length && this.blocks[last + 1].offsetTop < bottom) last++;
+    return [low, last];
+  }
+
+  // Paint what is in sight and not painted, and empty what is out of sight.
+  paint() {
+    if (!this.source || !this.blocks.length) return;
+    for (let round = 0; round < 4; round++) {
+      const [first, last] = this.seen();
+      const wanted = [];
+      for (let i = first; i <= last; i++) if (this.blocks[i].stale || !this.blocks[i].painted) wanted.push(i);
+      if (!wanted.length) break;
+      const sets = this.source.range(this.starts[wanted[0]], this.end(wanted[wanted.length - 1]));
+      for (const i of wanted) this.fill(i, sets);
+      if (!sets) break;
+    }
+    const [first, last] = this.seen();
+    for (let i = 0; i < this.blocks.length; i++) {
+      if (this.blocks[i].painted && (i < first - 2 || i > last + 2)) this.empty(i);
+    }
+  }
+
+  empty(i) {
+    const block = this.blocks[i];
+    block.style.height = block.offsetHeight + "px", block.painted = false;
+    block.replaceChildren();
+  }
+
+  // A block without tokens yet is its text alone; side by side, each line of the text is a row.
+  fill(i, sets) {
+    const block = this.blocks[i], bytes = this.source.bytes, from = this.starts[i], to = this.end(i);
+    if (!sets) {
+      if (!block.painted) block.textContent = toRead(textOf(bytes, from, to), this.options.marks), block.stale = true;
+      block.painted = true, block.style.height = "";
+      return;
+    }
+    const rows = [], ends = sets.length > 1 ? linesIn(bytes, from, to) : [to];
+    let a = from;
+    ends.forEach((b, r) => {
+      const row = document.createElement("div");
+      const keys = sets.length > 1 ? sets.map(set => spansWithin(bytes, set, a, b)) : [];
+      row.className = "row";
+      sets.forEach((set, s) => {
+        const cell = document.createElement("div");
+        cell.className = "cell", cell.dir = "auto", cell.number = s;
+        const options = { marks: this.options.marks, limit: this.options.limit[s] };
+        options.others = s ? [keys[0]] : keys.slice(1);
+        if (set.error) cell.textContent = r || i ? "" : set.error, cell.className = "failed";
+        else paintTokens(cell, bytes, set, a, b, options);
+        row.append(cell);
+      });
+      rows.push(row), a = b;
+    });
+    block.replaceChildren(...rows);
+    block.style.height = "", block.painted = true, block.stale = false;
+  }
+
+  point(found) {
+    const node = found ? found[1] : null;
+    if (this.at && this.at[1] === node) return;
+    if (this.at) this.at[1].classList.remove("at");
+    this.at = found;
+    if (!found) return;
+    node.classList.add("at");
+    this.readout.textContent = describe(this.source.bytes, found[0].set, found[2]);
+    this.pointed(found[0].set, found[2]);
+  }
+
+  // Arrows move from token to token and from line to line, Enter chooses.
+  key(event) {
+    if (event.key === "Enter" && this.at) return event.preventDefault(), this.chosen(this.at[0].set, this.at[2]);
+    if (event.key === "Escape") return this.point(null);
+    const by = event.ctrlKey || event.altKey || event.metaKey ? null : arrow(event);
+    if (!by) return;
+    const from = this.at && this.at[1].isConnected ? this.at[1] : null;
+    const next = from ? by[0] ? this.beyond(from, by[0]) : this.beside(from, by[1]) : this.firstSeen();
+    if (!next) return;
+    this.point(tokenAt(next));
+    next.scrollIntoView({ block: "nearest" });
+    this.paint();
+  }
+
+  firstSeen() {
+    const top = this.frame.getBoundingClientRect().top;
+    return Array.from(this.room.querySelectorAll(".cell > span")).find(s => s.getBoundingClientRect().bottom > top);
+  }
+
+  cells(number) { return Array.from(this.room.querySelectorAll(".cell")).filter(cell => cell.number === number); }
+
+  beside(node, by) {
+    const next = by > 0 ? node.nextElementSibling : node.previousElementSibling;
+    if (next) return next;
+    const cells = this.cells(node.parentNode.number).filter(cell => cell.childElementCount);
+    const cell = cells[cells.indexOf(node.parentNode) + by];
+    return cell && (by > 0 ? cell.firstElementChild : cell.lastElementChild);
+  }
+
+  // The nearest token of the next line, up or down.
+  beyond(node, by) {
+    const box = node.getBoundingClientRect(), x = (box.left + box.right) / 2;
+    let best = null, least = Infinity;
+    for (const cell of this.cells(node.parentNode.number)) {
+      for (const other of cell.children) {
+        const b = other.getBoundingClientRect(), down = by > 0 ? b.top - box.top : box.top - b.top;
+        if (down < 8) continue;
+        const far = down * 1000 + Math.abs((b.left + b.right) / 2 - x);
+        if (far < least) least = far, best = other;
+      }
+    }
+    return best;
+  }
+
+  // Bring a byte of the text into sight, where it is not.
+  reveal(byte) {
+    const block = this.blocks[Math.max(0, lastUpTo(this.starts, byte))];
+    if (!block) return;
+    const top = block.offsetTop - this.frame.scrollTop;
+    if (top + block.offsetHeight < 0 || top > this.frame.clientHeight) this.frame.scrollTop = block.offsetTop - 40;
+  }
+}
+
+function linesIn(bytes, from, to) {
+  const ends = [];
+  for (let at = from; at < to; at = ends[ends.length - 1]) {
+    const end = bytes.indexOf(10, at) + 1;
+    ends.push(end && end < to ? end : to);
+  }
+  return ends.length ? ends : [to];
+}

@@ -1,0 +1,89 @@
+// Tokens in colours: spans of text in a cell, of which a style makes one colour differ from the next.
+const pattern = document.createElement("span");
+
+// Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id.
+class TokenSet {
+  constructor({ name, n, first = 0, ids, starts, ends, tokens }) {
+    Object.assign(this, { name, n, first, ids, starts, ends, tokens });
+  }
+
+  // Of a standalone page: columns are bytes in base64.
+  static of({ name, n, ids, starts, ends, tokens }) {
+    const column = text => new Uint32Array(numbers(text).buffer);
+    return new TokenSet({ name, n, ids: column(ids), starts: column(starts), ends: column(ends), tokens });
+  }
+
+  get length() { return this.ids.length; }
+
+  // The name of token k as its vocabulary has it.
+  called(k) {
+    const token = this.tokens[this.ids[k]];
+    return token ? named(token[0]) : "#" + this.ids[k];
+  }
+}
+
+function isSpace(byte) { return byte === 32 || byte > 8 && byte < 14; }
+
+// The span of token k without white space at its ends as one number, by which tokens are compared; 0 for white space.
+function spanOf(bytes, set, k) {
+  let start = set.starts[k], end = set.ends[k];
+  while (start < end && isSpace(bytes[start])) start++;
+  while (start < end && isSpace(bytes[end - 1])) end--;
+  return start < end ? start * 0x4000000 + end : 0;
+}
+
+// The spans of the tokens that begin from byte `from` on and before `to`.
+function spansWithin(bytes, set, from, to) {
+  const keys = new Set([0]);
+  for (let k = lastUpTo(set.starts, from - 1) + 1; k < set.length && set.starts[k] < to; k++) {
+    keys.add(spanOf(bytes, set, k));
+  }
+  return keys;
+}
+
+function isAlone(key, others) { return others.some(keys => !keys.has(key)); }
+
+// Write the tokens that begin in a part of the text into a cell; those that do not begin in `others` are marked.
+function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = Infinity }) {
+  const { ids, starts, ends, tokens, first } = set, nodes = document.createDocumentFragment();
+  const isEnd = to >= bytes.length;
+  let k = lastUpTo(starts, from - 1) + 1, at = k ? Math.max(from, ends[k - 1]) : from;
+  cell.first = first + k, cell.set = set;
+  for (; k < ids.length && (starts[k] < to || isEnd); k++) {
+    if (starts[k] > at) nodes.append(toRead(textOf(bytes, at, starts[k]), marks));
+    const node = pattern.cloneNode(false), start = starts[k], end = ends[k];
+    const token = tokens[ids[k]];
+    let kind = "";
+    if (start === end) node.textContent = set.called(k), kind = " bare";
+    else node.textContent = toRead(textOf(bytes, start, end), marks);
+    if (token && token[2]) kind += " special";
+    if (others.length && isAlone(spanOf(bytes, set, k), others)) kind += " differs";
+    if (first + k >= limit) kind += " beyond";
+    if (kind) node.className = kind.slice(1);
+    nodes.append(node), at = Math.max(at, end);
+  }
+  if (at < to) nodes.append(toRead(textOf(bytes, at, to), marks));
+  cell.replaceChildren(nodes);
+}
+
+// The token at which an event happened: [cell, span, number of the token], or null.
+function tokenAt(target) {
+  const node = target instanceof Element ? target.closest(".cell > span") : null;
+  if (!node) return null;
+  let k = 0;
+  for (let other = node.previousElementSibling; other; other = other.previousElementSibling) k++;
+  return [node.parentNode, node, node.parentNode.first + k];
+}
+
+// What there is to say of a token: its place among all, text, id, bytes, offsets and score.
+function describe(bytes, set, number) {
+  const k = number - set.first, id = set.ids[k], start = set.starts[k], end = set.ends[k], token = set.tokens[id];
+  const text = start < end ? shown(toRead(textOf(bytes, start, end), true).replace(/\n/g, "")) : set.called(k);
+  const said = ["token " + (number + 1).toLocaleString("en"), "\u201c" + text + "\u201d", "id " + id];
+  if (start < end) said.push("bytes " + hexOf(bytes.subarray(start, end)), "at " + start + "\u2013" + end);
+  else said.push("no text of its own");
+  if (token && set.called(k) !== text) said.push("in the vocabulary \u201c" + set.called(k) + "\u201d");
+  if (token && token[1] !== null) said.push("score " + token[1]);
+  if (token && token[2]) said.push("special");
+  return said.join("  \u00b7  ");
+}

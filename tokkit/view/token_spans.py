@@ -1,0 +1,96 @@
+"""Tokens of a text as spans in its bytes: what the pages of tokens and the playground paint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.sentencepiece_model import SPACE, SentencePieceModel
+
+if TYPE_CHECKING:
+    from tokkit.encoding import Encoding
+    from tokkit.engines.special_tokens import Special
+    from tokkit.tokenizer import Tokenizer
+
+Told = tuple[str, "float | None", int]
+"""The bytes of a token in hexadecimal, its score if the model has one, and whether it is special."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenSpans:
+    """Tokens and where they are in a text's UTF-8: ids (n,), starts (n,), ends (n,), all uint32.
+
+    Spans are in order and never overlap. One is empty where a token has no text of its own: it was added, or shares
+    its text with the token before.
+    """
+
+    ids: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+    ends: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, encoding: Encoding, space: int | None = None) -> TokenSpans:
+        """Return the tokens of the encoding of one text; `space` is the id of a lone mark of a space, if there is one.
+
+        tokenizer.json gives such a mark the span of the character after it, which is the next token's.
+        """
+        spans, ids = encoding.column("byte_offsets"), encoding.column("ids")
+        if space is not None and len(ids):
+            shared = (ids == space) & (spans[:, 0] == np.append(spans[1:, 0], -1))
+            spans = np.where(shared[:, None], spans[:, :1], spans)
+        ends = np.maximum.accumulate(spans[:, 1]) if len(spans) else spans[:, 1]
+        before = np.concatenate([[0], ends[:-1]])[: len(ends)]
+        starts = np.where(spans[:, 1] > before, np.maximum(spans[:, 0], before), before)
+        return cls(ids, starts.astype(np.uint32), ends.astype(np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def between(self, first: int, last: int) -> tuple[int, TokenSpans]:
+        """Return the tokens that reach beyond byte `first` and begin by byte `last`, and the number of the first."""
+        a = int(np.searchsorted(self.ends, first, "right" if first else "left"))
+        b = max(a, int(np.searchsorted(self.starts, last, "right")))
+        return a, TokenSpans(self.ids[a:b], self.starts[a:b], self.ends[a:b])
+
+
+def encoded(tok: Tokenizer, text: str | bytes, *, special: Special = "text", add_special: bool = False) -> TokenSpans:
+    """Return the tokens of a whole text: it is neither truncated nor padded."""
+    encoding = tok(text, special=special, add_special=add_special, truncation=None, padding=None)
+    return TokenSpans.of(encoding, tok.vocab.get(SPACE))
+
+
+def scores_of(tok: Tokenizer) -> NDArray[Any] | None:
+    """Return the score of each id, if the model has scores: Unigram, or a SentencePiece model."""
+    model = tok.definition.model
+    if isinstance(model, SentencePieceModel):
+        return model.scores
+    scores: NDArray[Any] | None = getattr(model, "scores", None)
+    return scores
+
+
+def told(tok: Tokenizer, ids: Iterable[int]) -> dict[int, Told]:
+    """Return what there is to say of each id; one that is no token of the vocabulary is left out."""
+    scores, special = scores_of(tok), set(tok.special_tokens.values())
+    made: dict[int, Told] = {}
+    for id_ in sorted({int(id_) for id_ in ids}):
+        try:
+            spelt = tok.vocab[id_].hex()
+        except KeyError:
+            continue
+        score = None if scores is None or id_ >= len(scores) else round(float(scores[id_]), 6)
+        made[id_] = spelt, score, int(id_ in special)
+    return made
+
+
+def trimmed(utf8: bytes, spans: TokenSpans) -> list[tuple[int, int]]:
+    """Return (start, end) of each token without white space at its ends, by which tokens are compared."""
+    made = []
+    for start, end in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True):
+        token = utf8[start:end]
+        left = len(token) - len(token.lstrip())
+        made.append((start + left, start + left + len(token.strip())))
+    return made
