@@ -39,23 +39,9 @@ _MODULES = {
     "__version__": "tokkit.version",
 }
 _PARTS = (
-    "chat",
-    "chunks",
-    "compat",
-    "conversion",
-    "data",
-    "decoders",
-    "embeddings",
-    "grammars",
-    "limits",
-    "nn",
-    "normalizers",
-    "pipeline",
-    "postprocessors",
-    "pretokenizers",
-    "search",
-    "view",
-)
+    "chat", "chunks", "compat", "conversion", "data", "decoders", "embeddings", "grammars", "limits", "nn",
+    "normalizers", "pipeline", "postprocessors", "pretokenizers", "search", "view",
+)  # fmt: skip
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, _PARTS, {"Mixed": "AlignedEncodings"})
 __dir__ = [*__all__, *_PARTS].copy

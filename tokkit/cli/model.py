@@ -30,7 +30,6 @@ PLACES = {
     cls=InOrder,
     commands=OnDemand(PLACES),
     short_help="Run models: search by meaning, rank and label, generate text.",
-    short_help="Run models: search by meaning, compare texts, generate text.",
 )
 def command() -> None:
     """Run a model on text: an encoder searches by meaning, compares, ranks and labels texts, a decoder generates them.
