@@ -38,3 +38,15 @@ def test_a_server_has_one_decoder_for_text_and_one_for_vectors(tmp_path: Path) -
     assert encoder.encode("the cat", truncate_dim=5).shape == (5,)
     with pytest.raises(OptionError, match="second encoder"):
         load_served([vectors, vectors])
+
+
+def test_a_folder_that_makes_vectors_generates_no_text(run: Run) -> None:
+    generators.embedder(Path("embedder"))
+    made = run("model", "generate", "embedder", "the cat")
+    assert (made.exit_code, "holds an encoder" in made.stderr) == (1, True)
+    made = run("model", "quantize", "embedder", "-o", "small", "--precision", "int8")
+    assert (made.exit_code, "makes vectors of texts" in made.stderr) == (1, True)
+    generators.embedder(Path("both"), is_causal=False)
+    Path("both/modules.json").unlink()
+    made = run("model", "quantize", "both", "-o", "small", "--precision", "int8")
+    assert (made.exit_code, "its tokens see later ones" in made.stderr) == (1, True)

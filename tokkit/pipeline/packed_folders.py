@@ -149,6 +149,11 @@ def quantize(
     if config.get("model_type") not in decoder_families.FAMILIES:
         known = ", ".join(decoder_families.FAMILIES)
         raise OptionError(f"{files.show(source)} is of type {config.get('model_type')!r}; {known} are quantized")
+    if (source / "modules.json").exists():
+        raise OptionError(
+            f"{files.show(source)} makes vectors of texts, as its modules.json says, and models that generate text are "
+            "quantized; load it with precision='int8'"
+        )
     spec, _ = generator_loading.read_spec(source, config, PRECISIONS[precision])
     weights = DecoderWeights(read_model(source), spec, files.show(source))
     decoder = TextDecoder(spec.config, weights)
