@@ -233,7 +233,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
-    """Train a tokenizer on files (text, .jsonl, .json, .csv, .parquet; .gz, .bz2, .xz), folders, globs, or - for stdin.
+    """Train a tokenizer on files, folders, globs, URLs (that fsspec reads), or - for stdin.
+
+    Files are text, .jsonl, .json, .csv, .tsv, .parquet or .arrow, plain or as .gz, .bz2, .xz or .zst.
 
     An option that begins with the names of models is for these alone, and an error with another.
 

@@ -18,7 +18,7 @@ VERSION = 1
 BLOCK_BYTES = 1 << 18
 """Bytes of a block before it is compressed: of 64 files that are merged at once 25 MB are held."""
 LEVEL = 1
-"""Of zlib: 6 takes four times as long and saves a tenth (benchmarks/bench_counts.py)."""
+"""Of zlib: 6 takes five times as long and saves an eighth (benchmarks/bench_counts.py)."""
 MAX_HEADER_BYTES = 1 << 30
 SUFFIX = ".counts"
 

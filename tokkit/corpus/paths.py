@@ -11,16 +11,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, cast
 
+from tokkit.corpus import remote
 from tokkit.errors import CorpusError, OptionError
 from tokkit.escaping import show
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-TABLES = (".json", ".csv", ".tsv", ".parquet")
-TEXTS = (".txt", ".md", ".rst", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+TABLES = (".json", ".csv", ".tsv", ".parquet", ".arrow")
+TEXTS = (".txt", ".md", ".rst", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
 """Suffixes of the files that are read of a folder, compressed or not; a .json file there may be anything."""
-_COMPRESSION = re.compile(r"\.(gz|bz2|xz)\Z")
-_NOT_TEXT = (".zst", ".parquet", ".arrow")
+_COMPRESSION = re.compile(r"\.(gz|bz2|xz|zst)\Z")
+_NOT_TEXT = (".parquet", ".arrow")
 _ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 
 
@@ -28,7 +29,9 @@ def files_of(paths: Iterable[Path]) -> list[str]:
     """Return the files that paths, globs and folders name; those of a folder are found at any depth, and sorted."""
     found: list[str] = []
     for given in paths:
-        if isinstance(given, (str, bytes, os.PathLike)) and os.path.isdir(given):
+        if isinstance(given, str) and remote.is_url(given):
+            found += remote.files(given, _is_text)
+        elif isinstance(given, (str, bytes, os.PathLike)) and os.path.isdir(given):
             found += _walk(os.fsdecode(given))
         else:
             found += expand([given])
@@ -37,12 +40,16 @@ def files_of(paths: Iterable[Path]) -> list[str]:
 
 def _walk(folder: str) -> list[str]:
     files = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
-    chosen = sorted(path for path in files if suffix_of(path) in TEXTS)
+    chosen = sorted(filter(_is_text, files))
     if not chosen:
         seen = sorted({suffix_of(path) or "no suffix" for path in files})
         what = f"only files of {', '.join(map(repr, seen[:8]))}" if seen else "no files"
         raise CorpusError(f"{input_name(folder)} is a folder with {what}; of a folder, {', '.join(TEXTS)} are read")
     return chosen
+
+
+def _is_text(path: str) -> bool:
+    return suffix_of(path) in TEXTS
 
 
 def suffix_of(path: str) -> str:
@@ -68,7 +75,7 @@ def expand(paths: Iterable[Path]) -> list[str]:
     if not found:
         raise CorpusError("no file was given")
     for path in found:
-        if path == "-":
+        if path == "-" or remote.is_url(path):
             continue
         if os.path.isdir(path):
             files = os.path.join(input_name(path), "*.txt")
@@ -82,6 +89,8 @@ def expand(paths: Iterable[Path]) -> list[str]:
 
 def matches(path: str) -> list[str]:
     """Return the path, there or not, or the files that it matches if it is a glob, sorted."""
+    if remote.is_url(path):
+        return remote.files(path, _is_text)
     if path == "-" or os.path.lexists(path) or not _is_pattern(path):
         return [path]
     return sorted(found for found in glob.glob(path, recursive=True) if not os.path.isdir(found))
@@ -111,6 +120,8 @@ def holds_records(path: str) -> bool:
 
 def size_of(path: str) -> int:
     """Return the bytes of a regular file, 0 if reading alone would tell."""
+    if remote.is_url(path):
+        return remote.size(path)
     with contextlib.suppress(OSError):
         status = os.stat(path)
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
@@ -129,9 +140,10 @@ def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[Bina
         raise CorpusError(f"{name} is an archive of files; unpack it and give the files")
     suffix = os.path.splitext(path.lower())[1]
     if suffix in _NOT_TEXT and not binary:
-        raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or as .gz, .bz2 or .xz")
+        raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or compressed")
     try:
-        raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, after what decompresses it
+        # Closed below, after what decompresses it.
+        raw = remote.opened(path) if remote.is_url(path) else open(path, "rb", buffering=0)  # noqa: SIM115
     except OSError as error:
         raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
     with raw:
@@ -148,5 +160,9 @@ def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[Bina
             import lzma
 
             yield cast(BinaryIO, lzma.LZMAFile(raw)), position  # noqa: SIM115
+        elif suffix == ".zst":
+            from tokkit.corpus.zstandard_stream import ZstandardStream
+
+            yield cast(BinaryIO, ZstandardStream(raw, name)), position
         else:
-            yield cast(BinaryIO, raw), position
+            yield raw, position

@@ -91,11 +91,12 @@ class Corpus:
 
     `source` is a path, a list or tuple of paths, or texts: an iterable of str or UTF-8 bytes, each of which is a
     document, of mappings whose `field` is one, or a data frame or Dataset with a column of that name. A path may be a
-    glob, a folder (all files of `paths.TEXTS` in it, at any depth), or "-", stdin. A .jsonl or .ndjson file has one
-    JSON object a line, whose `field` is a document; .gz, .bz2 and .xz are decompressed. With `tables`, .json files are
-    arrays of texts or records, and .csv, .tsv and .parquet files have a column `field` (extra "tables"). In other
-    files, a document is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the
-    only unit that needs a whole file in memory). A byte-order mark at the start of a file is dropped; line ends stay.
+    glob, a folder (all files of `paths.TEXTS` in it, at any depth), a URL of these that fsspec reads (extra "data"), or
+    "-", stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a document; .gz, .bz2, .xz and
+    .zst (extra "data") are decompressed. With `tables`, .json files are arrays of texts or records, and .csv, .tsv,
+    .parquet and .arrow files have a column `field` (extra "tables"). In other files, a document is a "line" with its
+    end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that needs a whole file in
+    memory). A byte-order mark at the start of a file is dropped; line ends stay.
     """
 
     def __init__(

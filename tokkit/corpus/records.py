@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
+from tokkit.corpus import remote
 from tokkit.corpus.paths import suffix_of
 from tokkit.errors import CorpusError, OptionError
 
@@ -66,12 +67,35 @@ def _of_columns(stream: BinaryIO, path: str, suffix: str, name: str, field: str)
     except ImportError:
         raise OptionError(f"{name}: {suffix} files are read by pyarrow: pip install 'pytokkit[tables]'") from None
     try:
-        yield from _of_parquet(path, name, field) if suffix == ".parquet" else _of_csv(stream, suffix, name, field)
+        if suffix == ".parquet":
+            yield from _of_parquet(stream if remote.is_url(path) else path, name, field)
+        elif suffix == ".arrow":
+            yield from _of_arrow(stream, name, field)
+        else:
+            yield from _of_csv(stream, suffix, name, field)
     except (pyarrow.ArrowException, OSError) as error:
         raise CorpusError(f"{name} cannot be read: {error}") from None
 
 
-def _of_parquet(path: str, name: str, field: str) -> Iterator[object]:
+def _of_arrow(stream: BinaryIO, name: str, field: str) -> Iterator[object]:
+    """Read a file of Arrow's IPC, or a stream of it, which the datasets library writes."""
+    from pyarrow import ipc
+
+    magic = b"ARROW1"
+    is_file = stream.read(len(magic)) == magic
+    stream.seek(0)
+    if not is_file:
+        reader = ipc.open_stream(stream)
+        batches = iter(reader)
+    else:
+        reader = ipc.open_file(stream)
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+    _check_field(field, reader.schema.names, name)
+    for batch in batches:
+        yield from batch.column(reader.schema.names.index(field)).to_pylist()
+
+
+def _of_parquet(path: str | BinaryIO, name: str, field: str) -> Iterator[object]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:

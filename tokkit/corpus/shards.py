@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tokkit.corpus import remote
 from tokkit.errors import CorpusError
 from tokkit.escaping import show
 
@@ -16,6 +17,8 @@ KEY_CHARACTERS = 12
 
 def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
     """Return a hash of a shard's path and of what is done with it, and one of the state that the shard is in."""
+    if remote.is_url(shard):
+        return _key([shard, how]), _key(remote.state(shard))
     status = os.stat(shard)
     return _key([os.path.realpath(shard), how]), _key([status.st_size, status.st_mtime_ns])
 

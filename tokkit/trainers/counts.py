@@ -148,8 +148,8 @@ def count_tables(
             for block in blocks:
                 counter.add(tables[number], block, corpus.errors)
                 if spill is not None and tables[number].held_bytes > max_bytes:
-                    full, tables[number] = tables[number], WordCounts(counter.longest)
-                    spill(full)
+                    spill(tables[number])
+                    tables[number] = WordCounts(counter.longest)
                 if number == 0:
                     report("count", corpus.done, corpus.total)
             if counter.finish is not None:
