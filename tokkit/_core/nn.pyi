@@ -112,6 +112,36 @@ class PackedLinear:
 BLOCK: int
 FAR: int
 
+class BlockLists:
+    def __init__(
+        self,
+        starts: NDArray[Any],
+        blocks: NDArray[Any],
+        masks: NDArray[Any],
+        table: NDArray[Any],
+        columns: int,
+    ) -> None: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+
+FEATURES: dict[str, int]
+
+def attend_features(
+    q: NDArray[Any] | None,
+    k: NDArray[Any] | None,
+    v: NDArray[Any] | None,
+    out: NDArray[Any] | None,
+    state: NDArray[Any],
+    feature: str,
+    *,
+    ignored: NDArray[Any] | None = None,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
 def attend(
     q: NDArray[Any],
     k: NDArray[Any],
@@ -132,6 +162,7 @@ def attend(
     cap: float = 0,
     k_scales: NDArray[Any] | None = None,
     v_scales: NDArray[Any] | None = None,
+    lists: BlockLists | None = None,
     threads: int = 1,
     isa: str | None = None,
 ) -> None: ...

@@ -2,7 +2,9 @@
 
 include "nn/rows.pxi"
 include "nn/linear.pxi"
+include "nn/block_lists.pxi"
 include "nn/attend.pxi"
+include "nn/feature_attention.pxi"
 include "nn/dots.pxi"
 include "nn/bags.pxi"
 include "nn/encoder.pxi"

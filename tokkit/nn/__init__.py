@@ -28,6 +28,7 @@ from tokkit.nn.generation import Sampling
 from tokkit.nn.kv_cache import KVCache
 from tokkit.nn.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LMHead
 from tokkit.nn.linear import Linear
+from tokkit.nn.linear_attention import LinearState, RandomFeatures, linear_attention
 from tokkit.nn.losses import cross_entropy
 from tokkit.nn.multi_head import GroupedQueryAttention, MultiHeadAttention, MultiQueryAttention, SelfAttention
 from tokkit.nn.norms import BatchNorm, BatchNormState, LayerNorm, RMSNorm
@@ -42,11 +43,13 @@ from tokkit.nn.positions import (
 )
 from tokkit.nn.rope import Rope, RopeConfig, converted_base, inverse_frequencies, log_n_scale
 from tokkit.nn.seq2seq import Seq2Seq
+from tokkit.nn.sparse import BlockMask, GlobalTokens, RandomBlocks, SlidingWindow, Strided, sparse_attention
 from tokkit.nn.text_decoder import TextDecoder
 
 __all__ = [
     "BatchNorm",
     "BatchNormState",
+    "BlockMask",
     "Decoder",
     "DecoderCache",
     "DecoderConfig",
@@ -57,22 +60,28 @@ __all__ = [
     "EncoderLayer",
     "ExpertsConfig",
     "FeedForward",
+    "GlobalTokens",
     "GroupedQueryAttention",
     "KVCache",
     "LMHead",
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "LinearState",
     "Memory",
     "MultiHeadAttention",
     "MultiQueryAttention",
     "RMSNorm",
+    "RandomBlocks",
+    "RandomFeatures",
     "RelativeBias",
     "Rope",
     "RopeConfig",
     "Sampling",
     "SelfAttention",
     "Seq2Seq",
+    "SlidingWindow",
+    "Strided",
     "TextDecoder",
     "TransformerConfig",
     "activate",
@@ -88,6 +97,7 @@ __all__ = [
     "initial",
     "inverse_frequencies",
     "layer_norm",
+    "linear_attention",
     "log_n_scale",
     "log_softmax",
     "relative_buckets",
@@ -97,6 +107,7 @@ __all__ = [
     "silu",
     "sinusoidal",
     "softmax",
+    "sparse_attention",
     "threads",
     "with_positions",
 ]

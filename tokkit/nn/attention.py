@@ -94,7 +94,7 @@ def scaled_dot_product_attention(
             f"query has shape {q.shape} and key {k.shape}; batch and heads must be equal (fewer key heads: "
             "enable_gqa=True)"
         )
-    _check(q, k, v)
+    check_heads(q, k, v)
     mask = None
     if attn_mask is not None:
         mask = _broadcast(np.asarray(attn_mask), (*q.shape[:-1], k.shape[-2]), "attn_mask")
@@ -146,7 +146,7 @@ def attention(
         raise ShapeError(
             f"query, key and value have shapes {q.shape}, {k.shape} and {v.shape}; each must be (B, H, T, D)"
         )
-    _check(q, k, v)
+    check_heads(q, k, v)
     batch, heads, n_queries, _ = q.shape
     full = (batch, heads, n_queries, k.shape[2])
     band = band_of(window, is_causal, causal_offset)
@@ -155,7 +155,7 @@ def attention(
         made = _broadcast(np.asarray(mask), full, "mask")
         masks["allow" if made.dtype == np.bool_ else "add"] = made.view(np.uint8) if made.dtype == np.bool_ else made
     if key_padding_mask is not None:
-        masks["ignored"] = _padding(key_padding_mask, (batch, k.shape[2]))
+        masks["ignored"] = padding_of(key_padding_mask, (batch, k.shape[2]))
     if block_mask is not None:
         masks["blocks"], masks["block"] = _blocks(block_mask, block_size, full), block_size
     longest = [n_queries, k.shape[2]]
@@ -188,8 +188,9 @@ def attention(
     return (result, weights) if return_weights else result
 
 
-def _check(query: Floats, key: Floats, value: Floats) -> None:
-    # Of two axes to four, as they were given: messages show no axis that the caller does not know of.
+def check_heads(query: Floats, key: Floats, value: Floats) -> None:
+    """Raise ShapeError for queries, keys and values, of two axes to four, that do not belong together."""
+    # As they were given: messages show no axis that the caller does not know of.
     q, k, v = query.shape, key.shape, value.shape
     if q[:-3] != k[:-3] or q[-1] != k[-1]:
         raise ShapeError(f"query has shape {q} and key {k}; batch and head size must be equal")
@@ -222,7 +223,8 @@ def _broadcast(mask: NDArray[Any], full: tuple[int, ...], name: str) -> NDArray[
     return np.broadcast_to(made, full)
 
 
-def _padding(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
+def padding_of(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return a key_padding_mask (B, S) as the kernels read it: 1 = ignore."""
     made = np.asarray(mask)
     if made.dtype != np.bool_:
         raise TypeError(f"key_padding_mask is an array of {made.dtype}; give booleans, True if a key is ignored")

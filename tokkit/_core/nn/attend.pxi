@@ -47,6 +47,7 @@ cdef extern from "nn/attend.h" nogil:
         const uint8_t *blocks
         tk_steps blocks_by
         size_t block
+        const tk_block_lists *lists
         const int64_t *q_starts
         const int64_t *k_starts
     ptrdiff_t TK_FAR
@@ -132,7 +133,7 @@ def attend(
     Bytes allow=None, Floats add=None, const uint8_t[:, :] ignored=None, const float[:, ::1] by_distance=None,
     Py_ssize_t zero=0, Bytes blocks=None, size_t block=0, const int64_t[::1] q_starts=None,
     const int64_t[::1] k_starts=None, float cap=0, const float[:, ::1] k_scales=None, const float[:, ::1] v_scales=None,
-    int threads=1, isa=None,
+    BlockLists lists=None, int threads=1, isa=None,
 ):
     """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's.
 
@@ -181,10 +182,12 @@ def attend(
     a.allow = a.ignored = a.blocks = NULL
     a.add = a.by_distance = NULL
     a.q_starts = a.k_starts = NULL
+    a.lists = NULL
     if q_starts is not None:
         if q.shape[0] != 1 or k_starts is None or k_starts.shape[0] != q_starts.shape[0]:
             raise ValueError("packed sequences do not fit")
-        if allow is not None or add is not None or ignored is not None or blocks is not None:
+        if (allow is not None or add is not None or ignored is not None or blocks is not None
+                or lists is not None):
             raise ValueError("packed sequences take no masks")
         check_starts(q_starts, q.shape[2], &longest)
         check_starts(k_starts, keys.shape[2], &longest_k)
@@ -229,6 +232,12 @@ def attend(
                 raise ValueError("the mask of blocks does not fit")
             fits(blocks.shape, blocks.strides, 1, "blocks")
             a.blocks, a.blocks_by, a.block = &blocks[0, 0, 0, 0], attention_steps(blocks.strides, 1), block
+        if lists is not None:
+            if (lists.heads != 1 and <size_t> lists.heads != a.heads) or (
+                <size_t> (lists.rows * TK_KEY_BLOCK) < a.n_queries
+            ):
+                raise ValueError("the lists of blocks do not fit")
+            a.lists = &lists.lists
     with nogil:
         status = tk_attention_run(&a, chosen, max(1, threads))
     if status:

@@ -24,6 +24,7 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
     view->allow = a->allow ? a->allow + b * a->allow_by.batch + n * a->allow_by.head : NULL;
     view->add = a->add ? a->add + b * a->add_by.batch + n * a->add_by.head : NULL;
     view->blocks = a->blocks ? a->blocks + b * a->blocks_by.batch + n * a->blocks_by.head : NULL;
+    view->list = a->lists ? a->lists->starts + n * a->lists->starts_by : NULL;
     view->by_distance = a->by_distance ? a->by_distance + n * a->distance_by : NULL;
     view->ignored = a->ignored ? a->ignored + b * a->ignored_by : NULL;
     if (!view->ignored) return;
@@ -63,7 +64,7 @@ static void work(void *job, int worker) {
         size_t n = a->q_starts ? (size_t)(a->q_starts[sequence + 1] - a->q_starts[sequence]) : a->n_queries;
         size_t from = part * PART, to = from + PART < n ? from + PART : n;
         if (from >= n) continue;
-        int few = n <= 4 && n * a->group <= TK_DECODE_ROWS;
+        int few = n <= 4 && n * a->group <= TK_DECODE_ROWS && !a->lists;
         (few ? w->by->decode : w->by->flash)(a, sequence, kv, from, to, room);
     }
 }

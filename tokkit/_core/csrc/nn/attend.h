@@ -18,6 +18,19 @@ enum { TK_KEY_BLOCK = 64, TK_DECODE_BLOCK = 128, TK_DECODE_ROWS = 32, TK_PAIR = 
 enum { TK_KV_FLOAT32, TK_KV_BFLOAT16, TK_KV_INT8 };
 TK_INLINE size_t tk_kv_size(int kv) { return kv == TK_KV_FLOAT32 ? 4 : kv == TK_KV_BFLOAT16 ? 2 : 1; }
 
+/* Blocks of TK_KEY_BLOCK queries by as many keys: of row r of blocks the entries starts[r] … starts[r + 1], each the
+   number of a block of keys and that of its mask, -1 where every query sees every key. What has no entry is not seen,
+   and not computed. */
+typedef struct {
+    const int64_t *starts; /* (heads, rows of blocks + 1), heads starts_by apart */
+    ptrdiff_t starts_by;
+    const int32_t *blocks, *masks;
+    const uint8_t *table;  /* (masks, key, query), 1 = attend */
+    const uint8_t *ranges; /* (masks, TK_LIST_PARTS, 2): the keys that any of TK_LIST_PART queries sees lie between */
+} tk_block_lists;
+
+enum { TK_LIST_PART = 16, TK_LIST_PARTS = TK_KEY_BLOCK / TK_LIST_PART };
+
 typedef struct {
     const float *q;
     const void *k, *v;
@@ -40,6 +53,7 @@ typedef struct {
     const uint8_t *blocks; /* (batch, heads, queries / block, keys / block), 1 = attend; or NULL */
     tk_steps blocks_by;
     size_t block; /* a multiple of TK_KEY_BLOCK */
+    const tk_block_lists *lists; /* or NULL */
     const int64_t *q_starts, *k_starts; /* packed sequences: batch + 1 row numbers each; or NULL */
 } tk_attention;
 
@@ -52,6 +66,7 @@ typedef struct {
     const void *k, *v;
     float *out;
     const uint8_t *allow, *ignored, *blocks;
+    const int64_t *list; /* the starts of a head's lists, or NULL */
     size_t n_queries, n_keys; /* keys after the last that is not ignored are left out */
 } tk_head;
 

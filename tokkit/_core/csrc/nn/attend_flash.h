@@ -16,6 +16,7 @@ typedef struct {
     float *q, *o, *s, *bias; /* [d][w], [dv][w], [key][w], [key][w] */
     float *k, *v;            /* [key][d], [key][dv]: a block of keys and of values that are no floats in memory */
     ptrdiff_t k_row, v_row;  /* steps between rows of keys and of values */
+    const uint8_t *seen;     /* [key][TK_KEY_BLOCK]: a mask of lists for the keys of a block, 1 = attend; or NULL */
     int masked;              /* some score was forced to -inf */
 } tk_tile;
 
@@ -154,6 +155,12 @@ TK_INLINE void mask_scores(const int nv, const tk_attention *a, const tk_head *h
         keep_band(nv, a, t, key, n);
         t->masked = 1;
     }
+    if (t->seen)
+        for (size_t j = 0; j < n * nv; j++) {
+            vf one = v_load_int8((const int8_t *)t->seen + j / nv * TK_KEY_BLOCK + j % nv * VL);
+            float *s = t->s + j * VL;
+            v_store(s, v_select(v_eq(one, v_set1(0)), v_set1(-INFINITY), v_load(s)));
+        }
     if (allow) {
         for (size_t l = 0; l < t->n; l++, allow += a->allow_by.row)
             for (size_t j = 0; j < n; j++)
@@ -163,7 +170,7 @@ TK_INLINE void mask_scores(const int nv, const tk_attention *a, const tk_head *h
         for (size_t j = 0; j < n; j++)
             if (h->ignored[key + j])
                 for (int i = 0; i < nv; i++) v_store(t->s + (j * nv + i) * VL, v_set1(-INFINITY));
-    t->masked |= allow || h->ignored || h->add;
+    t->masked |= allow || h->ignored || h->add || t->seen;
 }
 
 /* Returns 0, storing nothing, where what is no number came out of a tile with masks, unless they were heeded. */
@@ -255,20 +262,54 @@ TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *
     for (; d < a->dv; d++) value_rows(1, nv, a, v + d, t, t->o + d * w, n, alpha);
 }
 
+/* The next of the keys that a tile's list names, or of those of its band: how many, 0 at the end. */
+static size_t listed_keys(const tk_attention *a, const tk_head *h, tk_tile *t, size_t *next, size_t *key) {
+    const tk_block_lists *lists = a->lists;
+    const size_t row = t->first / TK_KEY_BLOCK, at = t->first % TK_KEY_BLOCK;
+    while (*next < (size_t)h->list[row + 1]) {
+        const size_t i = (*next)++, block = (size_t)lists->blocks[i] * TK_KEY_BLOCK;
+        size_t from = 0, to = TK_KEY_BLOCK;
+        t->seen = NULL;
+        if (lists->masks[i] >= 0) {
+            /* Of a mask no more than the keys that some query of the tile sees. */
+            const size_t mask = (size_t)lists->masks[i];
+            const uint8_t *ranges = lists->ranges + mask * 2 * TK_LIST_PARTS;
+            from = TK_KEY_BLOCK, to = 0;
+            for (size_t part = at / TK_LIST_PART; part * TK_LIST_PART < at + t->n; part++) {
+                from = ranges[2 * part] < from ? ranges[2 * part] : from;
+                to = ranges[2 * part + 1] > to ? ranges[2 * part + 1] : to;
+            }
+            t->seen = lists->table + (mask * TK_KEY_BLOCK + from) * TK_KEY_BLOCK + at;
+        }
+        if (block + to > h->n_keys) to = h->n_keys > block ? h->n_keys - block : 0;
+        *key = block + from;
+        if (from < to) return to - from;
+    }
+    return 0;
+}
+
+static size_t band_keys(const tk_attention *a, const tk_head *h, const tk_tile *t, size_t *next, size_t *key) {
+    const ptrdiff_t last = (ptrdiff_t)t->first + a->offset + (ptrdiff_t)t->n + a->right;
+    const size_t end = last <= 0 ? 0 : (size_t)last < h->n_keys ? (size_t)last : h->n_keys;
+    const uint8_t *blocks = h->blocks ? h->blocks + (ptrdiff_t)(t->first / a->block) * a->blocks_by.row : NULL;
+    while (blocks && *next < end && !blocks[*next / a->block]) *next += TK_KEY_BLOCK;
+    if (*next >= end) return 0;
+    *key = *next;
+    *next += TK_KEY_BLOCK;
+    return end - *key < TK_KEY_BLOCK ? end - *key : TK_KEY_BLOCK;
+}
+
 TK_INLINE int attend_tile(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, int careful) {
     vf m[2], l[2];
-    ptrdiff_t first = (ptrdiff_t)t->first + a->offset, from = first - a->left;
-    ptrdiff_t to = first + (ptrdiff_t)t->n + a->right;
-    size_t end = to <= 0 ? 0 : (size_t)to < h->n_keys ? (size_t)to : h->n_keys;
-    size_t key = from <= 0 ? 0 : (size_t)from / TK_KEY_BLOCK * TK_KEY_BLOCK;
+    const ptrdiff_t from = (ptrdiff_t)t->first + a->offset - a->left;
+    size_t next = from <= 0 ? 0 : (size_t)from / TK_KEY_BLOCK * TK_KEY_BLOCK, key, n;
+    if (h->list) next = (size_t)h->list[t->first / TK_KEY_BLOCK];
     for (int i = 0; i < nv; i++) m[i] = v_set1(-FLT_MAX), l[i] = v_set1(0);
     for (size_t i = 0; i < a->dv * nv; i++) v_store(t->o + i * VL, v_set1(0));
-    const uint8_t *blocks = h->blocks ? h->blocks + (ptrdiff_t)(t->first / a->block) * a->blocks_by.row : NULL;
     t->masked = 0;
-    for (; key < end; key += TK_KEY_BLOCK) {
-        if (blocks && !blocks[key / a->block]) continue;
-        attend_block(nv, a, h, t, key, end - key < TK_KEY_BLOCK ? end - key : TK_KEY_BLOCK, m, l, careful);
-    }
+    t->seen = NULL;
+    while ((n = h->list ? listed_keys(a, h, t, &next, &key) : band_keys(a, h, t, &next, &key)))
+        attend_block(nv, a, h, t, key, n, m, l, careful);
     return store_outputs(nv, a, h, t, l, careful);
 }
 

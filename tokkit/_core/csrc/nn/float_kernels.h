@@ -9,12 +9,14 @@
 #include "nn/attend.h"
 #include "nn/bags.h"
 #include "nn/dots.h"
+#include "nn/feature_attention.h"
 #include "nn/linear.h"
 #include "nn/rows.h"
 
 typedef struct {
     /* attend.h: many queries at a time (lanes are queries), or few (lanes are the dimensions of a head) */
     tk_attend *flash, *decode;
+    tk_attend_features *features; /* feature_attention.h */
     /* linear.h; where the CPU may multiply bf16 (tk_has_bf16), those that do, else NULL */
     const tk_gemm_kernels *gemm, *gemm_bf16;
     tk_do_rows *rows[TK_ROW_KERNELS]; /* rows.h */

@@ -10,6 +10,7 @@
 #include "nn/attend_flash.h"
 #include "nn/bags_loops.h"
 #include "nn/dots_loops.h"
+#include "nn/feature_attention_loops.h"
 #include "nn/gemm_loops.h"
 #include "nn/rows_loops.h"
 
@@ -19,6 +20,7 @@ extern const tk_float_kernels TK_TABLE;
 const tk_float_kernels TK_TABLE = {
     .flash = attend_flash,
     .decode = attend_decode,
+    .features = attend_features,
     .gemm = &gemm,
 #ifdef TK_GEMM_BF16
     .gemm_bf16 = &TK_GEMM_BF16,
