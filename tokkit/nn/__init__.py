@@ -26,6 +26,7 @@ from tokkit.nn.functional import (
 )
 from tokkit.nn.generation import Sampling
 from tokkit.nn.kv_cache import KVCache
+from tokkit.nn.latent_attention import LatentConfig, MultiHeadLatentAttention
 from tokkit.nn.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LMHead
 from tokkit.nn.linear import Linear
 from tokkit.nn.linear_attention import LinearState, RandomFeatures, linear_attention
@@ -64,12 +65,14 @@ __all__ = [
     "GroupedQueryAttention",
     "KVCache",
     "LMHead",
+    "LatentConfig",
     "LayerNorm",
     "LearnedPositions",
     "Linear",
     "LinearState",
     "Memory",
     "MultiHeadAttention",
+    "MultiHeadLatentAttention",
     "MultiQueryAttention",
     "RMSNorm",
     "RandomBlocks",
