@@ -248,6 +248,80 @@ def test_many_clients_at_once_get_their_own_texts(generator: Any) -> None:
     assert texts == [texts[0].text for texts in generator.generate_all(prompts, max_new_tokens=8)]
 
 
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather", "description": "The weather.",
+        "parameters": {"properties": {"city": {"$ref": "#/$defs/city"}}, "required": ["city"],
+                       "additionalProperties": False, "$defs": {"city": {"enum": ["Oslo", "Rome"]}}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A model whose template writes tools, their calls and what they gave."""
+    home = generators.folder(tmp_path_factory.mktemp("models") / "caller", max_position_embeddings=512)
+    (home / "chat_template.jinja").write_text(
+        "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{% for call in m.tool_calls %}{{ call.function.arguments.city }}{% endfor %}{% endfor %}<|model|>"
+    )
+    return pipeline.load(home)
+
+
+def test_a_tool_that_must_be_called_is_called(caller: Any) -> None:
+    body = {"messages": HELLO, "tools": [WEATHER], "tool_choice": "required", "max_tokens": 60, "seed": 1}
+
+    async def main() -> tuple[Reply, Reply, Reply]:
+        app = model_server(caller)
+        async with running(app):
+            whole = await call(app, "/v1/chat/completions", body)
+            streamed = await call(app, "/v1/chat/completions", body | {"stream": True})
+            made = whole.json["choices"][0]["message"]
+            told = {"role": "tool", "tool_call_id": made["tool_calls"][0]["id"], "content": "sunny"}
+            return whole, streamed, await call(app, "/v1/chat/completions", body | {"messages": [*HELLO, made, told],
+                                                                                    "tool_choice": "auto"})  # fmt: skip
+
+    whole, streamed, after = asyncio.run(main())
+    choice = whole.json["choices"][0]
+    (made,) = choice["message"]["tool_calls"]
+    assert (choice["finish_reason"], choice["message"]["content"], made["type"]) == ("tool_calls", None, "function")
+    assert made["function"]["name"] == "get_weather"
+    city = json.loads(made["function"]["arguments"])["city"]
+    assert city in ("Oslo", "Rome")
+    parts = [event["choices"][0] for event in streamed.events]
+    assert all(not part["delta"].get("content") for part in parts)
+    (said,) = parts[-1]["delta"]["tool_calls"]
+    assert (said["index"], said["function"], parts[-1]["finish_reason"]) == (0, made["function"], "tool_calls")
+    assert after.status == 200
+    prompt = [*HELLO, {"role": "assistant", "content": "", "tool_calls": [{"function": {"arguments": {"city": city}}}]},
+              {"role": "tool", "content": "sunny"}]  # fmt: skip
+    assert after.json["usage"]["prompt_tokens"] == len(caller.chat_ids(prompt, tools=[WEATHER]))
+
+
+def test_text_that_calls_nothing_is_the_answer(caller: Any) -> None:
+    body = {"messages": HELLO, "tools": [WEATHER], "max_tokens": 30, "temperature": 0}
+
+    async def main() -> tuple[Any, Any, Any]:
+        app = model_server(caller)
+        async with running(app):
+            path = "/v1/chat/completions"
+            return ((await call(app, path, body)).json, (await call(app, path, body | {"stream": True})).events,
+                    (await call(app, path, body | {"tool_choice": "none"})).json)  # fmt: skip
+
+    whole, events, without = asyncio.run(main())
+    expected = caller.generate_all([caller.chat_ids(HELLO, tools=[WEATHER])], max_new_tokens=30)[0][0].text
+    assert whole["choices"][0]["message"] == {"role": "assistant", "content": expected}
+    assert "".join(event["choices"][0]["delta"].get("content", "") for event in events) == expected
+    assert without["usage"]["prompt_tokens"] == len(caller.chat_ids(HELLO))
+
+
+def test_a_template_without_a_place_for_tools_refuses_them(ask: Any) -> None:
+    reply = ask("/v1/chat/completions", {"messages": HELLO, "tools": [WEATHER]})
+    assert (reply.status, reply.json["error"]["param"]) == (400, "messages")
+    assert "the model's chat template has no place for tools" in reply.json["error"]["message"]
+
+
 @pytest.fixture
 def url(generator: Any, encoder: Any) -> Iterator[str]:
     """The address of a server that runs in a thread."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tokkit.web import requests
+from tokkit.web import requests, tools
 from tokkit.web.access import Limits
 from tokkit.web.errors import RequestError
 
@@ -101,9 +101,51 @@ def test_what_is_wrong_with_a_completion(body: Any, message: str) -> None:
     assert caught.value.status == 400
 
 
+ADD = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+TELL = {"type": "function", "function": {"name": "tell"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "names", "must"),
+    [
+        (None, ["add", "tell"], []),
+        ("auto", ["add", "tell"], []),
+        ("none", [], []),
+        ("required", ["add", "tell"], ["add", "tell"]),
+        ({"type": "function", "function": {"name": "tell"}}, ["add", "tell"], ["tell"]),
+    ],
+)
+def test_tools_may_or_must_be_called(choice: Any, names: list[str], must: list[str]) -> None:
+    asked = chat(tools=[ADD, TELL], tool_choice=choice, parallel_tool_calls=True)
+    assert [tool["function"]["name"] for tool in asked.tools] == names
+    assert list(asked.must_call) == must
+    schema = tools.call_schema(asked.tools, asked.must_call)
+    assert [option["properties"]["name"]["const"] for option in schema["anyOf"]] == must
+
+
+def test_calls_in_messages_have_objects_for_templates() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    said = chat(messages=[*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}]).messages[1]
+    assert said["content"] == ""
+    assert said["tool_calls"] == [{**call, "function": {"name": "add", "arguments": {"a": 1}}}]
+    broken = {**call, "function": {"name": "add", "arguments": '{"a": '}}
+    said = chat(messages=[*HELLO, {"role": "assistant", "tool_calls": [broken]}]).messages[1]
+    assert said["tool_calls"] == [broken]
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ({"tools": [TELL, TELL]}, "there are two tools with the name 'tell'"),
+        ({"tools": [{"type": "function", "function": {"name": "a", "parameters": 1}}]}, "parameters are a JSON schema"),
+        ({"tools": [TELL], "tool_choice": "always"}, "tool_choice is 'always'; it must be none, auto, required"),
+        ({"tools": [TELL], "tool_choice": {"type": "function", "function": {"name": "add"}}}, "the tools are: tell"),
+        ({"tool_choice": "required"}, "tool_choice is 'required'; the tools are: none"),
+        (
+            {"tools": [TELL], "tool_choice": "required", "response_format": {"type": "json_object"}},
+            "exclude each other",
+        ),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "tool_calls have a function with name"),
         ({"messages": []}, "no messages"),
         ({"messages": ["hello"]}, "role and content"),
         ({"messages": [{"role": "user"}]}, "the content of a message is None"),

@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from tokkit.chat.rendered import Rendered as Rendered
     from tokkit.chat.schema import function_schema as function_schema
     from tokkit.chat.template import ChatTemplate as ChatTemplate
+    from tokkit.chat.tool_calls import ToolCall as ToolCall
+    from tokkit.chat.tool_calls import ToolCallStream as ToolCallStream
+    from tokkit.chat.tool_calls import parse_tool_calls as parse_tool_calls
 
 _MODULES = {
     "ChatTemplate": "tokkit.chat.template",
     "EncodedChat": "tokkit.chat.encode",
     "FittedChat": "tokkit.chat.fit",
     "Rendered": "tokkit.chat.rendered",
+    "ToolCall": "tokkit.chat.tool_calls",
+    "ToolCallStream": "tokkit.chat.tool_calls",
     "encode_chat": "tokkit.chat.encode",
     "fit_chat": "tokkit.chat.fit",
     "function_schema": "tokkit.chat.schema",
     "load_chat_template": "tokkit.chat.config",
+    "parse_tool_calls": "tokkit.chat.tool_calls",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES)

@@ -135,6 +135,7 @@ class Program:
             tree = environment.parse(source)
             blocks = tree.find_all(nodes.CallBlock)
             self.has_generation = any(_is_call_of(block.call, "_generation") for block in blocks)
+            self.takes_tools = any(name.name == "tools" for name in tree.find_all(nodes.Name))
             self._count_steps(tree, hooks)
             self._plain = environment.from_string(tree)
         self._source, self._environment, self._hooks = source, environment, hooks

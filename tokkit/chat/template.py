@@ -66,6 +66,11 @@ class ChatTemplate:
         """Whether the template marks the assistant's text with `{% generation %}` blocks."""
         return self._program.has_generation
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the template has a place for tools."""
+        return self._program.takes_tools
+
     def render(
         self,
         messages: Sequence[Mapping[str, Any]],

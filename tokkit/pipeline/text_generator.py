@@ -32,6 +32,7 @@ from tokkit.pipeline.stopping import StoppedText
 
 if TYPE_CHECKING:
     from tokkit.chat import ChatTemplate
+    from tokkit.chat.template import Tool
     from tokkit.tokenizer import Tokenizer
 
 
@@ -267,21 +268,32 @@ class TextGenerator(CausalModel):
     # ---- chats
 
     def chat(
-        self, messages: Sequence[Mapping[str, Any]], *, template: ChatTemplate | None = None, **options: Any
-    ) -> str:
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Iterable[Tool] | None = None,
+        template: ChatTemplate | None = None, **options: Any,
+    ) -> str:  # fmt: skip
         """Return the model's answer to messages, each with "role" and "content"; options are those of `generate_all`.
 
-        The template is the folder's. Text in messages that looks like a special token stays text.
+        The template is the folder's. Text in messages that looks like a special token stays text. `tools` are functions
+        or their JSON schemas, which the model may call; `tokkit.chat.parse_tool_calls` finds calls in its answer.
         """
-        return self.generate_all([self.chat_ids(messages, template=template)], **options)[0][0].text
+        return self.generate_all([self.chat_ids(messages, tools=tools, template=template)], **options)[0][0].text
 
-    def chat_ids(self, messages: Sequence[Mapping[str, Any]], *, template: ChatTemplate | None = None) -> list[int]:
-        """Return the ids of a chat, up to where the model's answer begins; ChatError without a template."""
+    def chat_ids(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Iterable[Tool] | None = None,
+        template: ChatTemplate | None = None,
+    ) -> list[int]:  # fmt: skip
+        """Return the ids of a chat, up to where the model's answer begins; ChatError without a template.
+
+        A template that has no place for `tools` is a ChatError too.
+        """
         from tokkit.chat import encode_chat, load_chat_template
 
+        given = None if tools is None else list(tools)
         if template is None:
-            template = load_chat_template(self.folder)
+            template = load_chat_template(self.folder, with_tools=bool(given))
         if not messages:
             raise ChatError("there are no messages; give at least one")
-        encoded = encode_chat(self.tokenizer, template, messages, add_generation_prompt=True)
+        if given and not template.takes_tools:
+            raise ChatError("the model's chat template has no place for tools; give none")
+        encoded = encode_chat(self.tokenizer, template, messages, tools=given, add_generation_prompt=True)
         return list(encoded.ids)

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tokkit.chat.tool_calls import ToolCall, ToolCallStream, parse_tool_calls
 from tokkit.web.scheduler import Part
+from tokkit.web.tools import as_body
 
 REASONS = {"eos": "stop", "stop": "stop", "length": "length", "time": "length"}
 """Why a text ended → how OpenAI's API says it."""
@@ -42,10 +44,19 @@ class Whole:
 
 
 class Answer:
-    """The answers to one request: `spell` gives the bytes of a token."""
+    """The answers to one request: `spell` gives the bytes of a token, `tools` may be called."""
 
-    def __init__(self, model: str, *, chat: bool, logprobs: bool, spell: Callable[[int], bytes]) -> None:
-        self._chat, self._logprobs, self._spell = chat, logprobs, spell
+    def __init__(
+        self,
+        model: str,
+        *,
+        chat: bool,
+        logprobs: bool,
+        spell: Callable[[int], bytes],
+        tools: Sequence[str] = (),
+    ) -> None:
+        self._chat, self._logprobs, self._spell, self._tools = chat, logprobs, spell, tools
+        self._streams: dict[int, ToolCallStream] = {}
         self._head = {
             "id": f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", "object": "", "created": int(time.time()),
             "model": model,
@@ -57,7 +68,14 @@ class Answer:
         choices = []
         for index, text in enumerate(texts):
             made: dict[str, Any] = {"index": index, "finish_reason": REASONS.get(text.reason or "", "stop")}
-            made |= {"message": {"role": "assistant", "content": text.text}} if self._chat else {"text": text.text}
+            if not self._chat:
+                made["text"] = text.text
+            else:
+                shown, calls = parse_tool_calls(text.text, self._tools)
+                made["message"] = {"role": "assistant", "content": shown if shown or not calls else None}
+                if calls:
+                    made["message"]["tool_calls"] = as_body(calls)
+                    made["finish_reason"] = _with_calls(made["finish_reason"])
             made["logprobs"] = self._scores(index, text.tokens)
             choices.append(made)
         kind = "chat.completion" if self._chat else "text_completion"
@@ -73,10 +91,25 @@ class Answer:
         made: dict[str, Any] = {"index": part.number, "finish_reason": reason}
         made["logprobs"] = self._scores(part.number, part.scored)
         if self._chat:
-            made["delta"] = {"content": part.text} if part.text else {}
+            shown, calls = self._streamed(part)
+            made["delta"] = {"content": shown} if shown else {}
+            if calls:
+                made["delta"]["tool_calls"] = as_body(calls, numbered=True)
+                made["finish_reason"] = _with_calls(reason)
         else:
             made["text"] = part.text
         return self._part([made])
+
+    def _streamed(self, part: Part) -> tuple[str, list[ToolCall]]:
+        """Return what can be shown of a text now, and its calls when it has ended."""
+        if not self._tools:
+            return part.text, []
+        stream = self._streams.setdefault(part.number, ToolCallStream(self._tools))
+        shown = stream.step(part.text)
+        if part.reason is None:
+            return shown, []
+        rest, calls = stream.finish()
+        return shown + rest, calls
 
     def usage(self, usage: dict[str, Any]) -> dict[str, Any]:
         """Return the last event of a stream, which says how many tokens there were."""
@@ -109,6 +142,10 @@ class Answer:
 
     def _token(self, id_: int, score: float) -> dict[str, Any]:
         return {"token": self._text(id_), "logprob": _number(score), "bytes": list(self._spell(id_))}
+
+
+def _with_calls(reason: str | None) -> str | None:
+    return "tool_calls" if reason == "stop" else reason
 
 
 def _number(score: float) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
 from tokkit.grammars import JsonSchema
 from tokkit.pipeline.prompt_cache import MAX_BYTES, PromptCache
-from tokkit.web import answers, requests
+from tokkit.web import answers, requests, tools
 from tokkit.web.access import LOCAL, Access, Limits
 from tokkit.web.errors import RequestError
 from tokkit.web.requests import Asked
@@ -170,8 +170,9 @@ class _Server:
             for i, prompt in enumerate(prompts)
         ]
         answer = answers.Answer(
-            generator.folder.name, chat=bool(asked.messages), logprobs=asked.logprobs, spell=_speller(generator)
-        )
+            generator.folder.name, chat=bool(asked.messages), logprobs=asked.logprobs, spell=_speller(generator),
+            tools=[tool["function"]["name"] for tool in asked.tools],
+        )  # fmt: skip
         scheduler.submit(jobs)
         n = len(prompts) * asked.n
         if asked.stream:
@@ -205,9 +206,10 @@ class _Server:
             "max_new_tokens": limit, "n": asked.n, "stop": asked.stop, "seed": asked.seed, "logprobs": asked.logprobs,
             "top_logprobs": asked.alternatives, "sampling": asked.sampling,
         }  # fmt: skip
-        if asked.schema is not None:
+        schema = tools.call_schema(asked.tools, asked.must_call) if asked.must_call else asked.schema
+        if schema is not None:
             # White space without a bound would let a model write nothing else.
-            options["grammar"] = JsonSchema(asked.schema, whitespace="spaced")
+            options["grammar"] = JsonSchema(schema, whitespace="spaced")
         return _prompts(generator, asked), generator.options_of(options)
 
     # ---- vectors and tokens
@@ -245,7 +247,7 @@ class _Server:
 def _prompts(generator: TextGenerator, asked: Asked) -> list[list[int]]:
     if asked.messages:
         try:
-            made = [generator.chat_ids(asked.messages)]
+            made = [generator.chat_ids(asked.messages, tools=asked.tools or None)]
         except ChatError as error:
             raise RequestError(str(error), param="messages") from None
     else:

@@ -14,8 +14,10 @@ from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import strict_json
 from tokkit.formats.strict_json import brief
 from tokkit.nn.generation import Sampling
+from tokkit.web import tools
 from tokkit.web.access import Limits
 from tokkit.web.errors import RequestError
+from tokkit.web.tools import Tool
 
 IGNORED = frozenset((
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
@@ -49,6 +51,8 @@ class Asked:
     stream: bool = False
     include_usage: bool = False
     schema: Mapping[str, Any] | bool | None = None
+    tools: Sequence[Tool] = ()
+    must_call: Sequence[str] = ()
     sampling: Sampling
 
 
@@ -124,11 +128,17 @@ def chat(data: bytes, limits: Limits) -> Asked:
     if alternatives and not logprobs:
         raise RequestError("top_logprobs are for logprobs: true", param="top_logprobs")
     older = body.number("max_tokens", least=1)
-    return _asked(
+    given, must = tools.checked(
+        body.take("tools", (list,), "a list of tools", []), body.take("tool_choice", (str, dict), "a choice")
+    )
+    asked = _asked(
         body, limits, messages=[_message(each) for each in messages], n=body.number("n", 1, least=1),
-        logprobs=logprobs, alternatives=alternatives,
+        logprobs=logprobs, alternatives=alternatives, tools=given, must_call=must,
         max_new_tokens=body.number("max_completion_tokens", older, least=1),
     )  # fmt: skip
+    if must and asked.schema is not None:
+        raise RequestError("response_format and a tool that must be called exclude each other", param="response_format")
+    return asked
 
 
 def _asked(body: Body, limits: Limits, **more: Any) -> Asked:
@@ -199,6 +209,9 @@ def _message(given: Any) -> dict[str, Any]:
     if not isinstance(given, dict) or not isinstance(given.get("role"), str):
         raise wrong("messages", given, "a list of objects with role and content")
     content = given.get("content")
+    if given.get("tool_calls"):
+        given = {**given, "tool_calls": tools.called(given["tool_calls"])}
+        content = "" if content is None else content
     if isinstance(content, list):
         parts = [
             part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in content
