@@ -10,12 +10,13 @@ import click
 import generators
 import model_folders
 import tokkit
-from tokkit import embeddings
+from tokkit import embeddings, trainers
 from tokkit.cli import main
 
 REQUIRED: dict[str, dict[str, str]] = {
     "train": {"inputs": "a.txt", "output": "new.json", "vocab_size": "260"},
     "encode": {"tokenizer": "tok.json", "files": "a.txt"},
+    "encode-shards": {"inputs": "a.txt", "output": "shards", "tokenizer": "tok.json"},
     "decode": {"tokenizer": "tok.json", "file": "a.ids"},
     "count": {"tokenizer": "tok.json", "files": "a.txt"},
     "truncate": {"tokenizer": "tok.json", "file": "a.txt", "limit": "3"},
@@ -25,6 +26,10 @@ REQUIRED: dict[str, dict[str, str]] = {
     "inspect": {"tokenizer": "tok.json"},
     "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},
     "bench": {"tokenizer": "tok.json", "file": "a.txt", "against": "none", "runs": "1"},
+    "counts build": {"shards": "a.txt", "output": "new"},
+    "counts merge": {"counts": "counts", "output": "new.counts"},
+    "counts prune": {"counts": "counts", "output": "new.counts", "min_count": "2"},
+    "counts info": {"counts": "counts"},
     "model embed": {"paths": "a.txt", "output": "index", "model": "model"},
     "model search": {"index": "index", "query": "cat"},
     "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
@@ -93,10 +98,11 @@ def arguments(name: str, given: Mapping[str, str]) -> list[str]:
 def make_files(folder: Path) -> None:
     """Write what the arguments above name."""
     text = "low lower lowest\nnewer wider new\n" * 20
+    (folder / "lines.txt").write_text("the cat sat\non a mat\n")
+    trainers.build_counts([folder / "lines.txt"], folder / "counts")
     tokkit.train(iter([text]), vocab_size=300, special_tokens=["<|end|>"]).save(folder / "tok.json")
     (folder / "a.txt").write_text(text)
     (folder / "a.ids").write_text("1 2 3\n")
-    (folder / "lines.txt").write_text("the cat sat\non a mat\n")
     (folder / "words.vec").write_text("4 2\nlow 1 0\nlower 1 1\nnew 2 0.5\nnewer 2 2\n")
     (folder / "words.txt").write_text("low\nnew\n")
     (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")

@@ -46,7 +46,7 @@ class Header:
     def as_json(self) -> bytes:
         """Return the header as it is in a file."""
         about = {"counting": dict(self.counting), "unit": self.unit, "min_count": self.min_count}
-        return json.dumps({**about, "sources": [dict(source) for source in self.sources]}, ensure_ascii=False).encode()
+        return json.dumps({**about, "sources": [dict(source) for source in self.sources]}).encode()
 
     @classmethod
     def of_json(cls, data: bytes) -> Header:

@@ -115,7 +115,7 @@ def encode_shards(
         if not (done := manifest.is_done(folder, record, key)):
             corpus = Corpus([shard], unit=unit, field=field, errors=input_errors)
             source = _Encoding(tokenizer, corpus, marks, special, thread_count(threads))
-            seed = None if shuffle is None else [shuffle, *os.path.basename(shard).encode()]
+            seed = None if shuffle is None else [shuffle, *os.fsencode(os.path.basename(shard))]
             with WRITERS[format](stem, width, about) as writer:
                 if pack is None and seed is None:
                     _write(writer, source.chunks())
@@ -243,7 +243,7 @@ def _id_of(tokenizer: Tokenizer, name: str, token: int | str | None) -> int | No
         return None
     if isinstance(token, str):
         id_ = tokenizer.special_tokens.get(token)
-        return int(tokenizer.vocab[token.encode()]) if id_ is None else id_
+        return int(tokenizer.vocab[token]) if id_ is None else id_
     if isinstance(token, bool) or not 0 <= token < tokenizer.n_ids:
         raise OptionError(f"{name} is {token!r}; it must be a token, or an id below {tokenizer.n_ids:,}")
     return int(token)

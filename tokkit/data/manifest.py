@@ -34,7 +34,7 @@ def files_record(paths: Iterable[str], known: Mapping[str, str]) -> dict[str, An
 
 def write_json(path: str, value: object) -> None:
     """Write a file of JSON, which replaces an older one at once."""
-    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_atomically(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
 def read_json(path: str) -> Any:

@@ -141,7 +141,7 @@ class MultiHeadLatentAttention:
         with the cache's tokens. `cache` holds earlier tokens, latent_dim floats each: one without a window. `absorbed`:
         the form, that with fewer products if None.
 
-        Raises ShapeError for arrays that do not fit, OptionError for a cache with a window; the cache is then unchanged.
+        Raises ShapeError for arrays that do not fit, OptionError for a cache with a window; then it is as it was.
         """
         made, c = floats(x, "x"), self.config
         if made.ndim != 3 or made.shape[2] != c.dim:
