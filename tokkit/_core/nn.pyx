@@ -1,5 +1,6 @@
 """Kernels of numbers: attention, linear layers, rows, an encoder's layers."""
 
+include "nn/floats.pxi"
 include "nn/rows.pxi"
 include "nn/linear.pxi"
 include "nn/block_lists.pxi"
@@ -11,5 +12,3 @@ include "nn/encoder.pxi"
 include "nn/experts.pxi"
 include "nn/kv.pxi"
 include "nn/decoder.pxi"
-include "nn/grad.pxi"
-include "nn/optim.pxi"

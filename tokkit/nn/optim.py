@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokkit._core import nn as core
+from tokkit._core import grad as core
 from tokkit.errors import OptionError, ShapeError, TrainingError
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.checks import as_float, as_int

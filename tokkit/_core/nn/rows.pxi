@@ -4,8 +4,6 @@ from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from tokkit._core.text cimport chosen_isa, isa_number
-
 cdef extern from "nn/rows.h" nogil:
     int TK_SOFTMAX
     int TK_LOG_SOFTMAX
@@ -46,13 +44,6 @@ cdef extern from "nn/rows.h" nogil:
         const int64_t *ids
     void tk_rows_run(const tk_row_work *, int what, int isa, int threads)
 
-cdef int ISA = tk_isa_of_floats(chosen_isa())
-cdef Py_ssize_t SIZE = sizeof(float)
-ACTIVATIONS = ("identity", "relu", "gelu", "gelu_tanh", "silu", "exp", "sigmoid", "tanh")  # of csrc/nn/lanes_math.h
-
-ctypedef const float[:, :] Rows
-ctypedef const float[::1] Columns
-
 
 cdef int begin(tk_row_work *w, Rows x, float[:, :] y, Py_ssize_t rows) except -1:
     memset(w, 0, sizeof(tk_row_work))
@@ -64,12 +55,6 @@ cdef int begin(tk_row_work *w, Rows x, float[:, :] y, Py_ssize_t rows) except -1
     w.x, w.x_step = &x[0, 0], step(x, w.m, "x")
     w.y, w.y_step = &y[0, 0], step(y, w.m, "y")
     return 1
-
-
-cdef Py_ssize_t step(Rows a, size_t columns, object name) except? -1:
-    if (columns > 1 and a.strides[1] != SIZE) or a.strides[0] % SIZE:
-        raise ValueError(f"the rows of {name} are not contiguous")
-    return a.strides[0] // SIZE
 
 
 cdef const float *columns(Columns c, tk_row_work *w, object name) except? NULL:

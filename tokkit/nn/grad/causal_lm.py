@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import nn as core
+from tokkit._core import grad as core
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, ids_of, initial
 from tokkit.nn.checks import as_float, as_int

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core import grad as grad_core
 from tokkit._core import nn as core
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.config import GATES, TransformerConfig
@@ -40,20 +41,20 @@ class Linear:
     def run(self, x: Floats, tape: Tape) -> Floats:
         """Return y, and push nothing."""
         y = tape.empty(len(x), len(self.weight))
-        core.matmul(x, self.weight.T, y, bias=self.bias, threads=current_threads())
+        grad_core.matmul(x, self.weight.T, y, bias=self.bias, threads=current_threads())
         return y
 
     def input_gradient(self, dy: Floats, tape: Tape) -> Floats:
         """Return the gradient of x, dy W."""
         dx = tape.empty(len(dy), self.weight.shape[1])
-        core.matmul(dy, self.weight, dx, threads=current_threads())
+        grad_core.matmul(dy, self.weight, dx, threads=current_threads())
         return dx
 
     def add_gradients(self, dy: Floats, x: Floats) -> None:
         """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
-        core.matmul(dy.T, x, self.grad, self.grad, threads=current_threads())
+        grad_core.matmul(dy.T, x, self.grad, self.grad, threads=current_threads())
         if self.bias_grad is not None:
-            core.add_column_sums(dy, self.bias_grad, threads=current_threads())
+            grad_core.add_column_sums(dy, self.bias_grad, threads=current_threads())
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return y; backward needs x."""
@@ -87,7 +88,7 @@ class Norm:
     def back(self, dy: Floats, x: Floats, tape: Tape, add: Floats | None = None) -> Floats:
         """Return the gradient of x, + add."""
         dx = tape.empty(*x.shape)
-        core.norm_back(
+        grad_core.norm_back(
             dy, x, self.weight, dx, self.weight_grad, self.bias_grad, add=add, eps=self.eps, centred=self.centred,
             threads=current_threads(),
         )  # fmt: skip
@@ -118,7 +119,7 @@ class Embedding:
             x.reshape(*ids.shape, -1)[...] += self.positions[:n]
 
         def back(dy: Floats) -> Floats:
-            core.scatter_add(dy, flat, self.grad, threads=current_threads())
+            grad_core.scatter_add(dy, flat, self.grad, threads=current_threads())
             if self.positions_grad is not None:
                 for text in dy.reshape(*ids.shape, -1):
                     self.positions_grad[:n] += text
@@ -165,11 +166,11 @@ class SelfAttention:
         self._turn(rows, back=False)
         out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
         lse = tape.empty(len(x) // n, self.config.n_heads, n)
-        core.grad_attention(*self._parts(rows), out, lse, scale=scale, causal=causal, threads=current_threads())
+        grad_core.grad_attention(*self._parts(rows), out, lse, scale=scale, causal=causal, threads=current_threads())
 
         def back(dout: Floats) -> Floats:
             d_rows = tape.empty(*rows.shape)
-            core.attention_back(
+            grad_core.attention_back(
                 *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal,
                 threads=current_threads(),
             )  # fmt: skip
@@ -203,9 +204,9 @@ class FeedForward:
             d_middle, again = self.down.input_gradient(dy, tape), tape.empty(len(inner), columns)
             # Over what was read, which nothing reads any more.
             if self.gated:
-                core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())
+                grad_core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())
             else:
-                core.activate_back(d_middle, inner, inner, self.activation, again, threads=current_threads())
+                grad_core.activate_back(d_middle, inner, inner, self.activation, again, threads=current_threads())
             self.down.add_gradients(dy, again)
             return inner
 
@@ -224,11 +225,11 @@ class Dropout:
         if not self.p or not tape.recording:
             return x
         p, seed = self.p, self.seed
-        core.drop_out(x, x, p, seed, threads=current_threads())
+        grad_core.drop_out(x, x, p, seed, threads=current_threads())
 
         def back(dy: Floats) -> Floats:
             dx = tape.empty(*dy.shape)
-            core.drop_out(dy, dx, p, seed, threads=current_threads())
+            grad_core.drop_out(dy, dx, p, seed, threads=current_threads())
             return dx
 
         tape.push(back)

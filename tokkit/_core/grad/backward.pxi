@@ -5,6 +5,8 @@ from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from tokkit._core.nn cimport tk_isa_of_floats
+
 cdef extern from "nn/matmul.h" nogil:
     ctypedef struct tk_matmul:
         const float *a

@@ -1,0 +1,156 @@
+"""Types of `grad.pyx`."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+def matmul(
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any],
+    add: NDArray[Any] | None = None,
+    *,
+    bias: NDArray[Any] | None = None,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def grad_attention(
+    q: NDArray[Any],
+    k: NDArray[Any],
+    v: NDArray[Any],
+    out: NDArray[Any],
+    lse: NDArray[Any],
+    *,
+    scale: float,
+    causal: bool = True,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def attention_back(
+    q: NDArray[Any],
+    k: NDArray[Any],
+    v: NDArray[Any],
+    out: NDArray[Any],
+    lse: NDArray[Any],
+    dout: NDArray[Any],
+    dq: NDArray[Any],
+    dk: NDArray[Any],
+    dv: NDArray[Any],
+    *,
+    scale: float,
+    causal: bool = True,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def norm_back(
+    dy: NDArray[Any],
+    x: NDArray[Any],
+    weight: NDArray[Any],
+    dx: NDArray[Any],
+    dweight: NDArray[Any],
+    dbias: NDArray[Any] | None = None,
+    *,
+    add: NDArray[Any] | None = None,
+    eps: float = 1e-5,
+    centred: bool = True,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def activate_back(
+    dy: NDArray[Any],
+    x: NDArray[Any],
+    dx: NDArray[Any],
+    activation: str,
+    y: NDArray[Any] | None = None,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def gate_back(
+    dy: NDArray[Any],
+    x: NDArray[Any],
+    other: NDArray[Any],
+    dx: NDArray[Any],
+    dother: NDArray[Any],
+    activation: str,
+    y: NDArray[Any] | None = None,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def cross_entropy_back(
+    x: NDArray[Any],
+    targets: NDArray[Any],
+    dx: NDArray[Any],
+    losses: NDArray[Any],
+    by: float,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def drop_out(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    p: float,
+    seed: int,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def add_column_sums(
+    dy: NDArray[Any],
+    sums: NDArray[Any],
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def scatter_add(
+    dy: NDArray[Any],
+    ids: NDArray[Any],
+    table: NDArray[Any],
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def adamw_step(
+    p: NDArray[Any],
+    g: NDArray[Any],
+    m: NDArray[Any],
+    v: NDArray[Any],
+    *,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
+    by: float,
+    number: int,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def sgd_step(
+    p: NDArray[Any],
+    g: NDArray[Any],
+    m: NDArray[Any] | None = None,
+    *,
+    lr: float,
+    momentum: float,
+    decay: float,
+    by: float,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def average_step(
+    average: NDArray[Any],
+    p: NDArray[Any],
+    decay: float,
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> None: ...
+def sum_of_squares(
+    g: NDArray[Any],
+    *,
+    threads: int = 1,
+    isa: str | None = None,
+) -> float: ...

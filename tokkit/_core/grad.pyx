@@ -1,0 +1,5 @@
+"""Kernels of learning: products of any layout, backward passes, optimizers."""
+
+include "nn/floats.pxi"
+include "grad/backward.pxi"
+include "grad/optim.pxi"
