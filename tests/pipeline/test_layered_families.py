@@ -1,4 +1,4 @@
-"""Random ModernBERT, Nomic BERT and GTE, saved by transformers, give its hidden states and logits."""
+"""Random ModernBERT, Nomic BERT, GTE and EuroBERT, saved by transformers, give its hidden states and logits."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gte without types": ("gte", {
         **LARGER, "hidden_act": "silu", "type_vocab_size": 0, "layer_norm_eps": 1e-5,
         "rope_parameters": {"rope_type": "linear", "factor": 1.5, "rope_theta": 4000.0}}),
+    "eurobert": ("eurobert", {**SMALL, "num_key_value_heads": 2}),
+    "eurobert with biases": ("eurobert", {
+        **LARGER, "head_dim": 16, "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu",
+        "rope_parameters": {"rope_type": "default", "rope_theta": 300.0}}),
 }  # fmt: skip
 LENGTHS = (7, 170, 1, 33)
 
@@ -57,10 +61,16 @@ def saved(name: str, folder: Path) -> Any:
     return model
 
 
-def ours(folder: Path, dtype: str = "float32") -> tuple[LayeredEncoder, MaskedHead]:
+def ours(folder: Path, dtype: str = "float32") -> tuple[LayeredEncoder, Any]:
+    """The encoder, and its head for masked tokens; EuroBERT's is a matrix, which is not read."""
     spec = layered_families.read(json.loads((folder / "config.json").read_text()), dtype)
     weights = LayeredWeights(read_model(folder), spec, "here")
     encoder = LayeredEncoder(TextDecoder(spec.decoder.config, weights), max_length=spec.decoder.max_length)
+    if not weights.has_head:
+        tensors = read_model(folder)
+        matrix = tensors["lm_head.weight"].float32()
+        bias = tensors["lm_head.bias"].float32() if "lm_head.bias" in tensors else 0
+        return encoder, lambda x: x @ matrix.T + bias
     parts = weights.head()
     matrix = parts.pop("decoder.weight", encoder.embeddings.words)
     return encoder, MaskedHead(parts, matrix, activation=spec.head_activation, eps=spec.config.eps)

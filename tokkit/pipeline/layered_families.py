@@ -1,4 +1,4 @@
-"""The encoder families that have the layers of a decoder: ModernBERT, Nomic BERT, GTE, and decoders that make vectors.
+"""The encoder families that have the layers of a decoder: ModernBERT, Nomic BERT, GTE, EuroBERT, embedding decoders.
 
 Each family is data, as in decoder_families.py; `published` are names of keys in older files.
 """
@@ -92,8 +92,9 @@ GTE = LayeredFamily(
     refused={"position_embedding_type": ("rope",), "layer_norm_type": ("layer_norm",), "pack_qkv": (True,),
              "logn_attention_scale": (False,)},
 )  # fmt: skip
+EUROBERT = LayeredFamily(layers=replace(decoder_families.LLAMA, encoder=True, eps=("rms_norm_eps", 1e-5)))
 NEW = replace(GTE, defaults={"rope_theta": 10000.0}, head_activation="hidden_act")
-FAMILIES = {"modernbert": MODERN_BERT, "nomic_bert": NOMIC_BERT, "gte": GTE, "new": NEW}
+FAMILIES = {"modernbert": MODERN_BERT, "nomic_bert": NOMIC_BERT, "gte": GTE, "new": NEW, "eurobert": EUROBERT}
 """model_type of a config.json → family. Snowflake's Arctic M Long is of type nomic_bert, GTE's first files of new."""
 
 

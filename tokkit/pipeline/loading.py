@@ -49,10 +49,10 @@ def load(
 ) -> SentenceEncoder | StaticEncoder | CrossEncoder | TokenClassifier | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
-    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ModernBERT, Nomic BERT, GTE) is a
-    `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are pooled by
-    the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia, BLOOM) is
-    a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
+    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ModernBERT, Nomic BERT, GTE, EuroBERT)
+    is a `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are
+    pooled by the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia,
+    BLOOM) is a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
     sentence-transformers, such as that of Qwen3-Embedding or EmbeddingGemma, it is a `SentenceEncoder`. An encoder with
     a decoder (T5, FLAN-T5, mT5, BART) is a `Seq2SeqGenerator`, which has the methods of a `TextGenerator`.
 
