@@ -16,6 +16,10 @@ from tokkit import pipeline
 pytestmark = pytest.mark.parity
 SIZES = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 100}
 DISTIL = {"dim": 48, "n_layers": 2, "n_heads": 4, "hidden_dim": 100}
+MODERN = SIZES | {
+    "pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "sep_token_id": 3, "eos_token_id": 3, "local_attention": 8,
+    "global_attn_every_n_layers": 2,
+}  # fmt: skip
 QUERY = "the river bank"
 DOCUMENTS = [
     "a cat sat on the mat.", "money", "", "The river sat, the bank sats on money. " * 9, "unknown words of the cats",
@@ -56,8 +60,11 @@ CASES: list[tuple[str, Callable[[Path, Any], int], dict[str, Any]]] = [
     ("Roberta", byte_pairs, SIZES | {"type_vocab_size": 1}),
     ("XLMRoberta", unigrams, SIZES),
     ("Camembert", unigrams, SIZES),
-    ("ModernBert", wordpieces, SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}),
-    ("ModernBert", wordpieces, SIZES | {"classifier_pooling": "mean", "pad_token_id": 0}),
+    ("Electra", wordpieces, SIZES | {"embedding_size": 48}),
+    ("ModernBert", wordpieces, MODERN | {"classifier_pooling": "mean", "classifier_activation": "silu"}),
+    ("ModernBert", wordpieces, MODERN | {"classifier_bias": True, "norm_bias": True}),
+    ("Gte", wordpieces, SIZES | {"type_vocab_size": 2}),
+    ("NomicBert", wordpieces, SIZES),
 ]
 
 
@@ -119,7 +126,7 @@ def test_scores_of_several_labels_are_those_of_the_other_libraries(tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
-@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0), (6, 0)])
+@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0), (7, 1), (9, 0)])
 def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int) -> None:
     folder = saved(tmp_path, case, "Token", TAGS[tags])
     transformers, ours, counts = extra("transformers"), pipeline.load(folder), set()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import generators
+import model_folders
 from tokkit import pipeline
-from tokkit.errors import OptionError
+from tokkit.errors import FormatError, OptionError
 from tokkit.pipeline import DecoderReranker, TextGenerator
 
 SMALL = {
@@ -84,3 +87,17 @@ def test_what_cannot_be_asked_is_refused(model: TextGenerator) -> None:
         DecoderReranker(model, **SMALL).predict(("a", "b"), prompt_name="query")
     with pytest.raises(OptionError, match="of this model; it must be one"):
         DecoderReranker(model)
+
+
+def test_a_folder_of_sentence_transformers_with_such_a_model_is_a_decoder(tmp_path: Path) -> None:
+    kinds = ("base.modules.transformer.Transformer", "cross_encoder.modules.logit_score.LogitScore")
+    listed = [
+        {"idx": i, "name": str(i), "path": "1_LogitScore" * i, "type": f"sentence_transformers.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    folder = generators.folder(tmp_path / "a")
+    (folder / "modules.json").write_text(json.dumps(listed))
+    assert isinstance(pipeline.load(folder), TextGenerator)
+    encoder = model_folders.write(tmp_path / "b", modules=listed)
+    with pytest.raises(FormatError, match="the module LogitScore is for causal language models"):
+        pipeline.load(encoder)

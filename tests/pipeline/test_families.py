@@ -32,6 +32,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("DistilBert", {"dim": 128, "n_layers": 3, "n_heads": 2, "hidden_dim": 512, "activation": "relu"}),
     ("MPNet", SMALL),
     ("MPNet", LARGER),
+    ("Electra", SMALL | {"embedding_size": 48, "hidden_act": "relu"}),
+    ("Electra", LARGER | {"embedding_size": 128}),
 ]
 LENGTHS = (7, 150, 1, 33)
 

@@ -28,7 +28,7 @@ KNOWN = (*families.FAMILIES, *layered_families.FAMILIES)
 def makes_vectors(config: Mapping[str, Any], chain: Modules) -> bool:
     """Return whether a decoder is there to make vectors: it says how to pool them, or its tokens see later ones."""
     sees_all = config.get("is_causal") is False or bool(config.get("use_bidirectional_attention"))
-    return sees_all or (chain.root / "modules.json").exists()
+    return bool(chain.poolings) and (sees_all or (chain.root / "modules.json").exists())
 
 
 def read_spec(home: Path, config: Mapping[str, Any], dtype: str) -> AnySpec:

@@ -23,7 +23,10 @@ ACTIVATIONS = {
 }  # fmt: skip
 """The configuration's name of an activation → ours; the tanh forms differ by less than 1e-7 of their value."""
 
-OTHERS = r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classifier\.|pre_classifier\.|qa_outputs\."
+OTHERS = (
+    r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classifier\.|pre_classifier\.|qa_outputs\.|"
+    r"generator_|discriminator_"
+)
 """Tensors that may be in a file beside those of the layers: buffers, and heads of tasks."""
 
 
@@ -109,9 +112,14 @@ MPNET = Family(
         **_BEHIND),
     head=_ROBERTA_HEAD, head_activation="gelu",
 )  # fmt: skip
+ELECTRA = Family(
+    prefix="electra.", keys=SIZES, tensors=TABLES | _BERT_LAYERS, types=2, refused=_PLAIN, head_activation="gelu",
+    head={"dense": "generator_predictions.dense", "norm": "generator_predictions.LayerNorm",
+          "decoder": "generator_lm_head", "bias": "generator_lm_head.bias"},
+)  # fmt: skip
 FAMILIES = {
     "bert": BERT, "roberta": ROBERTA, "xlm-roberta": ROBERTA, "camembert": ROBERTA, "distilbert": DISTILBERT,
-    "mpnet": MPNET,
+    "mpnet": MPNET, "electra": ELECTRA,
 }  # fmt: skip
 """model_type of a config.json → family. MiniLM's encoders are of type bert or, multilingual, xlm-roberta."""
 

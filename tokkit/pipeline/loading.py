@@ -49,8 +49,8 @@ def load(
 ) -> SentenceEncoder | StaticEncoder | CrossEncoder | TokenClassifier | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
-    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ModernBERT, Nomic BERT, GTE, EuroBERT)
-    is a `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are
+    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ELECTRA, ModernBERT, Nomic BERT, GTE,
+    EuroBERT) is a `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are
     pooled by the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia,
     BLOOM) is a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
     sentence-transformers, such as that of Qwen3-Embedding or EmbeddingGemma, it is a `SentenceEncoder`. An encoder with
@@ -107,6 +107,10 @@ def load(
         return generator_loading.load(home, config, PRECISIONS[precision], max_length)
     if config.get("model_type") in seq2seq_families.FAMILIES:
         return seq2seq_loading.load(home, config, PRECISIONS[precision], max_length)
+    if not chain.poolings:
+        raise FormatError(
+            f"{files.show(folder)}: the module {modules.SCORES} is for causal language models, not for encoders"
+        )
     spec = encoder_loading.read_spec(home, config, PRECISIONS[precision])
     width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):

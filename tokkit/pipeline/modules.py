@@ -18,6 +18,8 @@ from tokkit.pipeline.pooling import POOLINGS
 
 Floats = NDArray[np.float32]
 MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+SCORES = "LogitScore"
+"""The module after a causal language model that answers yes or no: what it says is the score of a pair."""
 FLAGS = {
     "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
@@ -78,7 +80,8 @@ class Modules:
 
     `columns`: width of the joined poolings by their configuration and the first dense layer, 0 if neither says.
     `max_length`: tokens a text may have, None if nothing says so. `prompts`: name → text put before each text.
-    `others`: the folders of the modules after the transformer.
+    `others`: the folders of the modules after the transformer. Where a decoder's logits are made scores, there are no
+    poolings.
     """
 
     root: Path
@@ -102,6 +105,11 @@ def read(folder: Path) -> Modules:
         return Modules(root=folder, transformer=folder, **_of_texts(folder), **of_prompts(folder))
     found = listed(folder)
     kinds = [kind for kind, _ in found]
+    if kinds == ["Transformer", SCORES]:
+        home, *others = (where for _, where in found)
+        return Modules(
+            root=folder, transformer=home, others=tuple(others), poolings=(), **_of_texts(home), **of_prompts(folder)
+        )
     try:
         for kind in kinds:
             if kind not in MODULES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,40 +13,46 @@ from tokkit.errors import FormatError
 from tokkit.formats.safetensors import Tensor
 from tokkit.formats.strict_json import brief
 from tokkit.nn import LayerNorm, Linear
+from tokkit.pipeline.families import ACTIVATIONS
 from tokkit.pipeline.pooling import pool
 from tokkit.pipeline.weights import checked
 
 Floats = NDArray[np.float32]
-POOLINGS = ("cls", "mean")
+POOLINGS = {"cls": "cls", "mean": "mean"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadSpec:
     """One way of naming a head, out(norm(activation(dense(x)))); without `dense` or `norm` there is none.
 
-    Names are those of the file. The head of a whole text reads the state of its first token, unless the key `pooling`
-    of config.json says otherwise.
+    Names are those of the file, of `dense` the first that is there. The head of a whole text reads the state of its
+    first token. `activation_key` and `pooling_key` are keys of config.json that say otherwise.
     """
 
-    dense: str | None = None
+    dense: tuple[str, ...] = ()
     activation: str = "tanh"
+    activation_key: str = ""
     norm: str | None = None
     out: str = "classifier"
-    pooling: str | None = None
+    pooling_key: str = ""
 
 
-_ROBERTA = HeadSpec(dense="classifier.dense", out="classifier.out_proj")
+_ROBERTA = HeadSpec(dense=("classifier.dense",), out="classifier.out_proj")
+_MODERN_BERT = HeadSpec(
+    dense=("head.dense",), activation="gelu", activation_key="classifier_activation", norm="head.norm"
+)
 OF_TEXTS = {
-    "bert": HeadSpec(dense="bert.pooler.dense"),
+    "bert": HeadSpec(dense=("bert.pooler.dense",)),
     "roberta": _ROBERTA, "xlm-roberta": _ROBERTA, "camembert": _ROBERTA, "mpnet": _ROBERTA,
-    "distilbert": HeadSpec(dense="pre_classifier", activation="relu"),
-    "electra": HeadSpec(dense="classifier.dense", activation="gelu", out="classifier.out_proj"),
-    "modernbert": HeadSpec(dense="head.dense", activation="gelu", norm="head.norm", pooling="classifier_pooling"),
+    "distilbert": HeadSpec(dense=("pre_classifier",), activation="relu"),
+    "electra": replace(_ROBERTA, activation="gelu"),
+    "modernbert": replace(_MODERN_BERT, pooling_key="classifier_pooling"),
+    "nomic_bert": HeadSpec(dense=("nomic_bert.pooler.dense", "bert.pooler.dense")),
+    "gte": HeadSpec(dense=("gte.pooler.dense", "new.pooler.dense")),
+    "new": HeadSpec(dense=("new.pooler.dense",)),
 }  # fmt: skip
 """model_type of a config.json → its head of whole texts."""
-OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {
-    "modernbert": HeadSpec(dense="head.dense", activation="gelu", norm="head.norm"),
-}
+OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {"modernbert": _MODERN_BERT}
 """model_type of a config.json → its head of each token."""
 TASKS = {"ForSequenceClassification": OF_TEXTS, "ForTokenClassification": OF_TOKENS}
 """The end of an architecture's name → the heads of such models."""
@@ -70,15 +76,15 @@ class Head:
             raise FormatError(f"{where}: heads {task} of {brief(model_type)} are not supported; {', '.join(heads)} are")
         spec = heads[str(model_type)]
         self._tensors, self._where, self._dim = tensors, where, dim
-        self._dense = None if spec.dense is None else self._linear(spec.dense, dim)
+        there = [name for name in spec.dense if f"{name}.weight" in tensors]
+        self._dense = self._linear((there or spec.dense)[0], dim) if spec.dense else None
         self._norm = None if spec.norm is None else self._layer_norm(spec.norm, config)
         rows = tensors[f"{spec.out}.weight"].shape[:1] if f"{spec.out}.weight" in tensors else ()
         self._out = self._linear(spec.out, rows[0] if rows else 1)
-        self._activation, self._pooling = spec.activation, None
+        self._activation = _stated(config, spec.activation_key, spec.activation, ACTIVATIONS, where)
+        self._pooling = None
         if task == "ForSequenceClassification":
-            self._pooling = config.get(spec.pooling, "cls") if spec.pooling else "cls"
-            if self._pooling not in POOLINGS:
-                raise FormatError(f"{where}: {spec.pooling}: {brief(self._pooling)} is none of {', '.join(POOLINGS)}")
+            self._pooling = _stated(config, spec.pooling_key, "cls", POOLINGS, where)
         self.labels = self._labels(config, self._out.shape[0], f"{spec.out}.weight")
 
     def _linear(self, name: str, outputs: int) -> Linear:
@@ -115,3 +121,12 @@ class Head:
         if self._norm is not None:
             x = self._norm(x)
         return self._out(x)
+
+
+def _stated(config: Mapping[str, Any], key: str, default: str, known: Mapping[str, str], where: str) -> str:
+    """Return what a key of config.json says, by our name; FormatError for what is not known."""
+    if not key or key not in config:
+        return default
+    if config[key] not in known:
+        raise FormatError(f"{where}: {key}: {brief(config[key])} is not supported; {', '.join(known)} are")
+    return known[config[key]]
