@@ -41,6 +41,19 @@ def test_counts_are_built_merged_pruned_and_trained_from(shards: Path, run) -> N
     assert "pattern 'cl100k', unit 'line'" in run("counts", "info", "p.counts").stdout
 
 
+def test_a_training_is_saved_and_resumed(shards: Path, run) -> None:
+    options = ("--state", "state", "--state-every", "2", "--resume")
+    assert run("train", "data", "-o", "small.json", "--vocab-size", "262", *options).exit_code == 0
+    assert run("train", "data", "-o", "large.json", "--vocab-size", "275", *options).exit_code == 0
+    assert run("train", "data", "-o", "whole.json", "--vocab-size", "275").exit_code == 0
+    assert (shards / "large.json").read_bytes() == (shards / "whole.json").read_bytes()
+    other = run("train", "data", "-o", "other.json", "--vocab-size", "275", "--pattern", "cl100k", *options)
+    assert other.exit_code == 1
+    assert "state is of a training with pattern" in other.stderr
+    assert run("train", "data", "-o", "x.json", "--resume").exit_code == 1
+    assert run("train", "data", "-o", "x.json", "--model", "word", "--state", "s").exit_code == 2
+
+
 def test_wrong_counts_are_one_line_on_stderr(shards: Path, run) -> None:
     run("counts", "build", "data/0.txt", "-o", "one")
     run("counts", "build", "data/1.txt", "-o", "two", "--model", "wordpiece", "--max-memory", "1MB")

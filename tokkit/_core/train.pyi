@@ -1,5 +1,8 @@
 """Types of `train.pyx`."""
 
+from collections.abc import Callable
+from typing import BinaryIO
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,7 +60,7 @@ def count_block(counts: WordCounts, block: bytes, text: bool, total: int, most: 
 class BPETrainer(Training):
     def __init__(
         self,
-        counts: WordCounts,
+        counts: WordCounts | None,
         tokens: list[tuple[bytes, int]],
         vocab_size: int,
         min_frequency: int,
@@ -66,6 +69,8 @@ class BPETrainer(Training):
     ) -> None: ...
     def merges(self) -> bytes: ...
     def merge_counts(self) -> bytes: ...
+    def save(self, file: BinaryIO) -> None: ...
+    def load(self, read: Callable[[bytearray | memoryview], None], size: int) -> None: ...
 
 class ClassicTrainer:
     def __init__(

@@ -2,6 +2,7 @@
 
 include "train/training.pxi"
 include "train/spelling.pxi"
+include "train/word_counts.pxi"
 include "train/bpe_train.pxi"
 include "train/classic_train.pxi"
 include "train/count_runs.pxi"

@@ -109,6 +109,21 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--max-token-length", type=click.IntRange(min=2), metavar="BYTES", help="bbpe: make no token longer than this."
 )
 @click.option(
+    "--state", type=options.Writes(), metavar="FILE", help="bbpe: save the training here, while it runs and at its end."
+)
+@click.option(
+    "--state-every",
+    type=click.IntRange(min=1),
+    metavar="MERGES",
+    show_default="1000",
+    help="bbpe: after how many merges --state is saved.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="bbpe: go on from --state, if it is there, with equal results; also to a larger vocabulary.",
+)
+@click.option(
     "--score",
     type=click.Choice(["frequency", "likelihood", "pmi"]),
     show_default="frequency",

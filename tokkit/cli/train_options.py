@@ -6,6 +6,9 @@ MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_o
 BELONGS = {
     "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
+    "state": ("bbpe",),
+    "state_every": ("bbpe",),
+    "resume": ("bbpe",),
     "score": ("wordpiece",),
     "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
@@ -29,7 +32,7 @@ BELONGS = {
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
     "Several models": ("min_frequency", "unk_token", "lowercase", "explain"),
-    "Byte-level BPE": ("max_token_length",),
+    "Byte-level BPE": ("max_token_length", "state", "state_every", "resume"),
     "WordPiece": (
         *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
         "max_input_chars_per_word",

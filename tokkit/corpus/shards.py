@@ -18,12 +18,13 @@ KEY_CHARACTERS = 12
 def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
     """Return a hash of a shard's path and of what is done with it, and one of the state that the shard is in."""
     if remote.is_url(shard):
-        return _key([shard, how]), _key(remote.state(shard))
+        return key([shard, how]), key(remote.state(shard))
     status = os.stat(shard)
-    return _key([os.path.realpath(shard), how]), _key([status.st_size, status.st_mtime_ns])
+    return key([os.path.realpath(shard), how]), key([status.st_size, status.st_mtime_ns])
 
 
-def _key(value: object) -> str:
+def key(value: object) -> str:
+    """Return a hash of what JSON can say."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
 
 

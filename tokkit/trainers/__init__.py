@@ -6,11 +6,14 @@ trainer has a file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Unpack, overload
 
 from tokkit._core.train import WordCounts
+from tokkit.corpus.paths import files_of
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
+from tokkit.corpus.shards import key, keys
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
@@ -87,7 +90,7 @@ def train(
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
       split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is called with
-      each merge, a `Step`).
+      each merge, a `Step`), state=None (a file that the training is saved to), state_every=1000 (merges), resume=False.
     - "bpe", classic BPE over characters, the only model that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a separate symbol; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
@@ -130,7 +133,11 @@ def train(
     with Reporter(progress) as report:
         count = training.counter()
         sampled = getattr(training, "sampled", None)
-        if isinstance(source, Mapping):
+        if hasattr(training, "source"):
+            object.__setattr__(training, "source", _identity(source))
+        if getattr(training, "resumes", False):
+            counts = WordCounts()
+        elif isinstance(source, Mapping):
             if getattr(training, "input_sentence_size", 0):
                 raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
             counts = words_of(source, as_text=training.as_text)
@@ -149,6 +156,16 @@ def train(
                 raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
+
+
+def _identity(source: object) -> str | None:
+    """Return what is another if the files of a source are other files, or have changed; None for other sources."""
+    if isinstance(source, CountFiles):
+        return key([[shard["path"], shard["key"]] for shard in source.header.sources])
+    given = [source] if isinstance(source, (str, bytes, os.PathLike)) else source
+    if not isinstance(given, (list, tuple)) or not all(isinstance(path, (str, bytes, os.PathLike)) for path in given):
+        return None
+    return key(sorted(keys(path, {}) for path in files_of(given) if path != "-"))
 
 
 def _characters(counts: WordCounts) -> dict[str | bytes, int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import logging
+import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
+from tokkit.trainers import bpe_state
 from tokkit.trainers.counts import Counter, Reporter, by_pattern
-from tokkit.trainers.options import Step, checked_list, integer
+from tokkit.trainers.options import Step, checked_list, flag, integer
 from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
@@ -41,17 +43,32 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 
 @dataclass(frozen=True, kw_only=True)
 class ByteBPE:
-    """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge."""
+    """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge.
+
+    With `state` the training is saved to this file after each `state_every` merges, and at its end; with `resume` it
+    goes on from the file, if that is there, without reading the text again. Its result is the same. A training that has
+    ended goes on to a larger vocab_size too. The other options must be equal, and so must the source where it is files.
+    """
 
     pattern: str | None = "gpt2"
     special_tokens: Sequence[str] = ()
     min_frequency: int = 0
     max_token_length: int | None = None
     explain: Callable[[Step], object] | None = None
+    state: str | os.PathLike[str] | None = None
+    state_every: int = 1000
+    resume: bool = False
+    source: str | None = field(init=False, default=None)
 
     as_text = False
 
     def __post_init__(self) -> None:
+        integer("state_every", self.state_every, minimum=1)
+        flag("resume", self.resume)
+        if self.state is None and self.resume:
+            raise OptionError("resume needs a state: give the file that the training was saved to")
+        if self.state is not None and not isinstance(self.state, (str, os.PathLike)):
+            raise OptionError(f"state is {self.state!r}; it must be the path of a file, or None")
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         if self.max_token_length is not None:
@@ -72,9 +89,14 @@ class ByteBPE:
                 f"{len(self.special_tokens)} special tokens"
             )
 
-    def counter(self) -> Counter:
-        """Return the counter of the corpus's pretokens."""
-        return by_pattern(self.pattern)
+    @property
+    def resumes(self) -> bool:
+        """Whether there is a state to go on from, so that nothing must be counted."""
+        return self.resume and self.state is not None and os.path.exists(self.state)
+
+    def counter(self) -> Counter | None:
+        """Return the counter of the corpus's pretokens; None to go on from a state."""
+        return None if self.resumes else by_pattern(self.pattern)
 
     def counting(self) -> dict[str, object]:
         """Return what says which words are counted."""
@@ -93,7 +115,30 @@ class ByteBPE:
             max_token_length=self.max_token_length,
             explain=self.explain,
             report=report,
+            saved=self._saved(),
         )
+
+    def _saved(self) -> Saved | None:
+        if self.state is None:
+            return None
+        about = {
+            "pattern": self.pattern,
+            "special_tokens": list(self.special_tokens),
+            "min_frequency": self.min_frequency,
+            "max_token_length": self.max_token_length,
+            "source": self.source,
+        }
+        return Saved(os.fspath(self.state), about, self.state_every, self.resumes)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where a training is saved, of what it says it is, after how many merges, and whether it goes on from there."""
+
+    path: str
+    about: Mapping[str, Any]
+    every: int
+    resumes: bool
 
 
 def train_bpe(
@@ -106,6 +151,7 @@ def train_bpe(
     max_token_length: int | None = None,
     explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
+    saved: Saved | None = None,
 ) -> list[Definition]:
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
 
@@ -131,13 +177,17 @@ def train_bpe(
     tokens = [(text.encode(), len(text) * _is_ascii_graph(text)) for text in specials]
     tokens += [(byte, 1) for byte in ALPHABET]
     longest = min(max_token_length or sys.maxsize, sys.maxsize)
+    resumes = saved is not None and saved.resumes
     try:
-        trainer = BPETrainer(counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
+        trainer = BPETrainer(None if resumes else counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
     except OverflowError as error:
         raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    report("merge", 0, largest - minimum, always=True)
-    while not trainer.run(VISITS_A_SLICE):
-        report("merge", trainer.n_ids - minimum, largest - minimum)
+    if saved is None:
+        _run(trainer, minimum, largest, report)
+    else:
+        if resumes:
+            bpe_state.load(saved.path, trainer, saved.about)
+        _run(trainer, minimum, largest, report, saved)
     reached = trainer.n_ids
     report("merge", reached - minimum, largest - minimum, always=True)
     if reached < largest:
@@ -157,6 +207,21 @@ def train_bpe(
         )
         for size in vocab_sizes
     ]
+
+
+def _run(trainer: BPETrainer, minimum: int, largest: int, report: Reporter, saved: Saved | None = None) -> None:
+    """Merge to the end, and save the state on the way."""
+    report("merge", trainer.n_ids - minimum, largest - minimum, always=True)
+    # A merge counts for 8 visits at least, and so a slice has no more merges than are saved together.
+    visits = VISITS_A_SLICE if saved is None else min(VISITS_A_SLICE, 8 * saved.every)
+    at = trainer.n_ids
+    while not trainer.run(visits):
+        report("merge", trainer.n_ids - minimum, largest - minimum)
+        if saved is not None and trainer.n_ids - at >= saved.every:
+            bpe_state.save(saved.path, trainer, saved.about)
+            at = trainer.n_ids
+    if saved is not None:
+        bpe_state.save(saved.path, trainer, saved.about)
 
 
 def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArray[np.uint32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
@@ -110,6 +111,9 @@ class Options(TypedDict, total=False):
     shrinking_factor: float
     num_sub_iterations: int
     m_step: Literal["digamma", "counts"]
+    state: str | os.PathLike[str] | None
+    state_every: int
+    resume: bool
     token_cost: float
 
 

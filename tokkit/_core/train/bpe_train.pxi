@@ -1,32 +1,7 @@
-# Counts words, and trains BPE on them, without the GIL.
+# Trains BPE on counted words, without the GIL, and saves the state of a training.
 
-cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memset
-
-from tokkit._core.align cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_aligned_span
-from tokkit._core.split cimport split_of
-from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
-
-
-cdef extern from "text/utf8.h" nogil:
-    uint32_t tk_utf8_decode(const uint8_t *, unsigned *)
-
-cdef extern from "train/word_counts.h" nogil:
-    ctypedef struct tk_documents:
-        const uint8_t *text
-        size_t n
-        const int64_t *ends
-        size_t n_ends
-        int done
-    void tk_word_counts_free(tk_word_counts *)
-    void tk_word_counts_seal(tk_word_counts *)
-    int tk_word_counts_add(tk_word_counts *, const uint8_t *, size_t, int64_t)
-    int tk_word_counts_text(tk_word_counts *, tk_documents *, const tk_split *split, size_t budget)
-    int tk_word_counts_merge(tk_word_counts *, const tk_word_counts *)
 
 cdef extern from "train/bpe_train.h" nogil:
     ctypedef struct tk_trained_merge:
@@ -46,236 +21,23 @@ cdef extern from "train/bpe_train.h" nogil:
     const tk_trained_merge *tk_bpe_trainer_merges(const tk_bpe_trainer *, size_t *n, const int64_t **counts)
     const uint8_t *tk_bpe_trainer_tokens(const tk_bpe_trainer *, const uint64_t **ends, size_t *n)
 
-tk_isa_use(chosen_isa())
+cdef extern from "train/bpe_state.h" nogil:
+    enum:
+        TK_STATE_SIZES
+        TK_STATE_ARRAYS
+    ctypedef struct tk_state_array:
+        void *data
+        size_t n
+    void tk_bpe_state_sizes(const tk_bpe_trainer *, uint64_t *sizes)
+    void tk_bpe_state_arrays(const tk_bpe_trainer *, tk_state_array *)
+    size_t tk_bpe_state_positions(
+        const tk_bpe_trainer *, size_t *level, size_t *entry, size_t *at, uint32_t *out, size_t room
+    )
+    int tk_bpe_state_begin(tk_bpe_trainer *, const uint64_t *sizes)
+    int tk_bpe_state_lists(tk_bpe_trainer *, tk_state_array *positions)
+    int tk_bpe_state_end(tk_bpe_trainer *)
 
-# Bytes counted between two looks for Ctrl-C: some 50 ms of work.
-cdef size_t BYTES_A_SLICE = 4 << 20
-# A slot has 8 bytes, and while their number doubles half of them are there twice; sorting takes less, without slots.
-cdef size_t BYTES_A_SLOT = 12
-
-
-cdef class WordCounts:
-    """A table of words (bytes) and how often each occurred.
-
-    It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
-    Words of over `longest` bytes are counted in parts of so many, or few less: whole characters. 0 is no bound.
-    """
-
-    def __cinit__(self, size_t longest=0):
-        memset(&self.table, 0, sizeof(self.table))
-        self.table.longest = longest
-
-    def __dealloc__(self):
-        tk_word_counts_free(&self.table)
-
-    cdef int claim(self) except -1:
-        # Each call holds the table to its end: counting lets go of the GIL, and making objects may let others run.
-        with cython.critical_section(self):
-            if self.busy:
-                raise RuntimeError("these counts are in use by another thread")
-            self.busy = True
-        return 0
-
-    cdef int claim_open(self) except -1:
-        self.claim()
-        if self.sealed:
-            self.release()
-            raise RuntimeError("these counts have been used for training, and count no more")
-        return 0
-
-    cdef void release(self) noexcept:
-        with cython.critical_section(self):
-            self.busy = False
-
-    cdef void seal(self) noexcept nogil:
-        self.sealed = True
-        tk_word_counts_seal(&self.table)
-
-    cdef void empty(self) noexcept nogil:
-        tk_word_counts_free(&self.table)
-
-    def __len__(self):
-        self.claim()
-        cdef size_t n = self.table.n_words
-        self.release()
-        return n
-
-    def add_text(self, bytes text not None, split, bytes ends=None):
-        """Count the pretokens of UTF-8 as `split` cuts them: a scanner's number or a SplitPattern.
-
-        Setting `cancelled` ends it early.
-        `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no pretoken
-        crosses; None makes each line with its end a document. Returns -1, or the offset of the first byte
-        that is not valid UTF-8, and then nothing was counted.
-        """
-        cdef tk_documents documents
-        cdef tk_split by = split_of(split)
-        cdef tk_dfa_memo memo
-        cdef int64_t last = 0
-        cdef size_t i, bad, n = len(text)
-        cdef int status
-        memset(&documents, 0, sizeof(documents))
-        memset(&memo, 0, sizeof(memo))
-        by.memo = &memo
-        documents.text, documents.n = <const uint8_t *> <const char *> text, n
-        if ends is not None:
-            documents.ends, documents.n_ends = <const int64_t *> <const char *> ends, len(ends) // sizeof(int64_t)
-            for i in range(documents.n_ends):
-                if documents.ends[i] < last:
-                    raise ValueError("ends must not decrease")
-                last = documents.ends[i]
-            if <size_t> last != n:
-                raise ValueError("the last end must be the text's")
-        self.claim_open()
-        try:
-            with nogil:
-                bad = tk_utf8_invalid(documents.text, n)
-            if bad != n:
-                return bad
-            while not documents.done and not self.cancelled:
-                with nogil:
-                    status = tk_word_counts_text(&self.table, &documents, &by, BYTES_A_SLICE)
-                check(status)
-                PyErr_CheckSignals()
-        finally:
-            tk_dfa_memo_free(&memo)
-            self.release()
-        return -1
-
-    def add_word(self, bytes word not None, int64_t count=1):
-        """Add `count` occurrences of one word, which must not be empty."""
-        cdef int status
-        if not word:
-            raise ValueError("a word needs at least one byte")
-        self.claim_open()
-        status = tk_word_counts_add(&self.table, <const uint8_t *> <const char *> word, len(word), count)
-        self.release()
-        check(status)
-
-    def add_pieces(self, AlignedText text not None, bytes ends=None, bytes counts=None):
-        """Count the pretokens of a text that are no added tokens, each once.
-
-        With `ends` and `counts` (packed int64, as of `packed`) the original is words that occur so often each, and a
-        pretoken as often as the word that it comes from.
-        """
-        cdef tk_aligned *a = &text.state
-        cdef const int64_t *end = NULL
-        cdef const int64_t *times = NULL
-        cdef size_t i, start, stop, word = 0, n = 0
-        cdef int status = TK_OK
-        if ends is not None and counts is not None:
-            end, times = <const int64_t *> <const char *> ends, <const int64_t *> <const char *> counts
-            n = len(ends) // sizeof(int64_t)
-            if len(counts) != len(ends) or n == 0 or end[n - 1] < <int64_t> len(text.original):
-                raise ValueError("there must be an end and a count of each word")
-        self.claim_open()
-        with nogil:
-            for i in range(a.n_pieces):
-                start, stop = a.pieces[i].start, a.pieces[i].end
-                if a.pieces[i].id != TK_NO_TOKEN or stop <= start or status != TK_OK:
-                    continue
-                while word + 1 < n and end[word] <= <int64_t> tk_aligned_span(a, start, stop).start:
-                    word += 1
-                status = tk_word_counts_add(&self.table, a.text + start, stop - start, times[word] if n else 1)
-        self.release()
-        check(status)
-        PyErr_CheckSignals()
-
-    @property
-    def n_bytes(self):
-        """Bytes of all words, each once."""
-        self.claim()
-        cdef size_t n = self.table.n_bytes
-        self.release()
-        return n
-
-    @property
-    def held_bytes(self):
-        """Bytes of memory that the table takes at most, while it grows or is sorted too."""
-        self.claim()
-        cdef tk_word_counts *t = &self.table
-        cdef size_t n = t.n_bytes + t.n_words * sizeof(tk_counted_word) + t.n_slots * BYTES_A_SLOT
-        self.release()
-        return n
-
-    def packed(self):
-        """Return the words joined, the end of each, and how often it occurs, both as packed int64."""
-        cdef size_t i, n
-        cdef int64_t *ends
-        cdef int64_t *counts
-        self.claim()
-        try:
-            n = self.table.n_words
-            packed = bytearray(2 * n * sizeof(int64_t))
-            ends = <int64_t *> <char *> packed
-            counts = ends + n
-            for i in range(n):
-                ends[i] = self.table.words[i].offset + self.table.words[i].length
-                counts[i] = self.table.words[i].count
-            half = n * sizeof(int64_t)
-            blob = PyBytes_FromStringAndSize(<char *> self.table.bytes, self.table.n_bytes) if n else b""
-            return blob, bytes(packed[:half]), bytes(packed[half:])
-        finally:
-            self.release()
-
-    def characters(self):
-        """Return (code point, how often it occurs, places in distinct words but for their first) of each character.
-
-        The words must be valid UTF-8.
-        """
-        cdef int64_t *counts = <int64_t *> calloc(2 * <size_t> TK_CODE_POINTS, sizeof(int64_t))
-        cdef int64_t *inside = counts + TK_CODE_POINTS
-        cdef tk_counted_word *w
-        cdef const uint8_t *p
-        cdef unsigned length
-        cdef size_t i, k, c
-        if counts is NULL:
-            raise MemoryError()
-        try:
-            self.claim()
-            with nogil:
-                for i in range(self.table.n_words):
-                    w = &self.table.words[i]
-                    p = self.table.bytes + w.offset
-                    k = 0
-                    while k < w.length:
-                        c = tk_utf8_decode(p + k, &length)
-                        counts[c] += w.count
-                        if k:
-                            inside[c] += 1
-                        k += length
-            self.release()
-            return [(c, counts[c], inside[c]) for c in range(<size_t> TK_CODE_POINTS) if counts[c]]
-        finally:
-            free(counts)
-
-    def merge(self, WordCounts other not None):
-        """Add all counts of `other`."""
-        cdef int status
-        self.claim_open()
-        try:
-            other.claim()  # of itself too this is refused
-            with nogil:
-                status = tk_word_counts_merge(&self.table, &other.table)
-            other.release()
-        finally:
-            self.release()
-        check(status)
-
-    def items(self):
-        """Return a list of (word, count), sorted by the words' bytes."""
-        cdef size_t i
-        cdef tk_counted_word *w
-        found = []
-        self.claim()
-        try:
-            for i in range(self.table.n_words):
-                w = &self.table.words[i]
-                found.append((PyBytes_FromStringAndSize(<char *> self.table.bytes + w.offset, w.length), w.count))
-        finally:
-            self.release()
-        found.sort()
-        return found
+cdef size_t POSITIONS_AT_ONCE = 1 << 20
 
 
 cdef class BPETrainer(Training):
@@ -283,12 +45,13 @@ cdef class BPETrainer(Training):
 
     `tokens` are (bytes, symbols) in the order of their ids; a merge whose bytes are a token's takes its id if it joins
     that many symbols, which 0 never are. With a `spelling` symbols are its characters; otherwise they are bytes, and
-    the last 256 tokens are these. `counts` is closed by this. A training is one thread's at a time too.
+    the last 256 tokens are these. `counts` is closed by this; with None the training goes on from a state (`load`). A
+    training is one thread's at a time too.
     """
 
     cdef tk_bpe_trainer *trainer
 
-    def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
+    def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
                   size_t max_length, Spelling spelling=None):
         cdef tk_bpe_limits limits
         cdef const tk_spelling *spelt = NULL
@@ -307,6 +70,9 @@ cdef class BPETrainer(Training):
         for token, width in tokens:
             p = <const char *> (<bytes> token)
             check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), width, width > 0))
+        if counts is None:
+            self.done = True  # until it is loaded
+            return
         counts.claim_open()
         with nogil:
             counts.seal()
@@ -346,3 +112,61 @@ cdef class BPETrainer(Training):
             return PyBytes_FromStringAndSize(<const char *> counts, n * sizeof(int64_t)) if n else b""
         finally:
             self.release()
+
+    def save(self, file):
+        """Write the state to a binary file: sizes and arrays, in the order and the types of this machine."""
+        cdef tk_state_array arrays[TK_STATE_ARRAYS]
+        cdef size_t level = 0, entry = 0, at = 0, n = 1
+        cdef size_t i
+        sizes = bytearray(TK_STATE_SIZES * sizeof(uint64_t))
+        room = bytearray(POSITIONS_AT_ONCE * sizeof(uint32_t))
+        self.claim()
+        try:
+            tk_bpe_state_sizes(self.trainer, <uint64_t *> <char *> sizes)
+            file.write(sizes)
+            tk_bpe_state_arrays(self.trainer, arrays)
+            for i in range(<size_t> TK_STATE_ARRAYS):
+                if arrays[i].n:
+                    file.write(memoryview(<uint8_t[:arrays[i].n]> arrays[i].data))
+            while n:
+                n = tk_bpe_state_positions(
+                    self.trainer, &level, &entry, &at, <uint32_t *> <char *> room, POSITIONS_AT_ONCE
+                )
+                file.write(memoryview(room)[: n * sizeof(uint32_t)])
+        finally:
+            self.release()
+
+    def load(self, read, size_t size):
+        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        cdef tk_state_array arrays[TK_STATE_ARRAYS + 1]
+        cdef size_t i, total = 0
+        cdef int status
+        sizes = bytearray(TK_STATE_SIZES * sizeof(uint64_t))
+        self.claim()
+        try:
+            read(sizes)
+            for i in range(<size_t> TK_STATE_SIZES):
+                if (<uint64_t *> <char *> sizes)[i] > size:
+                    raise ValueError("the sizes are too large")
+            checked(tk_bpe_state_begin(self.trainer, <const uint64_t *> <char *> sizes))
+            tk_bpe_state_arrays(self.trainer, arrays)
+            for i in range(<size_t> TK_STATE_ARRAYS + 1):
+                if i == <size_t> TK_STATE_ARRAYS:
+                    checked(tk_bpe_state_lists(self.trainer, &arrays[i]))
+                total += arrays[i].n
+                if total > size:
+                    raise ValueError("the arrays are too large")
+                if arrays[i].n:
+                    read(memoryview(<uint8_t[:arrays[i].n]> arrays[i].data))
+            with nogil:
+                status = tk_bpe_state_end(self.trainer)
+            checked(status)
+            self.done = False
+        finally:
+            self.release()
+
+
+cdef int checked(int status) except -1:
+    if status == TK_BAD_INPUT:
+        raise ValueError("the arrays do not fit together")
+    return check(status)

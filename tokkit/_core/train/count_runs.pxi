@@ -6,9 +6,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-cdef extern from "base.h" nogil:
-    int TK_BAD_INPUT
-
 cdef extern from "train/count_runs.h" nogil:
     int TK_MERGE_WANTS
     ctypedef struct tk_count_block:

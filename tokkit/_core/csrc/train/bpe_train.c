@@ -1,57 +1,11 @@
 /* The merge loop over a flat arena of symbols: see bpe_train.h, and bpe_train_queue.h for pair counts and queue.
 
    Words lie in word_cells.h's rows; `widths` has how many cells a token covers. */
-#include "train/bpe_train.h"
-
-#include "train/bpe_train_queue.h"
-#include "encode/token_table.h"
+#include "train/bpe_trainer.h"
 
 enum { LOOK_AHEAD = 12 };
 #define BORDER TK_BORDER
 #define VOID TK_VOID
-
-/* What the merge at hand adds to one pair. */
-typedef struct {
-    int64_t count;
-    size_t slot; /* in the pair table */
-    uint32_t *list, *cursor;
-    uint32_t n, one; /* positions; the only one stands here */
-} tk_gain;
-
-/* What the merge at hand changes in the pairs of one neighbouring token y. */
-typedef struct {
-    int64_t lost_before, lost_after; /* (y, left) and (right, y) */
-    tk_gain before, after;           /* (y, result) and (result, y) */
-    int touched;
-} tk_neighbour;
-
-typedef struct {
-    uint64_t side; /* y << 1 | after */
-    uint32_t position;
-} tk_record;
-
-struct tk_bpe_trainer {
-    tk_bpe_limits limits;
-    tk_word_cells words;
-    tk_pair_table pairs, repeated; /* repeated: pairs that got a second entry */
-    tk_queue queue;
-    uint32_t *first_positions; /* of the pairs of single bytes */
-    tk_chunks chunks;
-    tk_trained_merge *merges;
-    size_t n_merges, merges_capacity;
-    int64_t *merge_counts; /* of each merge's pair, when it merged */
-    size_t merge_counts_capacity;
-    tk_token_table tokens;
-    uint32_t *widths; /* by id */
-    size_t widths_capacity;
-    tk_neighbour *around; /* by id */
-    size_t around_capacity;
-    uint32_t *touched;
-    size_t n_touched, touched_capacity;
-    tk_record *records;
-    size_t n_records, records_capacity;
-    tk_token byte_ids[256];
-};
 
 tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits limits) {
     tk_bpe_trainer *t = tk_calloc(1, sizeof *t);
@@ -87,9 +41,7 @@ int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, uint
     return TK_OK;
 }
 
-/* Set m->result to the token that has the bytes of left and right, a new one where none has: TK_OK, TK_NO_MEMORY, or
-   1 where the one that has them covers another number of cells, and so is another word's part that looks alike. */
-static int join(tk_bpe_trainer *t, tk_trained_merge *m) {
+int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m) {
     size_t a = t->tokens.lengths[m->left], b = t->tokens.lengths[m->right] - t->limits.n_prefix;
     size_t old = t->around_capacity;
     uint32_t width = t->widths[m->left] + t->widths[m->right];
@@ -319,7 +271,7 @@ static int merge_entry(tk_bpe_trainer *t, const tk_entry *entry, size_t *visited
     tk_trained_merge m = {(tk_token)(entry->key >> 32), (tk_token)entry->key, 0};
     int status;
     size_t slot;
-    if ((status = join(t, &m))) return status < 0 ? status : TK_OK;
+    if ((status = tk_bpe_trainer_join(t, &m))) return status < 0 ? status : TK_OK;
     if (tk_reserve(&t->merges, &t->merges_capacity, t->n_merges + 1, sizeof *t->merges) ||
         tk_reserve(&t->merge_counts, &t->merge_counts_capacity, t->n_merges + 1, sizeof *t->merge_counts))
         return TK_NO_MEMORY;
