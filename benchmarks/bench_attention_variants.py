@@ -28,7 +28,7 @@ HEADS, HEAD_DIM, WINDOW = 12, 64, 512
 
 
 class Case(NamedTuple):
-    """One row: ours, rivals by name, the ratios that are promised, and what ours must equal; errors in its deviations."""
+    """One row: ours, rivals by name, promised ratios, and what ours must equal; errors are in its deviations."""
 
     name: str
     ours: Call

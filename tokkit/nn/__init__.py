@@ -4,12 +4,14 @@ Configuration (frozen dataclasses), weights (name → array) and state (caches, 
 nothing here opens a file. Results are float32; threads live for one call (`threads`).
 """
 
+from tokkit.nn.additive import AdditiveAttention
 from tokkit.nn.arrays import current_threads, initial, threads
 from tokkit.nn.attention import DistanceBias, attention, scaled_dot_product_attention
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.cross_memory import Memory
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
+from tokkit.nn.dual_chunk import dual_chunk_attention
 from tokkit.nn.embedding import Embedding
 from tokkit.nn.feed_forward import FeedForward
 from tokkit.nn.functional import (
@@ -42,12 +44,15 @@ from tokkit.nn.positions import (
     sinusoidal,
     with_positions,
 )
+from tokkit.nn.recurrence import MemoryTokens, RelativeAttention, SegmentMemory, relative_attention
 from tokkit.nn.rope import Rope, RopeConfig, converted_base, inverse_frequencies, log_n_scale
 from tokkit.nn.seq2seq import Seq2Seq
+from tokkit.nn.sinks import SinkCache, sink_attention
 from tokkit.nn.sparse import BlockMask, GlobalTokens, RandomBlocks, SlidingWindow, Strided, sparse_attention
 from tokkit.nn.text_decoder import TextDecoder
 
 __all__ = [
+    "AdditiveAttention",
     "BatchNorm",
     "BatchNormState",
     "BlockMask",
@@ -71,18 +76,22 @@ __all__ = [
     "Linear",
     "LinearState",
     "Memory",
+    "MemoryTokens",
     "MultiHeadAttention",
     "MultiHeadLatentAttention",
     "MultiQueryAttention",
     "RMSNorm",
     "RandomBlocks",
     "RandomFeatures",
+    "RelativeAttention",
     "RelativeBias",
     "Rope",
     "RopeConfig",
     "Sampling",
+    "SegmentMemory",
     "SelfAttention",
     "Seq2Seq",
+    "SinkCache",
     "SlidingWindow",
     "Strided",
     "TextDecoder",
@@ -95,6 +104,7 @@ __all__ = [
     "cross_entropy",
     "current_threads",
     "dropout",
+    "dual_chunk_attention",
     "gated",
     "gelu",
     "initial",
@@ -103,11 +113,13 @@ __all__ = [
     "linear_attention",
     "log_n_scale",
     "log_softmax",
+    "relative_attention",
     "relative_buckets",
     "relu",
     "rms_norm",
     "scaled_dot_product_attention",
     "silu",
+    "sink_attention",
     "sinusoidal",
     "softmax",
     "sparse_attention",

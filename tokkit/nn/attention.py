@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output, starts_of
+from tokkit.nn.checks import as_float
 
 BLOCK = kernels.BLOCK
 """Block masks are of blocks of this many positions, or a multiple."""
@@ -124,6 +125,7 @@ def attention(
     window: Window = None,
     causal_offset: int = 0,
     scale: float | None = None,
+    cap: float = 0.0,
     dropout_p: float = 0.0,
     seed: int | None = None,
     return_weights: bool = False,
@@ -137,7 +139,8 @@ def attention(
     (B, H, T / block_size, S / block_size), rounded up: True = attend; blocks that are False cost nothing. `cu_seqlens`
     (n + 1): sequences packed one after another along T, with B = 1, sequence i being rows cu_seqlens[i] …
     cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks beside causality,
-    windows and `bias` are refused.
+    windows and `bias` are refused. `cap`: unless it is 0, scores are cap · tanh(score / cap) before masks and biases
+    are added (Gemma 2).
 
     Raises ShapeError and OptionError for what does not fit, TypeError for arrays of other types.
     """
@@ -169,6 +172,7 @@ def attention(
     if bias is not None:
         masks["by_distance"], masks["zero"] = _table(bias, heads, *longest), bias.zero
     scale = 1 / math.sqrt(q.shape[3]) if scale is None and q.shape[3] else scale or 0.0
+    cap = as_float("cap", cap, minimum=0)
     result = output(out, (*q.shape[:3], v.shape[3]))
     if out is not None:
         read = {_GIVEN_AS[name]: array for name, array in masks.items() if name in _GIVEN_AS}
@@ -176,7 +180,7 @@ def attention(
     if dropout_p or return_weights:
         if cu_seqlens is not None:
             raise OptionError("return_weights and dropout need batches of equal length, not cu_seqlens")
-        weights = _weights(q, k, scale, band, masks)
+        weights = _weights(q, k, scale, cap, band, masks)
     if dropout_p:
         if not 0 < dropout_p <= 1:
             raise OptionError(f"dropout_p is {dropout_p!r}; it must be a probability from 0 to 1")
@@ -184,7 +188,7 @@ def attention(
         weights = np.where(kept, weights / np.float32(1 - dropout_p if dropout_p < 1 else 1), np.float32(0))
         _mix(weights, v, result)
     else:
-        kernels.attend(q, k, v, result, scale, band, threads=current_threads(), **masks)
+        kernels.attend(q, k, v, result, scale, band, cap=cap, threads=current_threads(), **masks)
     return (result, weights) if return_weights else result
 
 
@@ -296,12 +300,15 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
     return int(offset), sides[0], min(sides[1], 0) if is_causal else sides[1]
 
 
-def _weights(q: Floats, k: Floats, scale: float, band: tuple[int, int, int], masks: dict[str, Any]) -> Floats:
+def _weights(
+    q: Floats, k: Floats, scale: float, cap: float, band: tuple[int, int, int], masks: dict[str, Any]
+) -> Floats:
     # All weights (B, H, T, S), for those who ask: the one place that makes them.
     offset, left, right = band
     # What is not finite may stand where no query sees it: no cause for a warning.
     with np.errstate(invalid="ignore", over="ignore"):
         scores = np.matmul(q, np.repeat(k, q.shape[1] // k.shape[1], axis=1).swapaxes(2, 3)) * np.float32(scale)
+        scores = np.tanh(scores / np.float32(cap)) * np.float32(cap) if cap else scores
     distance = np.arange(q.shape[2])[:, None] - np.arange(k.shape[2])
     sees = np.broadcast_to((distance + offset <= left) & (distance + offset >= -right), scores.shape)
     if "by_distance" in masks:

@@ -213,7 +213,10 @@ class GroupedQueryAttention(MultiHeadAttention):
 
 
 class MultiQueryAttention(MultiHeadAttention):
-    """Attention with one key and value head for all query heads (Shazeer 2019)."""
+    """Attention with one key and value head for all query heads, also to an encoder's memory (Shazeer 2019).
 
-    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
-        super().__init__(replace(config, n_kv_heads=1), weights)
+    Of a memory of S tokens 2·S·head_dim numbers are kept and read a step, a part 1 / n_heads of multi-head attention's.
+    """
+
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:
+        super().__init__(replace(config, n_kv_heads=1), weights, memory_dim=memory_dim)
