@@ -50,7 +50,7 @@ def load(
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
     An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ELECTRA, ModernBERT, Nomic BERT, GTE,
-    EuroBERT) is a `SentenceEncoder`: the modules of a folder of sentence-transformers are applied; vectors of any other are
+    EuroBERT) is a `SentenceEncoder`: modules of a folder of sentence-transformers are applied; vectors of any other are
     pooled by the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia,
     BLOOM) is a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
     sentence-transformers, such as that of Qwen3-Embedding or EmbeddingGemma, it is a `SentenceEncoder`. An encoder with
