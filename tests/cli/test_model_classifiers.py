@@ -73,6 +73,9 @@ def test_entities_have_spans_in_characters_of_each_text(run: Run) -> None:
     assert [row.split()[2:] for row in rows.splitlines()[1:]] == [
         [str(one["start"]), str(one["end"]), text[one["start"] : one["end"]]] for one in tokens
     ]
+    Path("many.jsonl").write_text('{"text": "the cat"}\n' * 65 + '{"text": "a mat"}\n')
+    many = run("model", "entities", "tagger", "many.jsonl", "--json").stdout.splitlines()
+    assert [json.loads(line)["record"] for line in many] == list(range(1, 67))
     heads = run("model", "entities", "tagger", "mail.jsonl").stdout.splitlines()
     assert [row for row in heads if row.startswith("#")] == ["# mail.jsonl, record 1", "# mail.jsonl, record 2"]
 

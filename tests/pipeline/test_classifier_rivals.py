@@ -143,6 +143,12 @@ def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int
             for one, other in zip(found, expected, strict=True):
                 assert one.pop("score") == pytest.approx(other.pop("score"), abs=1e-5)
                 assert one == other
+    if case in (0, 4):  # words that are given as such
+        for strategy in ("simple", "average"):
+            (expected,) = theirs(TEXT.split(), is_split_into_words=True, aggregation_strategy=strategy, stride=3)
+            found = ours.entities(TEXT.split(), pretokenized=True, aggregation_strategy=strategy, stride=3)
+            assert [one["score"] for one in found] == pytest.approx([one["score"] for one in expected], abs=1e-5)
+            assert [{**one, "score": 0} for one in found] == [{**one, "score": 0} for one in expected]
     assert len(counts) > 2
 
 

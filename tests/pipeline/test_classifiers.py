@@ -217,6 +217,23 @@ def test_windows_cover_a_long_text_and_each_place_has_one_label(tmp_path: Path) 
     assert model.entities(LONG.encode()) == model.entities(LONG)
 
 
+def test_words_may_be_given_as_such(tmp_path: Path) -> None:
+    model = pipeline.load(classifier(tmp_path, TAGS, tokens=True))
+    words = ["the", "cats", "sat", "on", "a-mat"]
+    found = model.predict(words, pretokenized=True)
+    text = " ".join(words)
+    assert [text[one["start"] : one["end"]] for one in found] == ["the", "cat", "s", "sat", "on", "a", "-", "mat"]
+    assert [(one["entity"], one["score"]) for one in found] == [
+        (one["entity"], one["score"]) for one in model.predict(text)
+    ]
+    assert model.predict([words, ["the"]], pretokenized=True)[0] == found
+    for texts, said in (("the cat", "a pretokenized text is str"), ([["the"], "cat"], "hold words beside lists")):
+        with pytest.raises(TypeError, match=said):
+            model.predict(texts, pretokenized=True)
+    with pytest.raises(TypeError, match="a word is int"):
+        model.predict([["the", 1]], pretokenized=True)
+
+
 def tokens(*given: tuple[str, str, float]) -> list[Token]:
     """Tokens (text, label, probability) side by side, "##" and a number of labels apart."""
     made, at = [], 0

@@ -11,6 +11,8 @@ from tokkit.cli.model_search import download
 from tokkit.cli.model_views import PRECISION
 
 MODEL = click.argument("model", type=options.MODEL)
+TOGETHER = 64
+"""Texts that are read at once."""
 WIDTH = 80
 """Characters of a text in a table."""
 
@@ -157,6 +159,8 @@ def entities(model: str, files: tuple[str, ...], json: bool, **chosen: Any) -> N
     MODEL is the folder of a classifier of tokens (an architecture …ForTokenClassification), or its name on the hub.
     With --json there is one object a text. The exit code is 1 if there is no text.
     """
+    import itertools
+
     from tokkit.cli.embedding import place
     from tokkit.cli.errors import note
     from tokkit.cli.models import load_tagger
@@ -165,23 +169,25 @@ def entities(model: str, files: tuple[str, ...], json: bool, **chosen: Any) -> N
     from tokkit.search.snippets import printable
 
     loaded = load_tagger(model, precision=chosen["precision"], download=chosen["download"])
-    hit = None
-    for hit in passages(files, chosen, by_line=False):
+    hits, n_texts = passages(files, chosen, by_line=False), 0
+    while some := list(itertools.islice(hits, TOGETHER)):
+        n_texts += len(some)
         found = loaded.entities(
-            hit.text, aggregation_strategy=chosen["aggregation"], ignore_labels=chosen["ignore"],
+            [hit.text for hit in some], aggregation_strategy=chosen["aggregation"], ignore_labels=chosen["ignore"],
             stride=chosen["stride"], threads=chosen["threads"],
         )  # fmt: skip
-        if json:
-            say_json({"path": hit.path, "record": hit.record, "entities": found})
-            continue
-        if len(files) > 1 or hit.record:
-            say(f"# {place(hit)}")
-        rows = [
-            [one.get("entity_group", one.get("entity")), f"{one['score']:.4f}", one["start"], one["end"],
-             printable(hit.text[one["start"] : one["end"]])]
-            for one in found
-        ]  # fmt: skip
-        table([["label", "score", "start", "end", "text"], *rows], left=(0, 4))
-    if hit is None:
+        for hit, own in zip(some, found, strict=True):
+            if json:
+                say_json({"path": hit.path, "record": hit.record, "entities": own})
+                continue
+            if len(files) > 1 or hit.record:
+                say(f"# {place(hit)}")
+            rows = [
+                [one.get("entity_group", one.get("entity")), f"{one['score']:.4f}", one["start"], one["end"],
+                 printable(hit.text[one["start"] : one["end"]])]
+                for one in own
+            ]  # fmt: skip
+            table([["label", "score", "start", "end", "text"], *rows], left=(0, 4))
+    if not n_texts:
         note(f"{shown(files)}: no text")
         raise click.exceptions.Exit(1)

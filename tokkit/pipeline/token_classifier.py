@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from tokkit.encoding.length_rules import Truncation
 from tokkit.errors import OptionError
 from tokkit.nn import softmax
 from tokkit.pipeline import entities
-from tokkit.pipeline.classifier_model import BATCH_TOKENS, ClassifierModel, check_batch_tokens
-from tokkit.pipeline.entities import STRATEGIES, Token
+from tokkit.pipeline.classifier_model import BATCH_TEXTS, BATCH_TOKENS, ClassifierModel, Floats, check_batch_tokens
+from tokkit.pipeline.entities import STRATEGIES, Entity, Token
 from tokkit.pipeline.texts import listed
 from tokkit.sentencepiece_model import SentencePieceModel
 
@@ -28,8 +29,17 @@ if TYPE_CHECKING:
     from tokkit.encoding import Encoding
     from tokkit.engines.special_tokens import Special
 
+TEXT = (str, bytes, bytearray, memoryview)
 OVERLAP = 4
 """By default, one of so many tokens of a window is read again in the next."""
+
+
+class _Read(NamedTuple):
+    """A text, where the words begin that it was given as, and what the model reads: all at once, or windows."""
+
+    text: str
+    starts: list[int]
+    windows: list[Encoding]
 
 
 class TokenClassifier(ClassifierModel):
@@ -46,8 +56,9 @@ class TokenClassifier(ClassifierModel):
 
     def predict(
         self,
-        texts: Text | Sequence[Text],
+        texts: Text | Sequence[Text] | Sequence[Sequence[Text]],
         *,
+        pretokenized: bool = False,
         stride: int | None = None,
         threads: int | None = None,
         progress: Callable[[int, int], object] | None = None,
@@ -61,16 +72,17 @@ class TokenClassifier(ClassifierModel):
         those of `entities`.
         """
         return self.entities(
-            texts, aggregation_strategy="none", ignore_labels=(), stride=stride, threads=threads, progress=progress,
-            batch_tokens=batch_tokens, special=special,
+            texts, aggregation_strategy="none", ignore_labels=(), pretokenized=pretokenized, stride=stride,
+            threads=threads, progress=progress, batch_tokens=batch_tokens, special=special,
         )  # fmt: skip
 
     def entities(
         self,
-        texts: Text | Sequence[Text],
+        texts: Text | Sequence[Text] | Sequence[Sequence[Text]],
         *,
         aggregation_strategy: str = "simple",
         ignore_labels: Sequence[str] = ("O",),
+        pretokenized: bool = False,
         stride: int | None = None,
         threads: int | None = None,
         progress: Callable[[int, int], object] | None = None,
@@ -83,7 +95,8 @@ class TokenClassifier(ClassifierModel):
         it, and "start" and "end", the span in characters. `aggregation_strategy` "simple" joins neighbouring tokens of
         a label, where B- begins a new entity. "first", "average" and "max" give all tokens of a word one label before:
         that of its first token, of the mean of their probabilities, or of the surest token. "none" returns tokens, as
-        `predict` does. `ignore_labels` are left out.
+        `predict` does. `ignore_labels` are left out. With `pretokenized`, a text is a list of words, and spans are
+        those in the words joined by spaces.
 
         A text that is longer than the model reads is read in windows, each of which repeats `stride` tokens of the one
         before, a quarter of a window if None; of entities that overlap the longer one is kept, or of equally long ones
@@ -101,55 +114,64 @@ class TokenClassifier(ClassifierModel):
         stride = room // OVERLAP if stride is None else stride
         if isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride < room:
             raise OptionError(f"stride is {stride!r}; it must be 0 to {room - 1}: a window has room for {room} tokens")
-        given, is_one = listed(texts)
-        made = []
+        given, is_one = _words_of(texts) if pretokenized else listed(cast("Text | Sequence[Text]", texts))
+        cut = Truncation(max_length=self.max_length, stride=stride)
+        made: list[list[Entity]] = []
         with nn.threads(nn.current_threads() if threads is None else threads):
-            for done, text in enumerate(given, 1):
-                one = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
-                windows = self._windows(one, stride, batch_tokens, special)
-                found = [
-                    entity
-                    for tokens in windows
-                    for entity in entities.joined(
-                        tokens, self.labels, aggregation_strategy, ignore_labels, self._to_text
-                    )
-                ]
-                made.append(entities.without_overlaps(found) if len(windows) > 1 else found)
+            for first in range(0, len(given), BATCH_TEXTS):
+                some = [self._read(text, cut, special) for text in given[first : first + BATCH_TEXTS]]
+                scores = self._scores([window for read in some for window in read.windows], batch_tokens)
+                for read in some:
+                    found = [
+                        entity
+                        for window in read.windows
+                        for entity in entities.joined(
+                            self._tokens(read, window, next(scores)), self.labels, aggregation_strategy,
+                            ignore_labels, self._to_text,
+                        )
+                    ]  # fmt: skip
+                    made.append(entities.without_overlaps(found) if len(read.windows) > 1 else found)
                 if progress is not None:
-                    progress(done, len(given))
+                    progress(len(made), len(given))
         return made[0] if is_one else made
 
-    def _windows(self, text: str, stride: int, batch_tokens: int, special: Special) -> list[list[Token]]:
-        """Return the tokens of each window of a text, with the probabilities of their labels."""
-        cut = Truncation(max_length=self.max_length, stride=stride)
-        whole = self.tokenizer(text, special=special, truncation=cut, padding=None)
-        parts = [whole, *whole.overflowing]
-        if not len(whole):
-            return []
-        ids = np.concatenate([part.column("ids") for part in parts]).astype(np.int64)
-        types = np.concatenate([part.column("type_ids") for part in parts]).astype(np.int64)
-        starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-        scores = softmax(self._logits_of_ids(ids, starts, types, batch_tokens))
-        return [
-            self._tokens(text, part, scores[first : first + len(part)])
-            for part, first in zip(parts, starts.tolist(), strict=False)
-        ]
+    def _read(self, text: Text | Sequence[Text], cut: Truncation, special: Special) -> _Read:
+        is_text = isinstance(text, TEXT)
+        words = [_as_str(word) for word in ([text] if is_text else text)]
+        whole = self.tokenizer(
+            words[0] if is_text else words, pretokenized=not is_text, special=special, truncation=cut, padding=None
+        )
+        starts = [] if is_text else list(itertools.accumulate((len(word) + 1 for word in words), initial=0))
+        return _Read(" ".join(words), starts, [whole, *whole.overflowing] if len(whole) else [])
 
-    def _tokens(self, text: str, encoding: Encoding, scores: Any) -> list[Token]:
+    def _scores(self, windows: Sequence[Encoding], batch_tokens: int) -> Iterator[Floats]:
+        """Yield the probabilities (T, labels) of the tokens of each window; all are read together."""
+        if not windows:
+            return
+        ids, types = (np.concatenate([window.column(name) for window in windows]).astype(np.int64)
+                      for name in ("ids", "type_ids"))  # fmt: skip
+        starts = np.concatenate([[0], np.cumsum([len(window) for window in windows])])
+        yield from np.split(softmax(self._logits_of_ids(ids, starts, types, batch_tokens)), starts[1:-1])
+
+    def _tokens(self, read: _Read, window: Encoding, scores: Floats) -> list[Token]:
         of_words = bool(getattr(self.tokenizer.definition.model, "continuing_subword_prefix", None))
         made = []
-        columns = zip(encoding.ids, encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
-        for index, (id_, word, (start, end), is_special) in enumerate(columns):
+        columns = zip(
+            window.ids, window.tokens, window.offsets, window.special_tokens_mask, window.word_ids, strict=True
+        )
+        for number, (id_, word, (start, end), is_special, word_id) in enumerate(columns):
             if is_special:
                 continue
-            shown = text[start:end]
+            if read.starts and word_id is not None:  # offsets are those in a word
+                start, end = start + read.starts[word_id], end + read.starts[word_id]
+            shown = read.text[start:end]
             if id_ == self._unknown:
                 word, goes_on = shown, False
             elif of_words:
                 goes_on = len(word) != len(shown)
             else:  # transformers' guess where the vocabulary does not mark what goes on a word
-                goes_on = start > 0 and " " not in text[start - 1 : start + 1]
-            made.append(Token(index, word, scores[index], start, end, goes_on))
+                goes_on = start > 0 and " " not in read.text[start - 1 : start + 1]
+            made.append(Token(number, word, scores[number], start, end, goes_on))
         return made
 
     @functools.cached_property
@@ -166,3 +188,19 @@ class TokenClassifier(ClassifierModel):
         kinds = {BPE: ByteLevel, SentencePieceModel: Metaspace}
         decoder: Decoder = definition.decoder or kinds.get(type(definition.model), Spaced)()
         return decoder.decode
+
+
+def _as_str(text: object) -> str:
+    if not isinstance(text, TEXT):
+        raise TypeError(f"a word is {type(text).__name__}, not str or bytes")
+    return text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
+
+
+def _words_of(texts: Any) -> tuple[list[Any], bool]:
+    """Return texts that are lists of words, and whether one was given alone; TypeError for a text."""
+    if isinstance(texts, TEXT):
+        raise TypeError(f"a pretokenized text is {type(texts).__name__}; it must be a list of words")
+    is_one = len(texts) > 0 and all(isinstance(word, TEXT) for word in texts)
+    if not is_one and any(isinstance(text, TEXT) for text in texts):
+        raise TypeError("texts hold words beside lists of words; give one list of words, or a list of such lists")
+    return [texts] if is_one else list(texts), is_one
