@@ -58,6 +58,10 @@ def test_labels_are_a_table_or_a_line_of_json_for_each_text(run: Run) -> None:
     out = run("model", "classify", "labels", "the cat", "--file", "-", "--json", input="river\n\n")
     made = [json.loads(line) for line in out.stdout.splitlines()]
     assert made == [{"text": "the cat", "labels": [first]}, {"text": "river", "labels": [other]}]
+    (pair,) = model.classify(["the cat"], ["sat"])
+    assert pair != [first]
+    out = run("model", "classify", "labels", "the cat", "--pair", "sat", "--json").stdout
+    assert json.loads(out)["labels"] == pair
 
 
 @pytest.mark.usefixtures("models")

@@ -79,11 +79,13 @@ def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen:
     examples=(
         "tokkit model classify distilbert-sst2 'A film to fall asleep over.'",
         "tokkit model classify ./languages --file lines.txt --top 3 --json",
+        "tokkit model classify ./roberta-mnli 'It rained all day.' --pair 'The ground is wet.'",
     ),
 )
 @MODEL
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
+@click.option("--pair", metavar="TEXT", help="Read each text with this one, for models of pairs, as of entailment.")
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Labels of each text.")
 @PRECISION
 @download
@@ -107,7 +109,8 @@ def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, *
     if not given:
         raise click.UsageError("no text given; name one, or a file with --file")
     loaded = load_classifier(model, precision=chosen["precision"], download=chosen["download"])
-    found = loaded.classify(given, top_k=chosen["k"], threads=chosen["threads"])
+    pairs = None if chosen["pair"] is None else [chosen["pair"]] * len(given)
+    found = loaded.classify(given, pairs, top_k=chosen["k"], threads=chosen["threads"])
     if json:
         for text, labels in zip(given, found, strict=True):
             say_json({"text": text, "labels": labels})
