@@ -10,6 +10,7 @@ The models' folders are made at the start, or kept in --folder.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -54,6 +55,8 @@ def write_model(shape: dict[str, Any], folder: Path) -> None:
     names = {f"<{i}>": i for i in range(256, config.vocab_size)}
     tok = tokkit.train(iter(["a few words"]), vocab_size=256).with_special_tokens(names)
     tok.save(folder / "tokenizer.json", overwrite=True)
+    # The classes of the families would add tokens of their own.
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
 
 
 def all_contenders(folder: Path) -> dict[str, tuple[str, Callable[[], Contender]]]:

@@ -128,15 +128,15 @@ class Torch(Contender):
         """Return what decodes `steps` tokens of each of n sequences after a prompt."""
         torch = self.torch
         last = torch.full((n, 1), NEXT)
+        with torch.no_grad():
+            cache = self.model(torch.tensor(np.stack([ids] * n)), use_cache=True, logits_to_keep=1).past_key_values
+
+        def step(_: object) -> list[int]:
+            return self.model(last, past_key_values=cache, use_cache=True).logits[:, -1].argmax(-1).tolist()
 
         def work() -> float:
+            cache.crop(len(ids))
             with torch.no_grad():
-                made = self.model(torch.tensor(np.stack([ids] * n)), use_cache=True, logits_to_keep=1)
-
-                def step(_: object) -> list[int]:
-                    again = self.model(last, past_key_values=made.past_key_values, use_cache=True)
-                    return again.logits[:, -1].argmax(-1).tolist()
-
                 return harness.timed(step, range(steps))[0]
 
         return work

@@ -65,41 +65,39 @@ TK_INLINE void score_four(const int kv, const int rows, const tk_rows *t, const 
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int i = 0; i < 4; i++) sums[r][i] = vi_zero();
-        for (size_t d = 0; d < t->wide; d += PAIR) {
-            vi y[4];
+        for (size_t d = 0; d < t->wide; d += PAIR, q += PAIR)
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; i++) y[i] = vi_widened((const int8_t *)at[i] + d);
+            for (int i = 0; i < 4; i++) {
+                const vi y = vi_widened((const int8_t *)at[i] + d);
+                TK_PIN_POINTER(q); /* what is read of x again needs no register, which the sums have */
 #pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) {
-                vi x = vi_load_shorts(q + (size_t)r * t->wide + d);
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; i++) sums[r][i] = vi_madd(sums[r][i], x, y[i]);
-            }
-        }
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; i++) acc[r][i] = v_from_vi(sums[r][i]);
-    } else {
-        const float *q = t->q + row * t->wide;
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; i++) acc[r][i] = v_set1(0);
-        for (size_t d = 0; d < t->wide; d += PAIR)
-#pragma GCC unroll 2
-            for (size_t half = 0; half < 2; half++) {
-                vf x[DECODE_ROWS];
-#pragma GCC unroll 4
-                for (int r = 0; r < rows; r++) x[r] = v_load(q + (size_t)r * t->wide + d + half * VL);
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; i++) {
-                    vf y = part_of(kv, at[i] + d * tk_kv_size(kv), half);
-#pragma GCC unroll 4
-                    for (int r = 0; r < rows; r++) acc[r][i] = v_fma(x[r], y, acc[r][i]);
+                for (int r = 0; r < rows; r++) {
+                    sums[r][i] = vi_madd(sums[r][i], y, vi_load_shorts(q + (size_t)r * t->wide));
+                    PIN(sums[r][i]);
                 }
             }
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) vi_store_sums(t->s + (row + (size_t)r) * BLOCK + j, sums[r]);
+        return;
     }
+    const float *q = t->q + row * t->wide;
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) acc[r][i] = v_set1(0);
+    for (size_t d = 0; d < t->wide; d += PAIR)
+#pragma GCC unroll 2
+        for (size_t half = 0; half < 2; half++) {
+            vf x[DECODE_ROWS];
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; r++) x[r] = v_load(q + (size_t)r * t->wide + d + half * VL);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+                vf y = part_of(kv, at[i] + d * tk_kv_size(kv), half);
+#pragma GCC unroll 4
+                for (int r = 0; r < rows; r++) acc[r][i] = v_fma(x[r], y, acc[r][i]);
+            }
+        }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) v_store_sums(t->s + (row + (size_t)r) * BLOCK + j, acc[r]);
 }
@@ -178,7 +176,10 @@ static void weigh_row(tk_rows *t, size_t row, size_t n, const float *scales) {
     t->alpha[row] = changed[0];
     t->l[row] = t->l[row] * changed[0] + v_sum(sum);
     t->m[row] = m;
-    for (size_t j = 0; scales && j < n; j++) s[j] = s[j] == 0 ? 0 : s[j] * scales[j];
+    for (size_t j = 0; scales && j < n; j += VL) {
+        vf p = v_load(s + j), by = n - j < VL ? v_load_n(scales + j, n - j) : v_load(scales + j);
+        v_store(s + j, v_select(v_eq(p, v_set1(0)), p, v_mul(p, by)));
+    }
 }
 
 /* Adds `vecs` vectors of `rows` rows' outputs, from vector `from` on, over n keys. */
@@ -286,14 +287,15 @@ static int attend_rows(const tk_attention *a, tk_rows *t, int careful) {
         else if (a->kv == TK_KV_INT8) one_block(TK_KV_INT8, a, t, key, n, masks || band, careful);
         else one_block(TK_KV_FLOAT32, a, t, key, n, masks || band, careful);
     }
-    float bad = 0;
-    for (size_t row = 0; row < t->n; row++)
-        for (size_t d = 0; d < a->dv; d++) bad += t->o[row * t->wide_v + place_of(a->kv, d)] * 0.0f;
-    if (!careful && t->masked && bad != 0) return 0;
+    vf bad = v_set1(0);
+    for (size_t i = 0; i < t->n * t->wide_v; i += VL) bad = v_fma(v_load(t->o + i), v_set1(0), bad);
+    if (!careful && t->masked && v_sum(bad) != 0) return 0;
     for (size_t row = 0; row < t->n; row++) {
-        float *out = t->heads[row].out + (ptrdiff_t)t->query[row] * a->out_by.row;
-        float by = t->l[row] == 0 ? 0 : 1 / t->l[row];
-        for (size_t d = 0; d < a->dv; d++) out[d] = t->o[row * t->wide_v + place_of(a->kv, d)] * by;
+        float *out = t->heads[row].out + (ptrdiff_t)t->query[row] * a->out_by.row, *o = t->o + row * t->wide_v;
+        vf by = v_set1(t->l[row] == 0 ? 0 : 1 / t->l[row]);
+        for (size_t d = 0; d < t->wide_v; d += VL) v_store(o + d, v_mul(v_load(o + d), by));
+        for (size_t d = 0; a->kv == TK_KV_BFLOAT16 && d < a->dv; d++) out[d] = o[place_of(a->kv, d)];
+        if (a->kv != TK_KV_BFLOAT16) memcpy(out, o, a->dv * sizeof *o);
     }
     return 1;
 }
@@ -301,15 +303,17 @@ static int attend_rows(const tk_attention *a, tk_rows *t, int careful) {
 /* Integers of 16 bits for a row of queries, as great as sums of their products with bytes allow. */
 static void shorten(tk_rows *t, size_t row) {
     const float *q = t->q + row * t->wide;
-    float top = 0, bad = 0, most = 2147483647.0f / 128 / (float)t->wide;
+    float most = 2147483647.0f / 128 / (float)t->wide;
     if (most > SHORT_MOST) most = SHORT_MOST;
-    for (size_t d = 0; d < t->wide; d++) top = fmaxf(top, fabsf(q[d])), bad += q[d] * 0.0f;
-    float by = bad == 0 && top > FLT_MIN ? most / top : 0;
-    t->by[row] = top / most + bad;
-    for (size_t d = 0; d < t->wide; d++) {
-        float x = by > 0 ? q[d] * by : 0;
-        t->shorts[row * t->wide + d] = (int16_t)(x < 0 ? x - 0.5f : x + 0.5f);
+    vf tops = v_set1(0), bad = v_set1(0);
+    for (size_t d = 0; d < t->wide; d += VL) {
+        vf v = v_load(q + d);
+        tops = v_max(v_max(v, v_sub(v_set1(0), v)), tops), bad = v_fma(v, v_set1(0), bad);
     }
+    const float top = v_top(tops), by = v_sum(bad) == 0 && top > FLT_MIN ? most / top : 0;
+    t->by[row] = top / most + v_sum(bad);
+    for (size_t d = 0; d < t->wide; d += VL)
+        v_store_shorts(t->shorts + row * t->wide + d, by > 0 ? v_mul(v_load(q + d), v_set1(by)) : v_set1(0));
 }
 
 static void attend_decode(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
@@ -329,8 +333,11 @@ static void attend_decode(const tk_attention *a, size_t sequence, size_t kv_head
             t.query[t.n] = i;
             const float *q = h->q + (ptrdiff_t)i * a->q_by.row;
             float *to_row = t.q + t.n * t.wide;
+            const vf by = v_set1(a->scale * TK_LOG2E);
             memset(to_row, 0, t.wide * sizeof(float));
-            for (size_t d = 0; d < a->d; d++) to_row[place_of(a->kv, d)] = q[d] * (a->scale * TK_LOG2E);
+            for (size_t d = 0; a->kv == TK_KV_BFLOAT16 && d < a->d; d++) to_row[place_of(a->kv, d)] = q[d];
+            if (a->kv != TK_KV_BFLOAT16) memcpy(to_row, q, a->d * sizeof *q);
+            for (size_t d = 0; d < t.wide; d += VL) v_store(to_row + d, v_mul(v_load(to_row + d), by));
             if (a->kv == TK_KV_INT8) shorten(&t, t.n);
         }
     if (t.n && !attend_rows(a, &t, 0)) attend_rows(a, &t, 1);

@@ -13,20 +13,22 @@ static void to_bfloat16(const float *x, size_t n, uint16_t *y) {
     }
 }
 
-/* By the greatest of them; the scale is NaN if one of them is no finite number. */
+/* By the greatest of them; the scale is NaN if one of them is no finite number. Sizes are compared as whole numbers, and
+   rounded by a number that leaves no digits after the point: compilers make vectors of that. */
 static void to_int8(const float *x, size_t n, int8_t *y, float *scale) {
-    float top = 0, bad = 0;
+    int32_t most = 0;
     for (size_t i = 0; i < n; i++) {
-        float size = x[i] < 0 ? -x[i] : x[i];
-        top = size > top ? size : top;
-        bad += x[i] * 0.0f;
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7FFFFFFF;
+        most = bits > most ? bits : most;
     }
-    float by = bad == 0 && top > FLT_MIN * 127 ? 127 / top : 0;
-    for (size_t i = 0; i < n; i++) {
-        float r = by > 0 ? x[i] * by : 0;
-        y[i] = (int8_t)(r < 0 ? r - 0.5f : r + 0.5f);
-    }
-    *scale = (by > 0 ? top / 127 : 0) + bad;
+    float top;
+    memcpy(&top, &most, sizeof top);
+    const float by = top <= FLT_MAX && top > FLT_MIN * 127 ? 127 / top : 0;
+    *scale = by > 0 ? top / 127 : top * 0.0f;
+    if (by == 0) memset(y, 0, n);
+    for (size_t i = 0; by > 0 && i < n; i++) y[i] = (int8_t)(int32_t)((x[i] * by + 12582912.0f) - 12582912.0f);
 }
 
 static void store(const tk_kv *kv, const float *x, size_t step, size_t rows, size_t room, size_t row, void *to,

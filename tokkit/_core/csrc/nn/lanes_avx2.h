@@ -175,6 +175,10 @@ TK_INLINE vf v_load_int8(const int8_t *p) {
 }
 TK_INLINE vi vi_load_shorts(const int16_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 TK_INLINE vi vi_widened(const int8_t *p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)p)); }
+TK_INLINE void v_store_shorts(int16_t *p, vf v) { /* rounded */
+    __m256i n = _mm256_cvtps_epi32(v);
+    _mm_storeu_si128((__m128i *)p, _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1)));
+}
 TK_INLINE vi vi_madd(vi sum, vi a, vi b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
 
 /* The sums of four vectors, to to[0 … 3]. */
@@ -186,6 +190,18 @@ TK_INLINE void v_store_sums(float *to, const vf *a) {
     }
     vf x = _mm256_add_ps(_mm256_shuffle_ps(b[0], b[1], 0x88), _mm256_shuffle_ps(b[0], b[1], 0xDD));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)));
+}
+TK_INLINE void vi_store_sums(float *to, const vi *a) { /* the same of whole numbers */
+    __m256i b[2];
+    for (int i = 0; i < 2; i++) {
+        __m256i low = _mm256_unpacklo_epi64(a[2 * i], a[2 * i + 1]);
+        b[i] = _mm256_add_epi32(low, _mm256_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    }
+    __m256 x = _mm256_castsi256_ps(b[0]), y = _mm256_castsi256_ps(b[1]);
+    __m256i even = _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0x88));
+    __m256i sum = _mm256_add_epi32(even, _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0xDD)));
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    _mm_storeu_ps(to, _mm_cvtepi32_ps(four));
 }
 
 #include "nn/lanes_four.h"

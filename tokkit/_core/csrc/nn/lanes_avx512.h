@@ -139,6 +139,9 @@ TK_INLINE vf v_load_int8(const int8_t *p) {
 }
 TK_INLINE vi vi_load_shorts(const int16_t *p) { return _mm512_loadu_si512(p); }
 TK_INLINE vi vi_widened(const int8_t *p) { return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p)); }
+TK_INLINE void v_store_shorts(int16_t *p, vf v) { /* rounded */
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
+}
 TK_INLINE vi vi_madd(vi sum, vi a, vi b) { return _mm512_dpwssd_epi32(sum, a, b); }
 
 /* The sums of four vectors, to to[0 … 3]. */
@@ -147,6 +150,14 @@ TK_INLINE void v_store_sums(float *to, const vf *a) {
     for (int i = 0; i < 4; i++) b[i] = _mm256_add_ps(_mm512_castps512_ps256(a[i]), _mm512_extractf32x8_ps(a[i], 1));
     __m256 x = _mm256_hadd_ps(_mm256_hadd_ps(b[0], b[1]), _mm256_hadd_ps(b[2], b[3]));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)));
+}
+TK_INLINE void vi_store_sums(float *to, const vi *a) { /* the same of whole numbers */
+    __m256i b[4];
+    for (int i = 0; i < 4; i++)
+        b[i] = _mm256_add_epi32(_mm512_castsi512_si256(a[i]), _mm512_extracti32x8_epi32(a[i], 1));
+    __m256i x = _mm256_hadd_epi32(_mm256_hadd_epi32(b[0], b[1]), _mm256_hadd_epi32(b[2], b[3]));
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storeu_ps(to, _mm_cvtepi32_ps(four));
 }
 
 #include "nn/lanes_four.h"

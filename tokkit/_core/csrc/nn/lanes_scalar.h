@@ -224,6 +224,7 @@ TK_INLINE vi vi_widened(const int8_t *p) {
     for (int i = 0; i < 2 * VL; i++) shorts[i] = p[i];
     return vi_load_shorts(shorts);
 }
+TK_INLINE void v_store_shorts(int16_t *p, vf v) { EACH p[i] = (int16_t)nearbyintf(LANE(v)[i]); }
 TK_INLINE vi vi_madd(vi sum, vi a, vi b) {
     int16_t x[2 * VL], y[2 * VL];
     memcpy(x, &a, sizeof x);
@@ -235,6 +236,9 @@ TK_INLINE vi vi_madd(vi sum, vi a, vi b) {
 /* The sums of four vectors, to to[0 … 3]. */
 TK_INLINE void v_store_sums(float *to, const vf *a) {
     for (int i = 0; i < 4; i++) to[i] = v_sum(a[i]);
+}
+TK_INLINE void vi_store_sums(float *to, const vi *a) { /* the same of whole numbers */
+    for (int i = 0; i < 4; i++) to[i] = (float)(LANE(a[i])[0] + LANE(a[i])[1] + LANE(a[i])[2] + LANE(a[i])[3]);
 }
 
 TK_INLINE void transpose_four(const float *from, ptrdiff_t step, float *to, ptrdiff_t to_step, float by) {
