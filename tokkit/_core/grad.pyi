@@ -4,6 +4,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+class Room: ...
+
 def matmul(
     a: NDArray[Any],
     b: NDArray[Any],
@@ -11,6 +13,7 @@ def matmul(
     add: NDArray[Any] | None = None,
     *,
     bias: NDArray[Any] | None = None,
+    room: Room | None = None,
     threads: int = 1,
     isa: str | None = None,
 ) -> None: ...

@@ -1,8 +1,11 @@
 # Products of any layout, and backward of attention and of what works on rows, without the GIL (csrc/nn/matmul.h,
 # grad_attend.h, grad_rows.h).
 
+from threading import Lock
+
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from tokkit._core.nn cimport tk_isa_of_floats
@@ -22,7 +25,10 @@ cdef extern from "nn/matmul.h" nogil:
         size_t m
         size_t n
         size_t k
-    int tk_matmul_run(const tk_matmul *, int isa, int threads)
+    ctypedef struct tk_room:
+        float *floats
+        size_t capacity
+    int tk_matmul_run(const tk_matmul *, tk_room *, int isa, int threads)
 
 cdef extern from "nn/grad_attend.h" nogil:
     ctypedef struct tk_grad_attention:
@@ -103,8 +109,22 @@ cdef int layout(Rows a, ptrdiff_t *row, ptrdiff_t *column, object name) except -
     return 0
 
 
+cdef class Room:
+    """Memory that products work in; one for those that follow one another. A second thread waits for it."""
+
+    cdef tk_room room
+    cdef object lock
+
+    def __cinit__(self):
+        self.room.floats, self.room.capacity = NULL, 0
+        self.lock = Lock()
+
+    def __dealloc__(self):
+        free(self.room.floats)
+
+
 def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=None, *, Columns bias=None,
-           int threads=1, isa=None):
+           Room room=None, int threads=1, isa=None):
     """Write a b + add, or a b + bias, to c (m, n), for a (m, k) and b (k, n) of any layout; add may be c."""
     cdef tk_matmul w
     cdef int status, which = chosen(isa)
@@ -127,8 +147,9 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
         if bias.shape[0] != c.shape[1]:
             raise ValueError("bias does not fit")
         w.add = &bias[0]
-    with nogil:
-        status = tk_matmul_run(&w, which, max(1, threads))
+    room = Room() if room is None else room
+    with room.lock, nogil:
+        status = tk_matmul_run(&w, &room.room, which, max(1, threads))
     if status:
         raise MemoryError()
 

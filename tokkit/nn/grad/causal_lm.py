@@ -16,7 +16,7 @@ from tokkit.nn.grad.layers import Dropout, Embedding, FeedForward, Linear, Norm,
 from tokkit.nn.grad.parameters import Parameters, Shapes
 from tokkit.nn.grad.tape import Tape
 
-HEAD_NUMBERS = 1 << 21
+HEAD_NUMBERS = 1 << 22
 """Logits that are in memory at a time: the matrix of all tokens and the whole vocabulary never is."""
 
 
@@ -119,8 +119,8 @@ class CausalLM:
                 logits, targets[rows], logits, losses[rows], (share or 0.0) / count, threads=threads
             )
             if share is not None:
-                self._head.add_gradients(logits, hidden[rows])
-                core.matmul(logits, self._head.weight, grad[rows], threads=threads)
+                self._head.add_gradients(logits, hidden[rows], tape)
+                core.matmul(logits, self._head.weight, grad[rows], room=tape.room, threads=threads)
         return float(losses.sum(dtype=np.float64)) / count, grad
 
     def _inputs(self, ids: ArrayLike, targets: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -41,18 +41,18 @@ class Linear:
     def run(self, x: Floats, tape: Tape) -> Floats:
         """Return y, and push nothing."""
         y = tape.empty(len(x), len(self.weight))
-        grad_core.matmul(x, self.weight.T, y, bias=self.bias, threads=current_threads())
+        grad_core.matmul(x, self.weight.T, y, bias=self.bias, room=tape.room, threads=current_threads())
         return y
 
     def input_gradient(self, dy: Floats, tape: Tape) -> Floats:
         """Return the gradient of x, dy W."""
         dx = tape.empty(len(dy), self.weight.shape[1])
-        grad_core.matmul(dy, self.weight, dx, threads=current_threads())
+        grad_core.matmul(dy, self.weight, dx, room=tape.room, threads=current_threads())
         return dx
 
-    def add_gradients(self, dy: Floats, x: Floats) -> None:
+    def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
         """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
-        grad_core.matmul(dy.T, x, self.grad, self.grad, threads=current_threads())
+        grad_core.matmul(dy.T, x, self.grad, self.grad, room=tape.room, threads=current_threads())
         if self.bias_grad is not None:
             grad_core.add_column_sums(dy, self.bias_grad, threads=current_threads())
 
@@ -61,7 +61,7 @@ class Linear:
         y = self.run(x, tape)
 
         def back(dy: Floats) -> Floats:
-            self.add_gradients(dy, x)
+            self.add_gradients(dy, x, tape)
             return self.input_gradient(dy, tape)
 
         tape.push(back)
@@ -207,7 +207,7 @@ class FeedForward:
                 grad_core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())
             else:
                 grad_core.activate_back(d_middle, inner, inner, self.activation, again, threads=current_threads())
-            self.down.add_gradients(dy, again)
+            self.down.add_gradients(dy, again, tape)
             return inner
 
         tape.push(back)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tokkit._core.grad import Room
 from tokkit.nn.arrays import Floats
 
 Backward = Callable[[Floats], Floats]
@@ -33,6 +34,8 @@ class Tape:
 
     def __init__(self, *, recording: bool = True) -> None:
         self.recording = recording
+        self.room = Room()
+        """What matrix products work in."""
         self._entries: list[Backward] = []
         self._memory: dict[int, list[Floats]] = {}
 

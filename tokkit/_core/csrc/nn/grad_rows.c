@@ -2,7 +2,7 @@
 #include "nn/grad_kernels.h"
 #include "thread_team.h"
 
-enum { COLUMNS = 64 /* of a part: whole lines */, ITEMS = 1 << 16 /* worth a thread: see rows.c */ };
+enum { COLUMNS = 64 /* a part has a multiple of so many: whole lines */, ITEMS = 1 << 16 /* worth a thread: see rows.c */ };
 
 typedef struct {
     const tk_grad_rows_work *w;
@@ -21,7 +21,11 @@ int tk_grad_rows_run(tk_grad_rows_work *w, int what, int isa, int threads) {
     tk_grad_rows_job job = {.w = w, .run = tk_grad_kernels_of(isa)->rows[what], .n = w->n, .each = TK_GRAD_CHUNK};
     const int norm = what == TK_LAYER_NORM_BACK || what == TK_RMS_NORM_BACK;
     if (!w->n || !w->m) return TK_OK;
-    if (what >= TK_BY_COLUMNS) job.n = w->m, job.each = COLUMNS;
+    if (what >= TK_BY_COLUMNS) { /* columns are apart: how many are one part changes no sum */
+        job.n = w->m;
+        job.each = (w->m + (size_t)threads - 1) / (size_t)threads;
+        job.each = (job.each + COLUMNS - 1) / COLUMNS * COLUMNS;
+    }
     const size_t parts = (job.n + job.each - 1) / job.each;
     if (norm) {
         w->partial = tk_calloc(parts, 2 * w->m * sizeof(float));

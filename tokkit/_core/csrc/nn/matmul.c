@@ -13,11 +13,13 @@ typedef struct {
 static void work(void *job, int worker) {
     tk_matmul_job *j = job;
     const tk_matmul *w = j->w;
+    float *room = j->room + (size_t)worker * j->room_each;
+    room += (64 - (uintptr_t)room % 64) % 64 / sizeof(float); /* vectors that cross lines would cost a tenth */
     for (size_t i; (i = tk_team_next(&j->next)) < j->parts;) {
         size_t from = i % j->row_parts * j->rows, first = i / j->row_parts * j->columns;
         size_t to = from + j->rows < w->m ? from + j->rows : w->m;
         size_t last = first + j->columns < w->n ? first + j->columns : w->n;
-        if (from < to && first < last) j->by->matmul(w, from, to, first, last, j->room + (size_t)worker * j->room_each);
+        if (from < to && first < last) j->by->matmul(w, from, to, first, last, room);
     }
 }
 
@@ -25,7 +27,7 @@ static void work(void *job, int worker) {
 enum { STEP = 96 };
 static size_t share(size_t n, size_t parts) { return ((n + parts - 1) / parts + STEP - 1) / STEP * STEP; }
 
-int tk_matmul_run(const tk_matmul *w, int isa, int threads) {
+int tk_matmul_run(const tk_matmul *w, tk_room *room, int isa, int threads) {
     tk_matmul_job job = {.w = w, .by = tk_grad_kernels_of(isa), .rows = w->m, .columns = w->n};
     if (!w->m || !w->n) return TK_OK;
     /* A thread costs some 20 µs, which is 2 million products of one core. */
@@ -38,10 +40,16 @@ int tk_matmul_run(const tk_matmul *w, int isa, int threads) {
     job.row_parts = (w->m + job.rows - 1) / job.rows;
     job.parts = job.row_parts * ((w->n + job.columns - 1) / job.columns);
     if ((size_t)threads > job.parts) threads = (int)job.parts;
-    job.room_each = (job.by->matmul_room(job.rows, job.columns, w->k) + 15) / 16 * 16;
-    job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
-    if (!job.room) return TK_NO_MEMORY;
+    job.room_each = job.by->matmul_room(job.rows, job.columns, w->k) + 16;
+    if (job.room_each > (size_t)PTRDIFF_MAX / sizeof(float) / (size_t)threads) return TK_NO_MEMORY;
+    const size_t bytes = (size_t)threads * job.room_each * sizeof(float);
+    if (bytes > room->capacity) { /* what is in it need not be copied */
+        free(room->floats);
+        room->floats = tk_alloc(bytes, 1);
+        room->capacity = room->floats ? bytes : 0;
+        if (!room->floats) return TK_NO_MEMORY;
+    }
+    job.room = room->floats;
     tk_team_run(work, &job, threads);
-    free(job.room);
     return TK_OK;
 }

@@ -20,5 +20,11 @@ typedef size_t tk_matmul_room(size_t rows, size_t columns, size_t k);
 /* Rows from … to by columns first … last. */
 typedef void tk_do_matmul(const tk_matmul *w, size_t from, size_t to, size_t first, size_t last, float *room);
 
-int tk_matmul_run(const tk_matmul *w, int isa, int threads);
+/* Memory that products work in, kept from one to the next: it would be asked of the system, and cleared, each time. */
+typedef struct {
+    float *floats;
+    size_t capacity; /* bytes */
+} tk_room;
+
+int tk_matmul_run(const tk_matmul *w, tk_room *room, int isa, int threads);
 #endif

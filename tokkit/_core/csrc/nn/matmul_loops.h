@@ -6,7 +6,7 @@
 
 /* A panel of b (DEEP inputs) stays in the first cache and a block of a (TALL rows) in the second, while a block of b
    (WIDE columns) comes from the third. */
-enum { MR = VL_ROWS, NR = 2 * VL, DEEP = 256, TALL = 16 * MR, WIDE = 1024 };
+enum { FOUR = 4 * sizeof(float), MR = VL_ROWS, NR = 2 * VL, DEEP = 384, TALL = 8 * MR, WIDE = 2048 };
 
 TK_INLINE size_t rounded_up(size_t n, size_t by) { return (n + by - 1) / by * by; }
 
@@ -18,13 +18,18 @@ static size_t matmul_room(size_t rows, size_t columns, size_t k) {
 
 /* Rows of a, MR side by side: [rows / MR][deep][MR], with zeros after the last. */
 static void pack_rows(const float *a, ptrdiff_t row, ptrdiff_t column, size_t rows, size_t deep, float *to) {
-    for (size_t r = 0; r < rows; r += MR, a += MR * row, to += MR * deep) {
+    size_t r = 0;
+    if (row == 1) { /* what lies together is read together, by fours that may overlap: rows may be pages apart */
+        const size_t whole = rows / MR * MR;
+        for (size_t i = 0; i < deep; i++)
+            for (r = 0; r < whole; r += MR) {
+                const float *from = a + (ptrdiff_t)i * column + r;
+                memcpy(to + r * deep + i * MR, from, FOUR);
+                memcpy(to + r * deep + i * MR + MR - 4, from + MR - 4, FOUR);
+            }
+    }
+    for (a += (ptrdiff_t)r * row, to += r * deep; r < rows; r += MR, a += MR * row, to += MR * deep) {
         const size_t some = rows - r < MR ? rows - r : MR;
-        if (some == MR && row == 1) {
-            for (size_t i = 0; i < deep; i++)
-                for (int j = 0; j < MR; j++) to[i * MR + j] = a[(ptrdiff_t)i * column + j];
-            continue;
-        }
         size_t i = 0;
         if (some == MR && column == 1)
             for (; i + 4 <= deep; i += 4)
@@ -63,6 +68,7 @@ static void pack_columns(const float *b, ptrdiff_t row, ptrdiff_t column, size_t
 static void matmul_tile(const float *a, const float *b, size_t deep, const float *add, ptrdiff_t add_row, float *c,
                         ptrdiff_t c_row, size_t rows, size_t columns) {
     vf acc[TILE_ROWS][TILE_VECS];
+    for (size_t r = 0; r < rows; r++) TK_PREFETCH_WRITE(c + (ptrdiff_t)r * c_row);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) acc[r][0] = acc[r][1] = v_set1(0);
     tile(MR, 2, a, 1, MR, b, NR, deep, acc);
