@@ -167,11 +167,14 @@ def compare(name: str, shape: Shape, rounds: int, autocast: bool) -> None:
             "tokens/s": f"{shape.batch * shape.context / statistics.median(taken):,.0f}",
             "tokkit ×": f"{harness.ratio(seconds['tokkit'], taken):.2f}",
             "±": harness.spread(taken),
+            "peak MB": "",
+            "s to the first step": "",
         }
         if contender in CONTENDERS:
             alone = harness.child("benchmarks.bench_training", {"of": contender, "shape": name}, threads=1, timeout=900)
             row["peak MB"] = alone.get("error") or f"{alone['peak']:,.0f}"
-            row["s to the first step"] = "" if "error" in alone else f"{alone['first'] - alone['started']:.1f}"
+            if "error" not in alone:
+                row["s to the first step"] = f"{alone['first'] - alone['started']:.1f}"
         rows.append(row)
     harness.section(f"{name}: {shape}")
     harness.show("", rows)

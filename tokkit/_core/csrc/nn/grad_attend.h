@@ -7,7 +7,7 @@
 #define TK_GRAD_ATTEND_H
 #include "base.h"
 
-enum { TK_GRAD_BLOCK = 64 /* queries, and keys, of a block */, TK_GRAD_WIDEST = 32 /* two of the widest vectors */ };
+enum { TK_GRAD_BLOCK = 32 /* queries, and keys, of a block */, TK_GRAD_WIDEST = 32 /* two of the widest vectors */ };
 
 typedef struct {
     const float *q, *k, *v; /* (batch * n, heads * d), for k and v heads / group of them; rows `row` apart */

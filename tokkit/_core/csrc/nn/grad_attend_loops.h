@@ -36,13 +36,22 @@ TK_INLINE void product(size_t rows, size_t columns, const float *a, ptrdiff_t ar
             product_rows(1, a + (ptrdiff_t)r * ar, ar, ak, b + j, bk, k, c + (ptrdiff_t)r * cr + j, cr, more);
     }
 }
-static TK_NOINLINE void product_set(size_t rows, size_t columns, const float *a, ptrdiff_t ar, ptrdiff_t ak,
-                                    const float *b, ptrdiff_t bk, size_t k, float *c, ptrdiff_t cr) {
-    product(rows, columns, a, ar, ak, b, bk, k, c, cr, 0);
+/* Of rows of a as they lie, and of its columns [k][BLOCK]: constants make addresses that need no registers. */
+static TK_NOINLINE void rows_set(size_t rows, size_t columns, const float *a, ptrdiff_t ar, const float *b,
+                                 ptrdiff_t bk, size_t k, float *c, ptrdiff_t cr) {
+    product(rows, columns, a, ar, 1, b, bk, k, c, cr, 0);
 }
-static TK_NOINLINE void product_add(size_t rows, size_t columns, const float *a, ptrdiff_t ar, ptrdiff_t ak,
-                                    const float *b, ptrdiff_t bk, size_t k, float *c, ptrdiff_t cr) {
-    product(rows, columns, a, ar, ak, b, bk, k, c, cr, 1);
+static TK_NOINLINE void rows_add(size_t rows, size_t columns, const float *a, const float *b, ptrdiff_t bk, size_t k,
+                                 float *c, ptrdiff_t cr) {
+    product(rows, columns, a, BLOCK, 1, b, bk, k, c, cr, 1);
+}
+static TK_NOINLINE void columns_set(size_t rows, size_t columns, const float *a, const float *b, ptrdiff_t bk,
+                                    size_t k, float *c, ptrdiff_t cr) {
+    product(rows, columns, a, 1, BLOCK, b, bk, k, c, cr, 0);
+}
+static TK_NOINLINE void columns_add(size_t rows, size_t columns, const float *a, const float *b, ptrdiff_t bk,
+                                    size_t k, float *c, ptrdiff_t cr) {
+    product(rows, columns, a, 1, BLOCK, b, bk, k, c, cr, 1);
 }
 
 /* Rows of one head, [n][wide], with zeros after the last row up to a block, and after the last column. */
@@ -91,7 +100,7 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
             float by[BLOCK], saved[BLOCK];
             take_head(queries + (ptrdiff_t)first * a->row, a->row, some, d, wide, q);
             turn_block(q, wide, a->scale * TK_LOG2E, turned);
-            product_set(keys, BLOCK, k, (ptrdiff_t)wide, 1, turned, BLOCK, d, s, BLOCK);
+            rows_set(keys, BLOCK, k, (ptrdiff_t)wide, turned, BLOCK, d, s, BLOCK);
             if (a->causal) hide_keys(first, first, some, s + first * BLOCK);
             for (size_t i = 0; i < BLOCK; i += VL) {
                 vf top = v_set1(-INFINITY), sum = v_set1(0);
@@ -104,7 +113,7 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
                 v_store(by + i, v_div(v_set1(1), sum));
                 v_store(saved + i, top);
             }
-            product_set(some, wide, s, 1, BLOCK, v, (ptrdiff_t)wide, keys, o, (ptrdiff_t)wide);
+            columns_set(some, wide, s, v, (ptrdiff_t)wide, keys, o, (ptrdiff_t)wide);
             for (size_t r = 0; r < some; r++) {
                 lse[first + r] = saved[r] - log2f(by[r]);
                 float *to = out + (ptrdiff_t)(first + r) * a->out_row;
@@ -160,13 +169,13 @@ static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, si
             memset(dq, 0, BLOCK * wide * sizeof(float));
             for (size_t key = 0; key < end; key += BLOCK) {
                 const size_t keys = end - key < BLOCK ? end - key : BLOCK;
-                product_set(keys, BLOCK, k + key * wide, w, 1, turned, BLOCK, d, s, BLOCK);
-                product_set(keys, BLOCK, v + key * wide, w, 1, dturned, BLOCK, d, ds, BLOCK);
+                rows_set(keys, BLOCK, k + key * wide, w, turned, BLOCK, d, s, BLOCK);
+                rows_set(keys, BLOCK, v + key * wide, w, dturned, BLOCK, d, ds, BLOCK);
                 if (a->causal && key == first) hide_keys(first, key, keys, s);
                 weights_of(lse, delta, a->scale, keys, s, ds);
-                product_add(keys, wide, s, BLOCK, 1, dout, w, some, dv + key * wide, w);
-                product_add(keys, wide, ds, BLOCK, 1, q, w, some, dk + key * wide, w);
-                product_add(some, wide, ds, 1, BLOCK, k + key * wide, w, keys, dq, w);
+                rows_add(keys, wide, s, dout, w, some, dv + key * wide, w);
+                rows_add(keys, wide, ds, q, w, some, dk + key * wide, w);
+                columns_add(some, wide, ds, k + key * wide, w, keys, dq, w);
             }
             give_head(dq, some, d, wide, dqueries + (ptrdiff_t)first * a->drow, a->drow);
         }
