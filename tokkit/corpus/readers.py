@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.text import documents as documents_of
+from tokkit._core.text import paragraph_ends
 from tokkit.corpus import records
 from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, size_of, suffix_of
 from tokkit.errors import CorpusError, OptionError
@@ -61,9 +62,10 @@ class Block:
     def _ends(self) -> NDArray[np.int64]:
         if self.ends is not None:
             return np.frombuffer(self.ends, dtype=np.int64)
-        ends = _line_ends(self.data) if self.unit == "line" else np.zeros(0, dtype=np.int64)
-        if self.unit == "paragraph":
-            ends = _paragraph_ends(self.data)
+        if self.unit == "line":
+            ends = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8) == ord("\n")) + 1
+        else:
+            ends = np.frombuffer(paragraph_ends(self.data) if self.unit == "paragraph" else b"", dtype=np.int64)
         return ends if len(ends) and ends[-1] == len(self.data) else np.append(ends, len(self.data))
 
     def validated(self, errors: str) -> Block:
@@ -252,24 +254,10 @@ def _last_end(data: bytes, unit: str) -> int:
         return data.rfind(b"\n") + 1
     size = LOOKED_BACK
     while True:  # from the end on, mostly not far
-        ends = _paragraph_ends(data[-size:])
+        ends = np.frombuffer(paragraph_ends(data[-size:]), dtype=np.int64)
         if len(ends) or size >= len(data):
             return max(len(data) - size, 0) + int(ends[-1]) if len(ends) else 0
         size *= 16
-
-
-def _line_ends(data: bytes) -> NDArray[np.int64]:
-    return np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
-
-
-def _paragraph_ends(data: bytes) -> NDArray[np.int64]:
-    """Return the places after all blank lines that stand together, before text; CR LF ends a line too."""
-    ends = _line_ends(data)
-    before, after = ends[:-1], ends[1:]
-    at = np.frombuffer(data + b"\n", dtype=np.uint8)
-    blank = (after - before == 1) | ((after - before == 2) & (at[before] == ord("\r")))
-    found: NDArray[np.int64] = after[blank & (at[after] != ord("\n")) & (at[after] != ord("\r"))]
-    return found
 
 
 def _without_mark(data: bytes, offset: int) -> tuple[bytes, int]:

@@ -174,7 +174,9 @@ class _Encoding:
         with ThreadPoolExecutor(1) as pool:
             before: Future[Chunk] | None = None
             for blocks in self._blocks():
-                texts = [text for block in blocks for text in block.texts()]
+                texts: list[bytes] = []
+                for block in blocks:
+                    texts += block.texts()
                 future = pool.submit(contextvars.copy_context().run, self._encoded, texts, blocks)
                 if before is not None:
                     yield before.result()
