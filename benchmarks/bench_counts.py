@@ -1,4 +1,4 @@
-"""Times counts as files: building beside counting in memory, merging two files, and building within a bound of memory.
+"""Times counts as files: building beside counting in memory, merging, and building and training in bounded memory.
 
 Distinct words are drawn by a seeded generator, so that tables are as large as of a corpus of any size. Peaks are of
 child processes of their own. Exit status 1 if a file that was built within a bound differs from the one without.
@@ -30,7 +30,7 @@ def options() -> harness.Parser:
     """Return the command line of this program."""
     parser = harness.Parser(__doc__)
     add = parser.add_argument
-    add("--parts", type=harness.names, default="build,merge,memory", help="what is measured")
+    add("--parts", type=harness.names, default="build,merge,memory,train", help="what is measured")
     add(
         "--corpus",
         default=",".join(corpora.defaults("english-prose", "english-technical")),
@@ -47,6 +47,7 @@ def options() -> harness.Parser:
         help="million distinct words of the shard that is counted in a bound",
     )
     add("--max-memory", type=float, default=1000.0, help="megabytes of that bound")
+    add("--vocab-size", type=int, default=8000, help="size of the vocabulary that is trained from counts")
     add("--folder", default=None, help="where files are written: the system's folder for temporary files")
     return parser
 
@@ -132,6 +133,42 @@ print(json.dumps([time.perf_counter() - started, peak, made[0].words, str(made[0
 """
 
 
+TRAIN = """
+import json, sys, threading, time, tokkit
+from tokkit.trainers import CountFiles
+path, bound, size = json.loads(sys.argv[1])
+peak, ended = [0], threading.Event()
+def watch():
+    while not ended.wait(0.05):
+        with open("/proc/self/status") as file:
+            peak[0] = max(peak[0], *(int(line.split()[1]) for line in file if line.startswith("RssAnon")))
+threading.Thread(target=watch, daemon=True).start()
+started = time.perf_counter()
+tok = tokkit.train(CountFiles(path), vocab_size=size, max_memory=bound)
+ended.set()
+print(json.dumps([time.perf_counter() - started, peak[0] / 1024, tok.fingerprint()]))
+"""
+
+
+def train(args: Any, folder: Path) -> bool:
+    """Compare training from counts with mapped files and without; return whether the tokenizers are equal."""
+    path = folder / "train.txt"
+    drawn_text(path, args.memory_words, 1)
+    made = build_counts(path, folder / "to-train", threads=args.threads, max_memory=int(args.max_memory * 1e6))[0]
+    rows, found = [], set()
+    for bound in (1, None):
+        job = json.dumps([str(made.path), bound, args.vocab_size])
+        out = subprocess.run([sys.executable, "-c", TRAIN, job], capture_output=True, text=True, check=True).stdout
+        seconds, peak, fingerprint = json.loads(out)
+        found.add(fingerprint)
+        rows.append({
+            "words and positions": "in memory" if bound is None else "mapped", "distinct words": f"{made.words:,}",
+            "seconds": f"{seconds:.1f}", "peak of anonymous MiB": f"{peak:.0f}",
+        })  # fmt: skip
+    harness.show(f"Training byte-level BPE to {args.vocab_size} from counts", rows)
+    return len(found) == 1
+
+
 def memory(args: Any, folder: Path) -> bool:
     """Compare building within a bound with building without; return whether the files are equal."""
     path = folder / "memory.txt"
@@ -163,6 +200,8 @@ def main() -> int:
             merge(args, folder)
         if "memory" in args.parts:
             same = memory(args, folder)
+        if "train" in args.parts:
+            same &= train(args, folder)
     print(f"# this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB, pid {os.getpid()}")
     return 0 if same else 1
 

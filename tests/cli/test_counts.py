@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tokkit.cli.counts import Bytes
+from tokkit.cli.options import Bytes
 
 TEXT = "low lower lowest\nnewer wider new\nnaïve café\n"
 

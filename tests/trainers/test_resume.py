@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,23 @@ def test_a_training_that_has_ended_goes_on_to_a_larger_vocabulary(corpus: str, t
     made = train(source, vocab_size=[350, 400, 600], state=state, resume=True)
     wanted = train(corpus, vocab_size=[350, 400, 600])
     assert [tok.fingerprint() for tok in made] == [tok.fingerprint() for tok in wanted]
+
+
+def test_words_and_positions_in_mapped_files_give_equal_bytes(
+    corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mapped").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "mapped"))
+    whole = train(corpus, vocab_size=700)
+    assert bytes_of(train(corpus, vocab_size=700, max_memory=1), tmp_path) == bytes_of(whole, tmp_path)
+    saved: dict[str, Any] = {"state": tmp_path / "state", "state_every": 20, "max_memory": 1, "vocab_size": 700}
+    stopped_after(3, monkeypatch, corpus, **saved)
+    assert bytes_of(train(corpus, resume=True, **saved), tmp_path) == bytes_of(whole, tmp_path)
+    assert not os.listdir(tmp_path / "mapped"), "the files have no names"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(OSError, match="no room to map words"):
+        train(corpus, vocab_size=700, max_memory=1)
+    train(corpus, vocab_size=700, max_memory=1 << 30)
 
 
 def test_without_a_state_to_resume_from_it_begins(corpus: str, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
@@ -13,23 +12,6 @@ from tokkit.cli.train_options import BELONGS, MODELS
 
 COUNTING = ("pattern", "lowercase", "strip_accents", "handle_chinese_chars", "max_sentence_length")
 """The options of models that say what a word is."""
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
-class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in click 8.1
-    """A number of bytes, as 1GB, 512MiB or 1000000."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of bytes."""
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?i?)b?", str(value).lower())
-        if found is None or found[2] not in UNITS:
-            self.fail(f"{value!r}: write a number of bytes, as 1GB, 512MiB or 1000000", param, ctx)
-        return int(float(found[1]) * UNITS[found[2]])
-
 
 PLACES = {name: ("counts", name) for name in ("build", "merge", "prune", "info")}
 
@@ -98,7 +80,7 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
 )
 @click.option(
     "--max-memory",
-    type=Bytes(),
+    type=options.Bytes(),
     metavar="SIZE",
     show_default="no bound",
     help="Write tables of words that take more, as 1GB, beside the output, and merge them at the end.",

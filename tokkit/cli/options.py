@@ -5,6 +5,7 @@ Flags take precedence over the environment, the environment over the file of `--
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -50,6 +51,25 @@ class Model(Reads):
 
 class Writes(click.Path):
     """A path that is written, after `output.check`."""
+
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+"""What a size may end in → bytes."""
+
+
+class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in click 8.1
+    """A number of bytes, as 1GB, 512MiB or 1000000."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of bytes."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?i?)b?", str(value).lower())
+        if found is None or found[2] not in UNITS:
+            self.fail(f"{value!r}: write a number of bytes, as 1GB, 512MiB or 1000000", param, ctx)
+        return int(float(found[1]) * UNITS[found[2]])
 
 
 FILE = Reads(allow_dash=True)

@@ -124,6 +124,13 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     help="bbpe: go on from --state, if it is there, with equal results; also to a larger vocabulary.",
 )
 @click.option(
+    "--max-memory",
+    type=options.Bytes(),
+    metavar="SIZE",
+    show_default="no bound",
+    help="bbpe: keep distinct words and positions of pairs in mapped files in TMPDIR if they need more, as 4GB.",
+)
+@click.option(
     "--score",
     type=click.Choice(["frequency", "likelihood", "pmi"]),
     show_default="frequency",

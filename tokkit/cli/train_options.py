@@ -9,6 +9,7 @@ BELONGS = {
     "state": ("bbpe",),
     "state_every": ("bbpe",),
     "resume": ("bbpe",),
+    "max_memory": ("bbpe",),
     "score": ("wordpiece",),
     "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
@@ -32,7 +33,7 @@ BELONGS = {
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
     "Several models": ("min_frequency", "unk_token", "lowercase", "explain"),
-    "Byte-level BPE": ("max_token_length", "state", "state_every", "resume"),
+    "Byte-level BPE": ("max_token_length", "state", "state_every", "resume", "max_memory"),
     "WordPiece": (
         *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
         "max_input_chars_per_word",

@@ -226,7 +226,7 @@ def _smallest(job: Job, n_special: int) -> Tokenizer:
     from tokkit.trainers import train
 
     # Without the options that decide the number of tokens, and those that save the training.
-    by_size = ("min_frequency", "limit_alphabet", "initial_alphabet", "state", "state_every", "resume")
+    by_size = ("min_frequency", "limit_alphabet", "initial_alphabet", "state", "state_every", "resume", "max_memory")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
     n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
     if options["model"] == "bpe":

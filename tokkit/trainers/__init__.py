@@ -90,7 +90,8 @@ def train(
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
       split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is called with
-      each merge, a `Step`), state=None (a file that the training is saved to), state_every=1000 (merges), resume=False.
+      each merge, a `Step`), state=None (a file that the training is saved to), state_every=1000 (merges), resume=False,
+      max_memory=None (bytes, beyond which words and positions are in mapped files).
     - "bpe", classic BPE over characters, the only model that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a separate symbol; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.

@@ -6,6 +6,7 @@ import codecs
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,9 @@ from tokkit.vocab import Vocab
 
 VISITS_A_SLICE = 1 << 20
 """Pairs visited between two checks for Ctrl-C: 10 to 50 ms of work."""
+
+MEMORY_A_BYTE = 8
+"""Bytes that a byte of a distinct word takes in a training: a cell, and a position in the list of a pair."""
 
 logger = logging.getLogger("tokkit")
 
@@ -48,6 +52,9 @@ class ByteBPE:
     With `state` the training is saved to this file after each `state_every` merges, and at its end; with `resume` it
     goes on from the file, if that is there, without reading the text again. Its result is the same. A training that has
     ended goes on to a larger vocab_size too. The other options must be equal, and so must the source where it is files.
+
+    If distinct words and the positions of pairs need more than `max_memory` bytes, they are kept in mapped files in the
+    folder for temporary files (TMPDIR), which the system writes out where memory is short. The result is the same.
     """
 
     pattern: str | None = "gpt2"
@@ -58,6 +65,7 @@ class ByteBPE:
     state: str | os.PathLike[str] | None = None
     state_every: int = 1000
     resume: bool = False
+    max_memory: int | None = None
     source: str | None = field(init=False, default=None)
 
     as_text = False
@@ -65,6 +73,8 @@ class ByteBPE:
     def __post_init__(self) -> None:
         integer("state_every", self.state_every, minimum=1)
         flag("resume", self.resume)
+        if self.max_memory is not None:
+            integer("max_memory", self.max_memory, minimum=1)
         if self.state is None and self.resume:
             raise OptionError("resume needs a state: give the file that the training was saved to")
         if self.state is not None and not isinstance(self.state, (str, os.PathLike)):
@@ -116,6 +126,7 @@ class ByteBPE:
             explain=self.explain,
             report=report,
             saved=self._saved(),
+            max_memory=self.max_memory,
         )
 
     def _saved(self) -> Saved | None:
@@ -152,6 +163,7 @@ def train_bpe(
     explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
     saved: Saved | None = None,
+    max_memory: int | None = None,
 ) -> list[Definition]:
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
 
@@ -178,8 +190,11 @@ def train_bpe(
     tokens += [(byte, 1) for byte in ALPHABET]
     longest = min(max_token_length or sys.maxsize, sys.maxsize)
     resumes = saved is not None and saved.resumes
+    needed = os.path.getsize(saved.path) if saved and resumes else MEMORY_A_BYTE * (counts.n_bytes + len(counts))
+    folder = None if max_memory is None or needed <= max_memory else os.fsencode(tempfile.gettempdir())
+    least = min(min_frequency, (1 << 63) - 1)
     try:
-        trainer = BPETrainer(None if resumes else counts, tokens, largest, min(min_frequency, (1 << 63) - 1), longest)
+        trainer = BPETrainer(None if resumes else counts, tokens, largest, least, longest, folder=folder)
     except OverflowError as error:
         raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
     if saved is None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from tokkit._core.train import WordCounts, count_block
 from tokkit.corpus import count_merge, paths
@@ -22,7 +22,7 @@ from tokkit.pretokenizers import patterns
 from tokkit.threads import thread_count
 from tokkit.trainers.counts import MAX_TOTAL, Counter, Progress, Reporter, count_tables, one_table
 from tokkit.trainers.models import options_of
-from tokkit.trainers.options import Options, Training, integer
+from tokkit.trainers.options import Training, integer
 
 if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
@@ -101,7 +101,7 @@ def build_counts(
     threads: int | None = None,
     max_memory: int | None = None,
     progress: Progress | bool | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> list[CountedShard]:
     """Count the words of each shard into a file in the folder `out`, from which `train` makes the same model.
 

@@ -114,6 +114,7 @@ class Options(TypedDict, total=False):
     state: str | os.PathLike[str] | None
     state_every: int
     resume: bool
+    max_memory: int | None
     token_cost: float
 
 

@@ -13,6 +13,7 @@ cdef extern from "train/bpe_train.h" nogil:
         int64_t min_frequency
         size_t max_length
         size_t n_prefix
+        const char *folder
     tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits)
     void tk_bpe_trainer_free(tk_bpe_trainer *)
     int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, uint32_t width, int mergeable)
@@ -45,14 +46,15 @@ cdef class BPETrainer(Training):
 
     `tokens` are (bytes, symbols) in the order of their ids; a merge whose bytes are a token's takes its id if it joins
     that many symbols, which 0 never are. With a `spelling` symbols are its characters; otherwise they are bytes, and
-    the last 256 tokens are these. `counts` is closed by this; with None the training goes on from a state (`load`). A
-    training is one thread's at a time too.
+    the last 256 tokens are these. `counts` is closed by this; with None the training goes on from a state (`load`).
+    With a `folder` words and positions are in mapped files there. A training is one thread's at a time too.
     """
 
     cdef tk_bpe_trainer *trainer
+    cdef bytes folder
 
     def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  size_t max_length, Spelling spelling=None):
+                  size_t max_length, Spelling spelling=None, bytes folder=None):
         cdef tk_bpe_limits limits
         cdef const tk_spelling *spelt = NULL
         cdef const char *p
@@ -62,6 +64,10 @@ cdef class BPETrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
         limits.n_prefix = 0
+        self.folder = folder  # which the trainer points into
+        limits.folder = NULL
+        if folder is not None:
+            limits.folder = folder
         if spelling is not None:
             limits.n_prefix, spelt = len(spelling.prefix), &spelling.table
         self.trainer = tk_bpe_trainer_new(limits)

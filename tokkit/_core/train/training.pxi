@@ -2,11 +2,15 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.errno cimport ENOSPC
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "base.h" nogil:
     int TK_NO_MEMORY
+
+cdef extern from "train/big_blocks.h" nogil:
+    int TK_NO_DISK
 
 
 cdef int check(int status) except -1:
@@ -14,6 +18,8 @@ cdef int check(int status) except -1:
         return 0
     if status == TK_TOO_LARGE:
         raise OverflowError("more than 2**32 distinct words, or bytes of distinct words")
+    if status == TK_NO_DISK:
+        raise OSError(ENOSPC, "no room to map words and positions in the folder for temporary files")
     raise MemoryError()
 
 

@@ -69,7 +69,9 @@ int tk_bpe_state_begin(tk_bpe_trainer *t, const uint64_t *sizes) {
         return TK_BAD_INPUT;
     w->n_cells = (size_t)sizes[CELLS];
     w->n_runs = (size_t)sizes[RUNS];
-    w->cells = array_of(sizes[CELLS], sizeof *w->cells, &failed);
+    int status = tk_big_block_make(&w->cells_block, w->folder, w->n_cells, sizeof *w->cells);
+    if (status) return status;
+    w->cells = w->cells_block.data;
     w->run_ends = array_of(sizes[RUNS], sizeof *w->run_ends, &failed);
     w->run_counts = array_of(sizes[RUNS], sizeof *w->run_counts, &failed);
     w->run_of_block = tk_calloc((w->n_cells >> TK_CELL_BLOCK_BITS) + 1, sizeof *w->run_of_block);
@@ -99,8 +101,9 @@ int tk_bpe_state_lists(tk_bpe_trainer *t, tk_state_array *positions) {
             if (more < 1 || more >= t->words.n_cells || more > SIZE_MAX / 8 - n) return TK_BAD_INPUT;
             n += more > 1 ? more : 0;
         }
-    t->first_positions = tk_alloc(n, sizeof *t->first_positions);
-    if (!t->first_positions) return TK_NO_MEMORY;
+    int status = tk_big_block_make(&t->first_block, t->limits.folder, n, sizeof *t->first_positions);
+    if (status) return status;
+    t->first_positions = t->first_block.data;
     for (size_t k = 0; k < QUEUE_LEVELS; k++)
         for (size_t i = 0; i < t->queue.levels[k].n; i++) {
             tk_entry *e = &t->queue.levels[k].entries[i];

@@ -9,7 +9,7 @@ enum { LOOK_AHEAD = 12 };
 
 tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits limits) {
     tk_bpe_trainer *t = tk_calloc(1, sizeof *t);
-    if (t) t->limits = limits;
+    if (t) t->limits = limits, t->words.folder = t->chunks.folder = limits.folder;
     return t;
 }
 
@@ -21,8 +21,8 @@ void tk_bpe_trainer_free(tk_bpe_trainer *t) {
     tk_chunks_free(&t->chunks);
     tk_token_table_free(&t->tokens);
     tk_word_cells_free(&t->words);
-    void *blocks[] = {t->first_positions, t->merges,  t->merge_counts, t->widths,
-                      t->around,          t->touched, t->records};
+    tk_big_block_free(&t->first_block);
+    void *blocks[] = {t->merges, t->merge_counts, t->widths, t->around, t->touched, t->records};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     free(t);
 }
@@ -99,8 +99,8 @@ static int first_pairs(tk_bpe_trainer *t, const tk_pair_table *numbers) {
         starts[pair + 1]++;
         n++;
     }
-    t->first_positions = tk_alloc(n, sizeof *t->first_positions);
-    if (!t->first_positions) status = TK_NO_MEMORY;
+    if (!status) status = tk_big_block_make(&t->first_block, t->limits.folder, n, sizeof *t->first_positions);
+    t->first_positions = t->first_block.data;
     for (size_t pair = 0; !status && pair < n_pairs; pair++) starts[pair + 1] += starts[pair];
     for (size_t i = 1; !status && i + 1 < w->n_cells; i++) {
         if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
@@ -247,7 +247,7 @@ static int queue_gains(tk_bpe_trainer *t, tk_trained_merge m) {
         g->count = t->pairs.slots[g->slot].count;
         g->list = g->count < 1 ? NULL : g->n == 1 ? &g->one : tk_chunks_take(&t->chunks, g->n);
         g->cursor = g->list;
-        if (!g->list && g->count > 0) return TK_NO_MEMORY;
+        if (!g->list && g->count > 0) return t->chunks.folder ? TK_NO_DISK : TK_NO_MEMORY;
     }
     for (size_t i = 0; i < t->n_records; i++) {
         tk_neighbour *y = &t->around[t->records[i].side >> 1];

@@ -23,6 +23,7 @@ typedef struct {
     int64_t min_frequency; /* stop at a pair that occurs less often */
     size_t max_length;     /* make no longer token, in bytes or characters of text; at least 2 */
     size_t n_prefix;       /* bytes that a symbol which does not begin its word begins with: "##" */
+    const char *folder;    /* where words and positions are mapped, NULL for the heap; it outlives the trainer */
 } tk_bpe_limits;
 
 tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits limits);
@@ -34,7 +35,7 @@ void tk_bpe_trainer_free(tk_bpe_trainer *t);
 int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, uint32_t width, int mergeable);
 
 /* Lay out the words, in bytes where `spelling` is NULL, and count their pairs; `words` and `spelling` are read here
-   only. TK_TOO_LARGE beyond 2^32 bytes of words. */
+   only. TK_TOO_LARGE beyond 2^32 bytes of words, TK_NO_DISK where the folder has no room for them. */
 int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words, const tk_spelling *spelling);
 
 /* Merge until about `budget` occurrences were visited; *done is set where training has ended. */

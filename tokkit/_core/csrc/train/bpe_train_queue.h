@@ -1,31 +1,32 @@
 /* The table of pair counts and the queue of bpe_train.c. */
 #ifndef TK_BPE_TRAIN_QUEUE_H
 #define TK_BPE_TRAIN_QUEUE_H
-#include "base.h"
+#include "train/big_blocks.h"
 
 /* ---- chunks: lists of positions that live as long as the training ---- */
 
-enum { CHUNK_ITEMS = 1 << 16, FIRST_PAIR_SLOTS = 1024, QUEUE_LEVELS = 65 };
+enum { CHUNK_ITEMS = 1 << 16, MAPPED_CHUNK_ITEMS = 1 << 24, FIRST_PAIR_SLOTS = 1024, QUEUE_LEVELS = 65 };
 
 typedef struct {
-    uint32_t **blocks;
+    const char *folder; /* where blocks are mapped, NULL for the heap */
+    tk_big_block *blocks;
     size_t n_blocks, capacity;
     uint32_t *next; /* free room of the newest shared block */
     size_t room;
 } tk_chunks;
 
 static inline void tk_chunks_free(tk_chunks *c) {
-    for (size_t i = 0; i < c->n_blocks; i++) free(c->blocks[i]);
+    for (size_t i = 0; i < c->n_blocks; i++) tk_big_block_free(&c->blocks[i]);
     free(c->blocks);
 }
 
 static inline uint32_t *tk_chunks_take(tk_chunks *c, size_t n) {
     if (n > c->room) {
-        size_t size = n > CHUNK_ITEMS / 4 ? n : CHUNK_ITEMS; /* a large list gets a block of its own */
+        size_t usual = c->folder ? MAPPED_CHUNK_ITEMS : CHUNK_ITEMS;
+        size_t size = n > usual / 4 ? n : usual; /* a large list gets a block of its own */
         if (tk_reserve(&c->blocks, &c->capacity, c->n_blocks + 1, sizeof *c->blocks)) return NULL;
-        uint32_t *block = tk_alloc(size, sizeof *block);
-        if (!block) return NULL;
-        c->blocks[c->n_blocks++] = block;
+        if (tk_big_block_make(&c->blocks[c->n_blocks], c->folder, size, sizeof(uint32_t))) return NULL;
+        uint32_t *block = c->blocks[c->n_blocks++].data;
         if (size == n) return block;
         c->next = block;
         c->room = size;

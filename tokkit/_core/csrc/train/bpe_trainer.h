@@ -30,6 +30,7 @@ struct tk_bpe_trainer {
     tk_word_cells words;
     tk_pair_table pairs, repeated; /* repeated: pairs that got a second entry */
     tk_queue queue;
+    tk_big_block first_block;
     uint32_t *first_positions; /* of the pairs of single bytes */
     tk_chunks chunks;
     tk_trained_merge *merges;

@@ -6,7 +6,8 @@
 enum { COMMON_COUNTS = 4096 };
 
 void tk_word_cells_free(tk_word_cells *c) {
-    void *blocks[] = {c->cells, c->run_of_block, c->run_ends, c->run_counts};
+    tk_big_block_free(&c->cells_block);
+    void *blocks[] = {c->run_of_block, c->run_ends, c->run_counts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     memset(c, 0, sizeof *c);
 }
@@ -64,11 +65,13 @@ static int fill(tk_word_cells *c, const tk_word_counts *words, const tk_spelling
                 size_t n) {
     size_t n_runs = 0;
     for (size_t w = 0; w < n; w++) n_runs += w == 0 || sorted[w].count != sorted[w - 1].count;
-    c->cells = tk_alloc(c->n_cells, sizeof *c->cells);
+    int status = tk_big_block_make(&c->cells_block, c->folder, c->n_cells, sizeof *c->cells);
+    if (status) return status;
+    c->cells = c->cells_block.data;
     c->run_of_block = tk_calloc((c->n_cells >> TK_CELL_BLOCK_BITS) + 1, sizeof *c->run_of_block);
     c->run_ends = tk_alloc(n_runs, sizeof *c->run_ends);
     c->run_counts = tk_alloc(n_runs, sizeof *c->run_counts);
-    if (!c->cells || !c->run_of_block || !c->run_ends || !c->run_counts) return TK_NO_MEMORY;
+    if (!c->run_of_block || !c->run_ends || !c->run_counts) return TK_NO_MEMORY;
     size_t at = 0, block = 0;
     c->cells[at++] = TK_BORDER;
     for (size_t w = 0; w < n; w++) {

@@ -7,6 +7,7 @@
    cell alone. */
 #ifndef TK_WORD_CELLS_H
 #define TK_WORD_CELLS_H
+#include "train/big_blocks.h"
 #include "train/word_counts.h"
 
 enum { TK_CELL_BLOCK_BITS = 7, TK_CODE_POINTS = 0x110000 };
@@ -21,6 +22,8 @@ typedef struct {
 } tk_spelling;
 
 typedef struct {
+    const char *folder; /* where `cells` is mapped, NULL for the heap */
+    tk_big_block cells_block;
     uint32_t *cells;
     size_t n_cells;
     uint32_t *run_of_block; /* cell >> TK_CELL_BLOCK_BITS → the first run that has a cell there */

@@ -1,0 +1,21 @@
+/* Memory for the large arrays of a training: of the heap, or mapped from files that nobody else sees, which the system
+   writes out where memory is short. */
+#ifndef TK_BIG_BLOCKS_H
+#define TK_BIG_BLOCKS_H
+#include "base.h"
+
+enum { TK_NO_DISK = -7 }; /* the file system of the folder has no room, or files there cannot be mapped */
+
+/* All zero is none. */
+typedef struct {
+    void *data;
+    size_t mapped; /* bytes that are mapped, 0 for the heap */
+} tk_big_block;
+
+/* Make room for count * size bytes in a file of `folder`, or in the heap where that is NULL: TK_OK, TK_NO_MEMORY or
+   TK_NO_DISK. The room on the disk is taken at once, so that writing to it cannot fail. */
+int tk_big_block_make(tk_big_block *b, const char *folder, size_t count, size_t size);
+
+void tk_big_block_free(tk_big_block *b);
+
+#endif
