@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,8 @@ def test_a_state_decodes_token_by_token_in_constant_memory(features: str) -> Non
     np.testing.assert_allclose(whole, twin.linear_attention(q, k, v, rule, causal=True), atol=2e-5)
     state, sizes = nn.LinearState(), set()
     for i in range(40):
+        if i == 9:
+            state = pickle.loads(pickle.dumps(state))
         token = np.s_[:, :, i : i + 1]
         out = nn.linear_attention(q[token], k[token], v[token], features=made, is_causal=True, state=state)
         np.testing.assert_allclose(out, whole[token], atol=2e-5)

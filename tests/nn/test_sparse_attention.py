@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,13 @@ def test_sparse_attention_is_dense_attention_with_its_mask() -> None:
     per_head = nn.BlockMask.of_heads(nn.BlockMask(n, [nn.SlidingWindow(20, d)]) for d in (1, 2, 3, 9))
     expected = nn.attention(q, k, v, mask=per_head.dense())
     np.testing.assert_allclose(nn.sparse_attention(q, k, v, per_head, out=q), expected, atol=3e-6)
+
+
+def test_masks_are_pickled_with_their_lists() -> None:
+    q = draw(1, 2, 150, 8)
+    mask = nn.BlockMask.of_heads(nn.BlockMask(150, [nn.SlidingWindow(9, d)]) for d in (1, 4))
+    again = pickle.loads(pickle.dumps(mask))
+    assert np.array_equal(nn.sparse_attention(q, q, q, again), nn.sparse_attention(q, q, q, mask))
 
 
 def test_threads_change_no_bit() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +36,8 @@ class RandomFeatures:
         self.head_dim = d = as_int("head_dim", head_dim, minimum=1)
         wanted = max(d, int(np.ceil(d * np.log(d)))) if n_features is None else n_features
         self.n_features = as_int("n_features", wanted, minimum=1)
-        rng = np.random.default_rng(seed)
+        self.seed = as_int("seed", seed, minimum=0)
+        rng = np.random.default_rng(self.seed)
         parts = []
         for first in range(0, self.n_features, d):
             turned, upper = np.linalg.qr(rng.standard_normal((d, d)))
@@ -46,6 +48,19 @@ class RandomFeatures:
         self.matrix = np.concatenate(parts).astype(np.float32)
         """W (m, D)."""
         self._linear = Linear(self.matrix * np.float32(d**-0.25))
+
+    @property
+    def _drawn(self) -> tuple[int, int, int]:
+        return self.head_dim, self.n_features, self.seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(RandomFeatures, seed=self.seed), (self.head_dim, self.n_features)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RandomFeatures) and self._drawn == other._drawn
+
+    def __hash__(self) -> int:
+        return hash(self._drawn)
 
     def logits(self, x: Floats, *, keys: bool) -> Floats:
         """Return what features are powers of e of, (B, H, T, m) for x (B, H, T, D).
@@ -97,7 +112,7 @@ class LinearState:
         self.length, self._sums, self._made = 0, None, ()
 
     def _of(self, features: Features, batch: int, heads: int, n_features: int, e: int) -> Floats:
-        # The features' own identity counts: sums of other random ones mean nothing.
+        # Sums of other random features mean nothing.
         made = (features, batch, heads, n_features, e)
         if self._sums is None:
             sums = np.zeros((batch, heads, n_features * e + n_features + 1), dtype=np.float32)

@@ -179,7 +179,7 @@ class BlockMask:
             if is_causal:
                 seen &= key <= query
             found[part] = kept.numbers(seen, query, key)
-        self._set(length, others, [(row, column, found)], kept)
+        self._set(length, others, [(row, column, found)], kept.masks)
 
     @classmethod
     def of(cls, mask: ArrayLike) -> BlockMask:
@@ -199,7 +199,7 @@ class BlockMask:
             query = (row[:, None] * BLOCK + np.arange(BLOCK))[:, None, :]
             key = (column[:, None] * BLOCK + np.arange(BLOCK))[:, :, None]
             entries.append((row, column, kept.numbers(blocks[row, column], query, key)))
-        self._set(length, others, entries, kept)
+        self._set(length, others, entries, kept.masks)
         return self
 
     @classmethod
@@ -213,20 +213,28 @@ class BlockMask:
         for part in parts:
             again = np.array([*(kept.number(mask) for mask in part._table), -1], dtype=np.int32)
             entries += [(row, column, again[found]) for row, column, found in part._entries]
-        self._set(*parts[0].shape[1:], entries, kept)
+        self._set(*parts[0].shape[1:], entries, kept.masks)
         return self
 
-    def _set(self, n_queries: int, n_keys: int, entries: list[tuple[Any, Any, Any]], kept: _Masks) -> None:
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (*self.shape[1:], self._entries, self._table)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
+
+    def _set(
+        self, n_queries: int, n_keys: int, entries: Sequence[tuple[Any, Any, Any]], masks: Sequence[NDArray[np.uint8]]
+    ) -> None:
         rows = -(-n_queries // BLOCK)
         # Blocks that turned out to hold no pair have the number EMPTY.
         self._entries = [tuple(part[found != EMPTY] for part in (row, column, found)) for row, column, found in entries]
-        self._table = np.array(kept.masks, dtype=np.uint8).reshape(-1, BLOCK, BLOCK)
+        self._table = np.array(masks, dtype=np.uint8).reshape(-1, BLOCK, BLOCK)
         sizes = np.array([np.bincount(row, minlength=rows) for row, _, _ in self._entries], dtype=np.int64)
         ends = sizes.ravel().cumsum().reshape(sizes.shape)
         starts = np.concatenate([np.append(0, ends[:-1, -1])[:, None] if rows else np.zeros((len(sizes), 1)), ends], 1)
-        blocks, masks = (np.concatenate([of[i] for of in self._entries]).astype(np.int32) for i in (1, 2))
+        blocks, numbers = (np.concatenate([of[i] for of in self._entries]).astype(np.int32) for i in (1, 2))
         self._lists = kernels.BlockLists(
-            np.ascontiguousarray(starts, dtype=np.int64), blocks, masks, self._table, -(-n_keys // BLOCK)
+            np.ascontiguousarray(starts, dtype=np.int64), blocks, numbers, self._table, -(-n_keys // BLOCK)
         )
         self.shape = (len(entries), n_queries, n_keys)
         """(heads, queries, keys); one head where all are alike."""
