@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -193,6 +194,24 @@ def measure(case: Case, rounds: int) -> tuple[dict[str, object], bool]:
     return row, far < case.tolerance
 
 
+def memory(length: int) -> str:
+    """Return by how much a process grows in a sliding window over `length` tokens."""
+    # Not ru_maxrss: a child begins with its parent's.
+    code = (
+        "import numpy as np\nfrom tokkit import nn\n"
+        f"q = np.ones((1, {HEADS}, {length}, {HEAD_DIM}), np.float32)\nout = np.ones_like(q)\n"
+        "def peak(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
+        f"before = peak()\nmask = nn.BlockMask({length}, [nn.SlidingWindow({WINDOW})], is_causal=True)\n"
+        "nn.sparse_attention(q, q, q, mask, out=out)\nprint((peak() - before) / 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    whole, each = HEADS * length * length * 4 / 2**20, HEADS * length * HEAD_DIM * 4 / 2**20
+    return (
+        f"sliding window {WINDOW}, {length} tokens, {each:.0f} MiB an array: with the making of its mask at the peak "
+        f"{float(done.stdout):.1f} MiB more than before; all scores would be {whole:,.0f} MiB"
+    )
+
+
 def main() -> int:
     """Run the program."""
     parser = harness.Parser(__doc__)
@@ -217,6 +236,7 @@ def main() -> int:
         fine &= same
         print(f"# {case.name}: done", file=sys.stderr)
     harness.show("", rows)
+    print(memory(options.length))
     return 0 if fine else 1
 
 
