@@ -181,3 +181,17 @@ def test_what_does_not_fit_is_refused() -> None:
     state.clear()
     nn.linear_attention(x, x, x, features="relu", state=state)
     assert state.length == 3
+
+
+def test_a_layer_is_its_projections_around_linear_attention() -> None:
+    config = nn.TransformerConfig(dim=16, n_heads=4, n_kv_heads=2, causal=True)
+    weights = nn.initial(config.attention_shapes(), seed=5, std=0.4)
+    layer, x, state = nn.LinearMultiHeadAttention(config, weights, features="relu"), draw(2, 9, 16), nn.LinearState()
+    q, k, v = ((x @ weights[f"{n}.weight"].T).reshape(2, 9, -1, 4).swapaxes(1, 2) for n in "qkv")
+    mixed = twin.linear_attention(q, k, v, twin.relu, causal=True).swapaxes(1, 2).reshape(2, 9, 16)
+    parts = [layer(x[:, :5], state=state), layer(x[:, 5:], state=state)]
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), mixed @ weights["o.weight"].T, atol=1e-5)
+    with pytest.raises(OptionError, match="no rope"):
+        nn.LinearMultiHeadAttention(nn.TransformerConfig(dim=16, n_heads=4, alibi=True), weights)
+    with pytest.raises(ShapeError, match=r"\(B, T, 16\)"):
+        layer(x[0])

@@ -105,6 +105,16 @@ def test_sparse_attention_is_dense_attention_with_its_mask() -> None:
     np.testing.assert_allclose(nn.sparse_attention(q, k, v, per_head, out=q), expected, atol=3e-6)
 
 
+def test_a_layer_is_that_of_multi_head_attention_with_the_mask() -> None:
+    config = nn.TransformerConfig(dim=16, n_heads=4, n_kv_heads=2, rope=nn.RopeConfig(head_dim=4))
+    weights, x = nn.initial(config.attention_shapes(), seed=5, std=0.4), draw(2, 150, 16)
+    mask = nn.BlockMask(150, [nn.SlidingWindow(20), nn.GlobalTokens((7,))])
+    got = nn.SparseMultiHeadAttention(config, weights)(x, mask)
+    np.testing.assert_allclose(got, nn.MultiHeadAttention(config, weights)(x, mask=mask.dense()), atol=3e-6)
+    with pytest.raises(OptionError, match="a BlockMask's"):
+        nn.SparseMultiHeadAttention(nn.TransformerConfig(dim=16, n_heads=4, causal=True), weights)
+
+
 def test_masks_are_pickled_with_their_lists() -> None:
     q = draw(1, 2, 150, 8)
     mask = nn.BlockMask.of_heads(nn.BlockMask(150, [nn.SlidingWindow(9, d)]) for d in (1, 4))

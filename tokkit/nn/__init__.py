@@ -34,6 +34,7 @@ from tokkit.nn.linear import Linear
 from tokkit.nn.linear_attention import LinearState, RandomFeatures, linear_attention
 from tokkit.nn.losses import cross_entropy
 from tokkit.nn.multi_head import GroupedQueryAttention, MultiHeadAttention, MultiQueryAttention, SelfAttention
+from tokkit.nn.multi_head_variants import LinearMultiHeadAttention, SparseMultiHeadAttention
 from tokkit.nn.norms import BatchNorm, BatchNormState, LayerNorm, RMSNorm
 from tokkit.nn.positions import (
     LearnedPositions,
@@ -74,6 +75,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "LinearMultiHeadAttention",
     "LinearState",
     "Memory",
     "MemoryTokens",
@@ -93,6 +95,7 @@ __all__ = [
     "Seq2Seq",
     "SinkCache",
     "SlidingWindow",
+    "SparseMultiHeadAttention",
     "Strided",
     "TextDecoder",
     "TransformerConfig",
