@@ -130,6 +130,15 @@ CALLS = {
     "attention, packed": attending(
         nn.attention, (1, 4, 6, 6), cu_seqlens=np.array([0, 2, 6]), cu_seqlens_k=np.array([0, 3, 6])
     ),
+    "sparse_attention": attending(
+        lambda out, **given: nn.sparse_attention(**given, mask=nn.BlockMask(6, [nn.SlidingWindow(2)]), out=out),
+        key_padding_mask=draw(2, 6) > 1,
+    ),
+    "linear_attention": attending(nn.linear_attention, key_padding_mask=draw(2, 6) > 1),
+    "linear_attention, causal": attending(lambda out, **given: nn.linear_attention(**given, is_causal=True, out=out)),
+    "linear_attention, of random features": attending(
+        lambda out, **given: nn.linear_attention(**given, features=nn.RandomFeatures(6, seed=0), out=out)
+    ),
 }
 
 

@@ -144,8 +144,8 @@ def linear_attention(
     which estimate softmax attention. Sums run over all keys, or with `is_causal` (T = S) over j <= i, in chunks with a
     running state. `key_padding_mask` (B, S): True = ignore. `state` holds what earlier calls were given: causal queries
     see that too, and calls of a token or a part each give what one call gives (up to rounding); without `is_causal`
-    these keys are added to it first. A query whose weights sum to less than 1e-38 gives zeros. `out` as in `attention`,
-    but not the array that queries are in.
+    these keys are added to it first. A query whose weights sum to less than 1e-38 gives zeros.
+    `out` may be `query`, as in `attention`.
 
     Time T·F·(E + D) instead of T·S·(E + D) with F features (D, or those of `RandomFeatures`); memory F·E a head beside
     the arrays, whatever the length. Weights are never peaked as softmax's may be: copying one of many keys exactly
@@ -178,7 +178,7 @@ def linear_attention(
         raise OptionError(f"features is {features!r}; it must be 'elu', 'relu' or RandomFeatures")
     result = output(out, (*q.shape[:3], v.shape[3]))
     if out is not None:
-        check_overlap(result, in_place={}, apart={"query": q, "key": k, "value": v, "key_padding_mask": ignored})
+        check_overlap(result, in_place={"query": q}, apart={"key": k, "value": v, "key_padding_mask": ignored})
     state = LinearState() if state is None else state
     sums = state._of(features, k.shape[0], k.shape[1], n_features, v.shape[3])
     for asked, taken in ((True, True),) if is_causal else ((False, True), (True, False)):
