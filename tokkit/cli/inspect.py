@@ -43,6 +43,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, samp
     from tokkit.cli.inputs import load
     from tokkit.cli.output import say, say_json
     from tokkit.cli.token_text import readable
+    from tokkit.view.stages import stages_of
 
     tok = load(tokenizer, pattern)
     if tokens:
@@ -52,7 +53,7 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, samp
     tree = pipeline.nodes(tok.definition)
     about["pipeline"] = pipeline.as_json(tree)
     if sample is not None:
-        about["stages"] = pipeline.stages_of(tok, sample, chosen["special"])
+        about["stages"] = stages_of(tok, sample, chosen["special"])
         about["sample"] = tokens_of(tok, sample, chosen["special"])
     if chosen["json"]:
         say_json(about)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokkit.definition import Definition
-    from tokkit.tokenizer import Tokenizer
 
 Node = tuple[str, str, list["Node"]]
 """What it is, what is said of it, and the parts it has."""
@@ -154,20 +153,3 @@ def lines(tree: Iterable[Node], before: str = "") -> Iterator[str]:
 def as_json(tree: Iterable[Node]) -> list[dict[str, Any]]:
     """Return a tree as objects."""
     return [{"stage": name, "is": said, "parts": as_json(parts)} for name, said, parts in tree]
-
-
-def stages_of(tok: Tokenizer, text: str, special: str) -> list[tuple[str, list[str]]]:
-    """Return the parts of a text after each stage that changes it."""
-    from tokkit.definition import BPE
-
-    found: list[tuple[str, list[str]]] = []
-    for name, aligned in tok.stages(text, special=special):
-        if not found or found[-1][1] != aligned.pieces:
-            found.append((name, aligned.pieces))
-    if isinstance(tok.definition.model, BPE):  # its engine cuts and encodes in one
-        encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
-        words: dict[int | None, bytes] = {}
-        for word, token in zip(encoding.word_ids, encoding.column("surfaces"), strict=True):
-            words[word] = words.get(word, b"") + token
-        found.append(("split", [piece.decode("utf-8", "replace") for piece in words.values()]))
-    return found

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+MAX_WORD = 200
+"""Characters of a word of --why: the steps of longer ones fill screens."""
 
 
 @options.command(
@@ -15,6 +21,7 @@ from tokkit.cli import options
     short_help="Show the tokens of a text, in colours.",
     examples=(
         "echo 'Hello, world!' | tokkit view cl100k_base",
+        "tokkit view cl100k_base --why ' tokenizers'",
         "tokkit view cl100k_base notes.txt --side-by-side o200k_base --html -o notes.html",
     ),
 )
@@ -32,31 +39,38 @@ from tokkit.cli import options
 @click.option(
     "--side-by-side", "others", type=options.MODEL, multiple=True, metavar="TOKENIZER", help="Compare with this."
 )
-@click.option("--html", "as_page", is_flag=True, help="Write a page for a browser, which loads nothing, to --output.")
-@click.option("-o", "--output", type=options.Writes(), default="tokens.html", help="The page of --html.")
+@click.option("--why", metavar="WORD", help="Say why WORD has its tokens: its merges, paths or matches.")
+@click.option("--html", "as_page", is_flag=True, help="Write a page for a browser, which loads nothing.")
+@click.option("-o", "--output", type=options.Writes(), help="The file of the page, for --html tokens.html.")
 @options.force
 @options.special
 @options.field
 @options.input_errors
 def command(
     tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, others: tuple[str, ...], as_page: bool,
-    output: str, force: bool, **chosen: Any,
+    why: str | None, output: str | None, force: bool, **chosen: Any,
 ) -> None:  # fmt: skip
     """Show the tokens of each text and their number; a character split between tokens is shown as bytes.
 
     With --side-by-side, each line of the text is shown as each tokenizer cuts it; tokens that the first one has not
-    are marked. With --html, all texts are one page.
+    are marked. With --html, all texts are one page. With --why, what each tokenizer did to one word is shown.
     """
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import check, counted, put, say
     from tokkit.cli.token_lines import compared_lines, in_colours, shown_tokens
 
-    if as_page:
+    if as_page or output is not None:
+        output = output or "tokens.html"
         check(output, force=force)
     toks = {tokenizer: load(tokenizer, chosen["pattern"])} | {name: load(name) for name in others}
+    if why is not None:
+        if files or output is not None:
+            raise click.UsageError("--why shows one word: give no FILE and no --html with it")
+        say_why(toks, why)
+        return
     reading = Reading("file", chosen["field"], chosen["input_errors"])
     texts = (text for path in expand(files) for text in reading.texts(path))
-    if as_page:
+    if output is not None:
         from tokkit.formats import write_atomically
         from tokkit.view import html
 
@@ -81,3 +95,18 @@ def command(
         rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
         said = f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}"
         say(f"{name}: {said}" if others else said)
+
+
+def say_why(toks: Mapping[str, Tokenizer], word: str) -> None:
+    """Print why a word has its tokens, by each tokenizer."""
+    from tokkit.cli.output import say
+    from tokkit.view import why_lines
+    from tokkit.view.reasons import why
+
+    if len(word) > MAX_WORD:
+        raise click.BadParameter(f"it has {len(word)} characters; it may have {MAX_WORD}", param_hint="--why")
+    for name, tok in toks.items():
+        if len(toks) > 1:
+            say(f"== {name}")
+        for line in why_lines.lines(why(tok, word)):
+            say(line)
