@@ -56,6 +56,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "wordvec oov": {"model": "fasttext.bin", "words": "cats"},
     "wordvec classify": {"model": "classifier.bin", "train": "labelled.txt", "output": "new.bin"},
     "serve": {"models": "generator", "host": "no such host"},
+    "play": {"tokenizers": "tok.json", "prices": "no such table"},
     "fetch": {"names": "none/such"},
     "info": {},
     "completion": {"shell": "bash"},

@@ -17,22 +17,9 @@ from tokkit.cli import errors, options
 from tokkit.cli.groups import InOrder, OnDemand
 
 COMMANDS = (
-    *(
-        "train",
-        "encode",
-        "encode-shards",
-        "decode",
-        "count",
-        "truncate",
-        "chunk",
-        "convert",
-        "view",
-        "inspect",
-        "compare",
-        "bench",
-    ),
-    *("counts", "model", "wordvec", "serve", "fetch", "info", "completion"),
-)
+    "train", "encode", "encode-shards", "decode", "count", "truncate", "chunk", "convert", "view", "play", "inspect",
+    "compare", "bench", "counts", "model", "wordvec", "serve", "fetch", "info", "completion",
+)  # fmt: skip
 
 
 class CommandLine(InOrder):

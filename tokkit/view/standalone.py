@@ -18,17 +18,18 @@ SHARED = ("page.css", "drawing.js")
 """What every page has: its look, and the functions that the scripts share."""
 
 
-def standalone(title: str, body: str, files: Sequence[str], data: Mapping[str, object]) -> str:
+def standalone(title: str, body: str, files: Sequence[str], data: Mapping[str, object], *, calls: bool = False) -> str:
     """Return a page with this title, body and data, and with the files of tokkit/view/pages written into it.
 
     `body` is HTML; scripts run after it, in their order, in one scope. They read `data` as JSON from the element
     "data". No text in the title or the data becomes markup or code: "<" is escaped, and the page's policy allows the
-    one script that is here, by its hash, and no request.
+    one script that is here, by its hash, and no request, or with `calls` those to the page's own server.
     """
     styles, script = (_joined([*SHARED, *files], ending) for ending in (".css", ".js"))
+    connect = "connect-src 'self'; " if calls else ""
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(styles)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"{connect}base-uri 'none'; form-action 'none'"
     )
     heading = html.escape(visible(title)).encode("ascii", "xmlcharrefreplace").decode()
     # Only ASCII without "<": no text can end the script that holds it.

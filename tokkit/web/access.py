@@ -38,16 +38,17 @@ class Access:
 
     `key` must be in `Authorization: Bearer KEY`, or with `in_query` in the query as `token=KEY`; without one all may
     ask. `hosts` are the names by which the server may be asked, None for any. `origins` may call from a browser besides
-    pages of the server itself. `open_paths` need no key.
+    pages of the server itself. `open_paths` need no key. `refusal` is the status without the right key.
     """
 
     def __init__(
         self, app: App, *, key: str | None = None, in_query: bool = False, hosts: Sequence[str] | None = LOCAL,
         origins: Sequence[str] = (), body: int = Limits().body, open_paths: Sequence[str] = ("/health",),
+        refusal: int = 401,
     ) -> None:  # fmt: skip
         self._app, self._key, self._in_query = app, key, in_query
         self._hosts, self._origins = None if hosts is None else frozenset(hosts), frozenset(origins)
-        self._body, self._open = body, frozenset(open_paths)
+        self._body, self._open, self._refusal = body, frozenset(open_paths), refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that may not be, or hand it on."""
@@ -107,8 +108,8 @@ class Access:
         if not hmac.compare_digest(found.encode("utf-8", "replace"), self._key.encode("utf-8", "replace")):
             what = "the key is wrong" if found else "a key is needed"
             raise RequestError(
-                f"{what}; send it as 'Authorization: Bearer KEY'", status=401, code="invalid_api_key",
-                headers={"www-authenticate": "Bearer"},
+                f"{what}; send it as 'Authorization: Bearer KEY'", status=self._refusal, code="invalid_api_key",
+                headers={"www-authenticate": "Bearer"} if self._refusal == 401 else {},
             )  # fmt: skip
 
     def _check_length(self, stated: str | None) -> None:

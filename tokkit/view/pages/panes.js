@@ -83,25 +83,21 @@ class Panes {
   // Paint what is in sight and not painted, and empty what is out of sight.
   paint() {
     if (!this.source || !this.blocks.length) return;
-    for (let round = 0; round < 4; round++) {
-      const [first, last] = this.seen();
-      const wanted = [];
-      for (let i = first; i <= last; i++) if (this.blocks[i].stale || !this.blocks[i].painted) wanted.push(i);
-      if (!wanted.length) break;
-      const sets = this.source.range(this.starts[wanted[0]], this.end(wanted[wanted.length - 1]));
-      for (const i of wanted) this.fill(i, sets);
-      if (!sets) break;
-    }
-    const [first, last] = this.seen();
+    const [first, last] = this.seen(), wanted = [], out = [];
+    for (let i = first; i <= last; i++) if (this.blocks[i].stale || !this.blocks[i].painted) wanted.push(i);
     for (let i = 0; i < this.blocks.length; i++) {
-      if (this.blocks[i].painted && (i < first - 2 || i > last + 2)) this.empty(i);
+      const block = this.blocks[i];
+      if (block.painted && (i < first - 2 || i > last + 2)) out.push([block, block.offsetHeight]);
     }
-  }
-
-  empty(i) {
-    const block = this.blocks[i];
-    block.style.height = block.offsetHeight + "px", block.painted = false;
-    block.replaceChildren();
+    for (const [block, high] of out) {
+      block.style.height = high + "px", block.painted = false;
+      block.replaceChildren();
+    }
+    if (!wanted.length) return;
+    const sets = this.source.range(this.starts[wanted[0]], this.end(wanted[wanted.length - 1]));
+    for (const i of wanted) this.fill(i, sets);
+    // What is painted may be lower than it was guessed: then there is more in sight.
+    if (sets) this.later();
   }
 
   // A block without tokens yet is its text alone; side by side, each line of the text is a row.
@@ -112,25 +108,37 @@ class Panes {
       block.painted = true, block.style.height = "";
       return;
     }
-    const rows = [], ends = sets.length > 1 ? linesIn(bytes, from, to) : [to];
+    const ends = sets.length > 1 ? linesIn(bytes, from, to) : [to], rows = this.rowsOf(block, ends.length, sets.length);
     let a = from;
     ends.forEach((b, r) => {
-      const row = document.createElement("div");
-      const keys = sets.length > 1 ? sets.map(set => spansWithin(bytes, set, a, b)) : [];
-      row.className = "row";
+      const compared = sets.length > 1 ? sets.map(set => set.error ? null : spansWithin(bytes, set, a, b)) : [];
       sets.forEach((set, s) => {
+        const options = { marks: this.options.marks, limit: this.options.limit[s] };
+        options.others = (s ? compared.slice(0, 1) : compared.slice(1)).filter(keys => keys);
+        if (set.error) replaceNodes(rows[r].children[s], [], []);
+        else paintTokens(rows[r].children[s], bytes, set, a, b, options);
+      });
+      a = b;
+    });
+    block.style.height = "", block.painted = true, block.stale = false;
+  }
+
+  // The rows of a block, of so many cells: those that are there, or new ones.
+  rowsOf(block, n, width) {
+    const there = block.children;
+    if (there.length === n && there[0].childElementCount === width) return there;
+    const rows = Array.from({ length: n }, () => {
+      const row = document.createElement("div");
+      row.className = "row";
+      for (let s = 0; s < width; s++) {
         const cell = document.createElement("div");
         cell.className = "cell", cell.dir = "auto", cell.number = s;
-        const options = { marks: this.options.marks, limit: this.options.limit[s] };
-        options.others = s ? [keys[0]] : keys.slice(1);
-        if (set.error) cell.textContent = r || i ? "" : set.error, cell.className = "failed";
-        else paintTokens(cell, bytes, set, a, b, options);
         row.append(cell);
-      });
-      rows.push(row), a = b;
+      }
+      return row;
     });
     block.replaceChildren(...rows);
-    block.style.height = "", block.painted = true, block.stale = false;
+    return rows;
   }
 
   point(found) {

@@ -5,7 +5,7 @@ const marksOf = { "\n": "\u21b5\n", "\t": "\u21e5\t", " ": "\u00b7", "\r": "\u24
 const inkless = new RegExp("[\\u00a0\\u00ad\\u034f\\u115f\\u1160\\u180e\\u2000-\\u200d\\u202f\\u205f\\u2060\\u3000"
   + "\\u3164\\ufe00-\\ufe0f\\ufeff]|\\udb40[\\udc00-\\udfff]", "g");
 const escapedAlways = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g;
-const plain = /^[!-~]*$/;
+const plain = /^ ?[!-~]*$/;
 
 function isCut(bytes, at) { return at < bytes.length && (bytes[at] & 0xc0) === 0x80; }
 
@@ -24,12 +24,15 @@ function whole(bytes, at, end) {
 
 // The text of bytes from `start` to `end`.
 function textOf(bytes, start, end) {
-  let made = "";
-  for (let at = start; at < end; at++) {
-    if (bytes[at] > 0x7f) return unsure(bytes, start, end);
-    made += String.fromCharCode(bytes[at]);
-  }
-  return made;
+  for (let at = start; at < end; at++) if (bytes[at] > 0x7f) return unsure(bytes, start, end);
+  return utf8Decoder.decode(bytes.subarray(start, end));
+}
+
+// A reader of a part of the text, for many spans in it: ASCII is decoded once.
+function readerOf(bytes, from, to) {
+  for (let at = from; at < to; at++) if (bytes[at] > 0x7f) return (start, end) => textOf(bytes, start, end);
+  const whole = utf8Decoder.decode(bytes.subarray(from, to));
+  return (start, end) => end <= to ? whole.slice(start - from, end - from) : textOf(bytes, start, end);
 }
 
 function unsure(bytes, start, end) {
@@ -48,7 +51,7 @@ function coded(character) {
 
 // A text to read: what could act is escaped, and with `marks` white space is visible.
 function toRead(text, marks) {
-  if (plain.test(text)) return text;
+  if (plain.test(text)) return marks && text.charCodeAt(0) === 32 ? marksOf[" "] + text.slice(1) : text;
   const inert = text.replace(escapedAlways, character => character === "\r" && !marks ? "" : escaped(character));
   return marks ? inert.replace(/[\n\t\r ]/g, character => marksOf[character]).replace(inkless, coded) : inert;
 }

@@ -45,25 +45,46 @@ function isAlone(key, others) { return others.some(keys => !keys.has(key)); }
 
 // Write the tokens that begin in a part of the text into a cell; those that do not begin in `others` are marked.
 function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = Infinity }) {
-  const { ids, starts, ends, tokens, first } = set, nodes = document.createDocumentFragment();
-  const isEnd = to >= bytes.length;
+  const { ids, starts, ends, tokens, first } = set, texts = [], kinds = [];
+  const isEnd = to >= bytes.length, read = readerOf(bytes, from, to);
   let k = lastUpTo(starts, from - 1) + 1, at = k ? Math.max(from, ends[k - 1]) : from;
   cell.first = first + k, cell.set = set;
   for (; k < ids.length && (starts[k] < to || isEnd); k++) {
-    if (starts[k] > at) nodes.append(toRead(textOf(bytes, at, starts[k]), marks));
-    const node = pattern.cloneNode(false), start = starts[k], end = ends[k];
-    const token = tokens[ids[k]];
-    let kind = "";
-    if (start === end) node.textContent = set.called(k), kind = " bare";
-    else node.textContent = toRead(textOf(bytes, start, end), marks);
+    const start = starts[k], end = ends[k], token = tokens[ids[k]];
+    if (start > at) texts.push(toRead(read(at, start), marks)), kinds.push(null);
+    let kind = start === end ? "bare" : "";
     if (token && token[2]) kind += " special";
     if (others.length && isAlone(spanOf(bytes, set, k), others)) kind += " differs";
     if (first + k >= limit) kind += " beyond";
-    if (kind) node.className = kind.slice(1);
-    nodes.append(node), at = Math.max(at, end);
+    texts.push(start === end ? set.called(k) : toRead(read(start, end), marks)), kinds.push(kind);
+    at = Math.max(at, end);
   }
-  if (at < to) nodes.append(toRead(textOf(bytes, at, to), marks));
-  cell.replaceChildren(nodes);
+  if (at < to) texts.push(toRead(read(at, to), marks)), kinds.push(null);
+  replaceNodes(cell, texts, kinds);
+}
+
+// Make spans of texts, and bare text where the kind is null; nodes that stay as they were, at both ends, are kept.
+function replaceNodes(cell, texts, kinds) {
+  const old = cell.texts || [], olds = cell.kinds, least = Math.min(old.length, texts.length);
+  let head = 0, tail = 0;
+  while (head < least && old[head] === texts[head] && olds[head] === kinds[head]) head++;
+  while (tail < least - head && old[old.length - 1 - tail] === texts[texts.length - 1 - tail]
+    && olds[old.length - 1 - tail] === kinds[texts.length - 1 - tail]) tail++;
+  const nodes = document.createDocumentFragment();
+  for (let i = head; i < texts.length - tail; i++) {
+    if (kinds[i] === null) {
+      nodes.append(texts[i]);
+      continue;
+    }
+    const node = pattern.cloneNode(false);
+    node.textContent = texts[i];
+    if (kinds[i]) node.className = kinds[i];
+    nodes.appendChild(node);
+  }
+  cell.texts = texts, cell.kinds = kinds;
+  if (!head && !tail) return cell.replaceChildren(nodes);
+  for (let n = old.length - head - tail; n > 0; n--) cell.childNodes[head].remove();
+  cell.insertBefore(nodes, cell.childNodes[head] || null);
 }
 
 // The token at which an event happened: [cell, span, number of the token], or null.

@@ -1,0 +1,333 @@
+"""The playground in Chromium, through Selenium: typing, pointing, dropping a file, comparing, a phone, the keyboard.
+
+TOKKIT_SCREENSHOTS names a folder that keeps what the browser showed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokkit
+from extras import extra
+
+extra("starlette")
+extra("uvicorn")
+extra("selenium")
+pytestmark = pytest.mark.parity
+
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+TEXT = "low lower lowest newer wider slowest new low\n"
+NAMES = """
+return Array.from(document.querySelectorAll("input, select, textarea, button"), e => e).filter(e =>
+  e.offsetParent && !e.closest("[hidden]") && !(e.getAttribute("aria-label") || e.labels && e.labels.length
+  || e.textContent.trim())).map(e => e.outerHTML)"""
+CONTRASTS = """
+const light = text => { const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255).map(
+  c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+  if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
+return Array.from(document.querySelectorAll("label, button, strong, output, .cell > span"), e => {
+  const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((a, b) => b - a);
+  return [(a + .05) / (b + .05), e.outerHTML.slice(0, 99)]; }).filter(([c, e]) => c < 4.5);"""
+
+
+class Page:
+    """A browser with the page of a server, which can be stopped and started again."""
+
+    def __init__(self, folder: Path, driver: Any) -> None:
+        self.folder, self.driver, self.token = folder, driver, secrets.token_hex(8)
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> str:
+        command = [sys.executable, "-m", "tokkit", "play", "a.json", "b.json", "no.json", "--no-open"]
+        more = ["--port", str(self.port), "--token", self.token, "--max-body", "2000000"]
+        self.process = subprocess.Popen([*command, *more], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        url = self.process.stdout.readline().split()[0]
+        self.port = int(url.split(":")[2].split("/")[0])
+        return url
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        self.process.communicate(timeout=60)
+
+    def open(self, link: str = "") -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"http://127.0.0.1:{self.port}/?token={self.token}{link}")
+        self.until("return settled !== null")
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def until(self, script: str) -> Any:
+        return WebDriverWait(self.driver, 20, 0.02).until(lambda driver: driver.execute_script(script))
+
+    def find(self, id_: str) -> Any:
+        return self.driver.find_element(By.ID, id_)
+
+    def spans(self, column: int = 0) -> list[str]:
+        script = """return Array.from(document.querySelectorAll(".cell")).filter(cell => cell.number === arguments[0])
+          .flatMap(cell => Array.from(cell.children, span => span.textContent))"""
+        return self.run(script, column)
+
+    def use(self, *names: str) -> None:
+        self.run("names = arguments[0], settled = null, send()", names)
+        self.until("return settled !== null")
+
+    def write(self, text: str) -> None:
+        self.run("text.value = arguments[0], settled = null, send()", text)
+        self.until("return settled !== null")
+
+    def errors(self) -> list[str]:
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+    def keep(self, name: str) -> None:
+        if folder := os.environ.get("TOKKIT_SCREENSHOTS"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.driver.save_screenshot(str(Path(folder) / f"{name}.png"))
+
+
+@pytest.fixture(scope="module")
+def toks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tokkit.Tokenizer, tokkit.Tokenizer]:
+    folder = tmp_path_factory.mktemp("play")
+    a = tokkit.train(iter([TEXT] * 4), vocab_size=270).with_special_tokens({"<|end|>": 290})
+    b = tokkit.train(iter([TEXT] * 4), model="wordpiece", vocab_size=60)
+    a.save(folder / "a.json")
+    b.save(folder / "b.json")
+    (folder / "no.json").write_text("{")
+    return folder, a, b
+
+
+@pytest.fixture(scope="module")
+def page(toks: tuple[Path, tokkit.Tokenizer, tokkit.Tokenizer]) -> Iterator[Page]:
+    browser, driver_path = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
+    if browser is None or driver_path is None:
+        pytest.skip("needs chromium and chromedriver, which open the page: install them")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))
+    made = Page(toks[0], driver)
+    made.start()
+    try:
+        yield made
+    finally:
+        driver.quit()
+        made.stop()
+
+
+@pytest.fixture
+def fresh(page: Page) -> Iterator[Page]:
+    page.open()
+    page.use("a.json")
+    yield page
+    assert page.errors() == []
+
+
+@pytest.fixture
+def shown(toks: tuple[Path, tokkit.Tokenizer, tokkit.Tokenizer]) -> Callable[[str], list[str]]:
+    tok = toks[1]
+
+    def pieces(text: str) -> list[str]:
+        return [text[a:b].replace(" ", "\u00b7").replace("\n", "\u21b5\n") for a, b in tok(text).offsets]
+
+    return pieces
+
+
+def test_tokens_come_as_one_types_and_pointing_at_one_says_what_it_is(
+    fresh: Page, toks: Any, shown: Callable[[str], list[str]]
+) -> None:
+    fresh.write("")
+    fresh.find("text").send_keys("low lower")
+    fresh.until("return document.querySelectorAll('.cell > span').length === 0 ? false : settled")
+    WebDriverWait(fresh.driver, 10).until(lambda _: fresh.spans() == shown("low lower"))
+    spans = fresh.driver.find_elements(By.CSS_SELECTOR, ".cell > span")
+    ActionChains(fresh.driver).move_to_element(spans[1]).perform()
+    id_ = toks[1].encode("low lower")[1]
+    assert f"id {id_}" in fresh.find("readout").text
+    assert f"{len(spans)} tokens" in fresh.find("heads").text
+    fresh.keep("typing")
+
+
+def test_a_click_says_why_and_undoing_merges_ends_at_the_symbols(fresh: Page) -> None:
+    fresh.write("lowest")
+    fresh.driver.find_element(By.CSS_SELECTOR, ".cell > span").click()
+    fresh.until("return document.querySelector('#reasons .steps')")
+    back = fresh.driver.find_element(By.CSS_SELECTOR, "#reasons .steps button")
+    said = fresh.driver.find_element(By.CSS_SELECTOR, "#reasons output")
+    assert "rank" in said.text
+    for _ in range(9):
+        back.click()
+    assert said.text.endswith("l | o | w | e | s | t")
+    fresh.keep("why")
+
+
+def test_tokenizers_are_side_by_side_with_differences_marked_and_one_that_does_not_load_says_so(fresh: Page) -> None:
+    fresh.use("a.json", "b.json", "no.json")
+    fresh.write("low  lowest\nnewer low\n")
+    assert len(fresh.driver.find_elements(By.CSS_SELECTOR, ".row")) == 2
+    assert [span.strip("#") for span in fresh.spans(1)]
+    marked = fresh.driver.find_elements(By.CSS_SELECTOR, ".cell > .differs")
+    assert marked
+    assert "no.json" in fresh.driver.find_element(By.CSS_SELECTOR, ".failed").text
+    fresh.keep("side-by-side")
+    fresh.driver.find_element(By.CSS_SELECTOR, '[aria-label="Remove no.json"]').click()
+    fresh.until("return !document.querySelector('.failed')")
+
+
+def test_special_tokens_white_space_and_a_context_can_be_turned_on_and_off(fresh: Page) -> None:
+    fresh.write("low <|end|>")
+    assert not fresh.driver.find_elements(By.CSS_SELECTOR, ".cell > .special")
+    fresh.find("special").click()
+    fresh.until("return document.querySelector('.cell > .special')")
+    fresh.find("marks").click()
+    fresh.until("return !document.querySelector('.room').textContent.includes('\u00b7')")
+    fresh.find("context").send_keys("1")
+    fresh.until("return document.querySelector('.cell > .beyond')")
+    assert "too many" in fresh.find("heads").text
+
+
+def test_a_link_keeps_the_text_and_the_settings(fresh: Page, shown: Callable[[str], list[str]]) -> None:
+    fresh.use("b.json", "a.json")
+    fresh.write("na\u00efve </script> low")
+    fresh.run("element('theme').value = 'dark', dress(), keep()")
+    link = fresh.run("return location.hash")
+    fresh.open(link)
+    assert fresh.run("return [text.value, names, document.documentElement.dataset.theme]") == [
+        "na\u00efve </script> low", ["b.json", "a.json"], "dark"
+    ]  # fmt: skip
+    for wrong in ("#!!", "#e30", "#W10", "#" + "A" * 99):
+        fresh.open(wrong)
+        assert fresh.run("return names") == ["a.json", "b.json", "no.json"]
+
+
+def test_a_file_is_dropped_and_of_a_large_one_the_first_megabyte_is_offered(fresh: Page, tmp_path: Path) -> None:
+    fresh.run("""
+      const data = new DataTransfer();
+      data.items.add(new File(["dropped low"], "small.txt"));
+      settled = null;
+      dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));""")
+    fresh.until("return settled !== null && text.value === 'dropped low'")
+    large = tmp_path / "large.txt"
+    large.write_bytes(b"low lower\n" * 120_000)
+    os.truncate(large, 1 << 30)
+    fresh.find("file").send_keys(str(large))
+    assert fresh.find("how-large").text == "large.txt has 1,073,741,824 bytes; the page takes 2,000,000."
+    fresh.find("cancel").click()
+    assert fresh.run("return text.value") == "dropped low"
+    fresh.run("element('file').value = ''")
+    fresh.find("file").send_keys(str(large))
+    fresh.run("settled = null")
+    fresh.find("first").click()
+    fresh.until("return settled !== null && text.value.length === 1 << 20")
+    assert fresh.find("status").text == "The first MB of large.txt"
+    assert 0 < len(fresh.spans()) < 10_000, "only what is in sight is in the page"
+    fresh.run("panes.frame.scrollTop = panes.frame.scrollHeight")
+    fresh.until("""panes.frame.scrollTop = panes.frame.scrollHeight;
+      return document.querySelector(".room").textContent.endsWith("low\u00b7lo")""")
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(fresh: Page) -> None:
+    size = {"width": 375, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    fresh.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        fresh.open()
+        fresh.write("low lower " * 30)
+        assert fresh.run("return [innerWidth, document.documentElement.scrollWidth]") == [375, 375]
+        fresh.keep("phone")
+        fresh.run("element('as-chat').click()")
+        assert fresh.run("return document.documentElement.scrollWidth") == 375
+        fresh.until("return !element('status').textContent.includes('\u2026')")
+    finally:
+        fresh.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    fresh.errors()  # no tokenizer here has a chat template: an answer with 400
+
+
+def test_the_keyboard_alone_reaches_tokens_and_why(fresh: Page) -> None:
+    fresh.write("low lower\nlow\n")
+    fresh.run("text.focus()")
+    keys = ActionChains(fresh.driver)
+    for _ in range(9):
+        keys.send_keys(Keys.TAB).perform()
+        if fresh.run("return document.activeElement.id") == "panes":
+            break
+    assert fresh.run("return document.activeElement.id") == "panes"
+    ActionChains(fresh.driver).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT).perform()
+    assert fresh.find("readout").text.startswith("token 2")
+    ActionChains(fresh.driver).send_keys(Keys.ENTER).perform()
+    fresh.until("return document.querySelector('#reasons h2')")
+    fresh.find("word").send_keys(Keys.ESCAPE)
+    assert not fresh.find("why").is_displayed()
+    assert fresh.run("return document.activeElement.id") == "panes"
+
+
+def test_a_chat_is_rendered_and_its_special_tokens_are_marked(fresh: Page) -> None:
+    fresh.find("as-chat").click()
+    fresh.until("return element('status').textContent.includes('template')")
+    fresh.errors()  # the answer with 400: a.json has no template
+    fresh.run("element('whose').value = 'written', element('whose').dispatchEvent(new Event('change'))")
+    template = fresh.find("template")
+    template.clear()
+    template.send_keys("{% for m in messages %}{{ m.content }}<|end|>{% endfor %}")
+    fresh.until("return document.querySelectorAll('.cell > .special').length === 2")
+    fresh.keep("chat")
+    fresh.errors()  # templates that were half written
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_has_a_name_and_enough_contrast(fresh: Page, theme: str) -> None:
+    fresh.use("a.json", "b.json")
+    fresh.run("element('theme').value = arguments[0], dress()", theme)
+    fresh.write("low lower lowest newer <|end|> wider\n" * 3)
+    assert fresh.run(NAMES) == []
+    assert fresh.run(CONTRASTS) == []
+    ids = fresh.run("return Array.from(document.querySelectorAll('[id]'), e => e.id)")
+    assert len(ids) == len(set(ids))
+    fresh.keep(theme)
+
+
+def test_a_server_that_is_stopped_is_said_and_asked_again(page: Page) -> None:
+    page.open()
+    page.use("a.json")
+    page.stop()
+    page.find("text").send_keys("x")
+    page.until("return !element('banner').hidden && element('banner').textContent.includes('does not answer')")
+    page.keep("stopped")
+    page.run("settled = null, text.value = 'low again'")
+    page.start()
+    page.until("return element('banner').hidden && settled !== null")
+    time.sleep(0.1)
+    assert "again" in page.run("return document.querySelector('.room').textContent").replace("\u00b7", "")
+    page.errors()
+
+
+def test_a_port_that_is_taken_and_a_tokenizer_that_is_not_there_end_the_command(page: Page, toks: Any) -> None:
+    for arguments, said in (
+        (["a.json", "--port", str(page.port)], f"port {page.port} of 127.0.0.1: Address already in use"),
+        (["typo.json"], "typo.json"),
+        (["--token", "a b"], "'a b': write letters, digits, - and _"),
+    ):
+        command = [sys.executable, "-m", "tokkit", "play", *arguments, "--no-open"]
+        done = subprocess.run(command, cwd=toks[0], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode in (1, 2)
+        assert said in done.stderr

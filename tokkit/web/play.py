@@ -1,0 +1,254 @@
+"""The server of `tokkit play`: one page, and what it asks of tokenizers, as an ASGI application for this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from tokkit.errors import ChatError, OptionError, TokkitError
+from tokkit.view.play_page import play_page
+from tokkit.web.access import LOCAL, Access
+from tokkit.web.errors import RequestError
+from tokkit.web.play_results import Asked, Results, Tokenizers
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from tokkit.tokenizer import Tokenizer
+
+MAX_BODY = 4 << 20
+"""Bytes of a text: some 0.2 s of encoding for each key that is typed."""
+MAX_TOKENIZERS = 8
+MAX_WORD = 200
+"""Characters of a word whose tokens are explained: the steps of longer ones fill screens."""
+HEADERS = {
+    "cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}  # fmt: skip
+
+
+def playground(
+    tokenizers: Mapping[str, Callable[[], Tokenizer]], *, key: str, shown: Iterable[str] = (),
+    template_of: Callable[[str], Any] | None = None, prices: Mapping[str, Any] | None = None, body: int = MAX_BODY,
+) -> Access:  # fmt: skip
+    """Return the playground as an ASGI application, for any ASGI server; `tokkit play` runs it.
+
+    `tokenizers` are names and functions that load them, `shown` those that the page begins with (None given: the
+    first). `key` must be in the page's address as `token=KEY`, and requests of the page send it; without it the answer
+    is 403. `template_of` gives the chat template of a name. `prices` is a table for the page: see `play_page`.
+    """
+    if not tokenizers:
+        raise OptionError("a playground needs a tokenizer")
+    names = list(tokenizers)
+    begin = [name for name in shown if name in tokenizers] or names[:1]
+    page = play_page(names, begin, body=body, prices=prices)
+    server = _Server(Tokenizers(tokenizers), page.encode(), template_of)
+    return Access(server.application(), key=key, in_query=True, refusal=403, hosts=LOCAL, body=body + 4096)
+
+
+class _Server:
+    def __init__(self, tokenizers: Tokenizers, page: bytes, template_of: Callable[[str], Any] | None) -> None:
+        self.results, self.page, self.template_of = Results(tokenizers), page, template_of
+        # One thread: a text that is stale when its turn comes is not encoded.
+        self.working = ThreadPoolExecutor(1, thread_name_prefix="tokkit-play")
+
+    def application(self) -> Starlette:
+        try:
+            from starlette.applications import Starlette
+            from starlette.exceptions import HTTPException
+            from starlette.routing import Route
+        except ImportError:
+            raise OptionError("servers need starlette and uvicorn: pip install 'pytokkit[web]'") from None
+        handlers: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+            "/": ("GET", self.index),
+            "/health": ("GET", self.health),
+            "/api/encode": ("POST", self.encode),
+            "/api/chat": ("POST", self.chat),
+            "/api/range": ("POST", self.range),
+            "/api/why": ("POST", self.why),
+        }
+        return Starlette(
+            routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in handlers.items()],
+            exception_handlers={
+                RequestError: _requested,
+                TokkitError: _refused,
+                HTTPException: _no_such,
+                Exception: _failed,
+            },
+            lifespan=self._lifespan,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self.working.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self.working, functools.partial(function, *arguments))
+
+    async def index(self, _: Request) -> Response:
+        from starlette.responses import Response
+
+        return Response(self.page, media_type="text/html; charset=utf-8", headers=HEADERS)
+
+    async def health(self, _: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def encode(self, request: Request) -> Response:
+        asked = _asked(request)
+        self.results.announce(asked)
+        text = await request.body()
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            raise RequestError(f"byte {error.start} of the text is not UTF-8") from None
+        parts = [(text, asked.special)]
+        return await self._answer(lambda _: parts, asked, _window(request.query_params))
+
+    async def chat(self, request: Request) -> Response:
+        asked = _asked(request)
+        self.results.announce(asked)
+        given = _object(await request.body())
+        messages, template = given.get("messages"), given.get("template")
+        if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+            raise RequestError("messages must be a list of objects with role and content", param="messages")
+        if template is not None and not isinstance(template, str):
+            raise RequestError("template must be the text of a Jinja template", param="template")
+        rendered = await self._run(self._rendered, asked, messages, template, bool(given.get("prompt")))
+        text = "".join(part for part, _ in rendered[asked.tokenizers[0]])
+        encoded = {name: [(p.encode("utf-8", "replace"), own) for p, own in made] for name, made in rendered.items()}
+        return await self._answer(encoded.__getitem__, asked, _window(request.query_params), text=text)
+
+    def _rendered(
+        self, asked: Asked, messages: list[Any], given: str | None, prompt: bool
+    ) -> dict[str, list[tuple[str, bool]]]:
+        from tokkit.chat import ChatTemplate
+
+        if given:
+            template = ChatTemplate(given)
+        elif self.template_of is None:
+            raise ChatError("no tokenizer here has a chat template; write one")
+        else:
+            try:
+                template = self.template_of(asked.tokenizers[0])
+            except OSError as error:
+                raise ChatError(str(error)) from None
+        made = {}
+        for name in asked.tokenizers:
+            try:
+                known = self.results.tokenizers.get(name).special_tokens
+            except RequestError as error:
+                if error.status == 404:
+                    raise
+                known = {}
+            rendered = template.render_parts(messages, special_tokens=known, add_generation_prompt=prompt)
+            made[name] = rendered.parts
+        return made
+
+    async def _answer(
+        self, parts: Callable[[str], Any], asked: Asked, window: tuple[int, int, list[int | None]], **more: Any
+    ) -> Response:
+        def work() -> bytes:
+            key, result = self.results.encode(parts, asked)
+            sets = self.results.between(result, *window)
+            return _dumped({"key": key, "bytes": result.n_bytes, "number": asked.number, "sets": sets, **more})
+
+        return _bytes(await self._run(work))
+
+    async def range(self, request: Request) -> Response:
+        result = self.results.kept(request.query_params.get("key", ""))
+        window = _window(request.query_params)
+        return _bytes(_dumped({"sets": self.results.between(result, *window)}))
+
+    async def why(self, request: Request) -> Response:
+        from tokkit.view.reasons import why
+
+        given = _object(await request.body())
+        name, word = given.get("tokenizer"), given.get("word")
+        if not isinstance(name, str) or not isinstance(word, str):
+            raise RequestError("tokenizer and word must be texts", param="word")
+        if len(word) > MAX_WORD:
+            raise RequestError(f"word has {len(word)} characters; it may have {MAX_WORD}", param="word")
+        temperature = given.get("temperature", 1.0)
+        if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 < temperature <= 100:
+            raise RequestError(f"temperature is {temperature!r}; it must be above 0, at most 100", param="temperature")
+
+        def work() -> bytes:
+            tokenizers = self.results.tokenizers
+            made = why(tokenizers.get(name), word, temperature=float(temperature), merges=tokenizers.merges(name))
+            return _dumped(made)
+
+        return _bytes(await self._run(work))
+
+
+def _asked(request: Request) -> Asked:
+    query = request.query_params
+    names = query.getlist("tokenizer")
+    if not 1 <= len(names) <= MAX_TOKENIZERS:
+        raise RequestError(f"{len(names)} tokenizers are given; it must be 1 to {MAX_TOKENIZERS}", param="tokenizer")
+    return Asked(
+        tuple(names), query.get("special") == "1", query.get("add") == "1", query.get("client", "")[:64],
+        _count(query, "number", 0),
+    )  # fmt: skip
+
+
+def _window(query: Mapping[str, str]) -> tuple[int, int, list[int | None]]:
+    """Return the first and last byte that are wanted, and after how many tokens each tokenizer's context ends."""
+    limits = [int(n) if n.isdecimal() and len(n) < 12 else None for n in query.get("limits", "").split(",")]
+    return _count(query, "from", 0), _count(query, "to", 4096), limits
+
+
+def _count(query: Mapping[str, str], name: str, default: int) -> int:
+    given = query.get(name, str(default))
+    if not given.isdecimal() or len(given) > 15:
+        raise RequestError(f"{name} is {given!r}; it must be a number of at least 0", param=name)
+    return int(given)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        made = json.loads(data)
+    except (ValueError, RecursionError):
+        made = None
+    if not isinstance(made, dict):
+        raise RequestError("the body of the request must be a JSON object")
+    return made
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _bytes(body: bytes, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    return Response(body, status, media_type="application/json", headers=HEADERS)
+
+
+def _json(value: Any) -> Response:
+    return _bytes(_dumped(value))
+
+
+async def _requested(_: Request, error: Any) -> Response:
+    return _bytes(error.data(), error.status)
+
+
+async def _refused(_: Request, error: Any) -> Response:
+    return _bytes(RequestError(str(error)).data(), 400)
+
+
+async def _no_such(_: Request, error: Any) -> Response:
+    return _bytes(RequestError(str(error.detail), status=error.status_code).data(), error.status_code)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return _bytes(RequestError(f"the server failed: {type(error).__name__}", status=500).data(), 500)

@@ -1,0 +1,166 @@
+"""Tokenizers of the playground, loaded when they are first asked for, and the texts that they encoded last."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokkit.errors import TokkitError
+from tokkit.escaping import visible
+from tokkit.sampling.subwords import Merges
+from tokkit.view.reasons import has_merges
+from tokkit.view.token_spans import TokenSpans, encoded, told
+from tokkit.web.errors import RequestError
+
+if TYPE_CHECKING:
+    from tokkit.tokenizer import Tokenizer
+
+KEPT = 8
+"""Encoded texts that a page can still ask about: one for each page that is open, and some that were just replaced."""
+MAX_CLIENTS = 64
+MAX_TOLD = 20_000
+"""Tokens of one answer: what a page of many screens has in sight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which tokenizers encode, how, and by which request of which page: a newer one of the same page cancels it."""
+
+    tokenizers: Sequence[str]
+    special: bool = False
+    add_special: bool = False
+    client: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A text as each tokenizer encodes it, or why one does not."""
+
+    n_bytes: int
+    sets: Mapping[str, TokenSpans | str]
+
+
+class Tokenizers:
+    """Tokenizers by their names. One is loaded when it is first used; one that does not load is tried again."""
+
+    def __init__(self, loaders: Mapping[str, Callable[[], Tokenizer]]) -> None:
+        self.loaders = dict(loaders)
+        self._loaded: dict[str, Tokenizer] = {}
+        self._merges: dict[str, Merges] = {}
+        self._lock = threading.Lock()
+
+    def merges(self, name: str) -> Merges | None:
+        """Return the merges of a tokenizer, if it has any."""
+        tok = self.get(name)
+        if name not in self._merges and has_merges(tok):
+            self._merges[name] = Merges(tok)
+        return self._merges.get(name)
+
+    def get(self, name: str) -> Tokenizer:
+        """Return a tokenizer; RequestError, 404 or 422, if there is none of this name or it does not load."""
+        if name not in self.loaders:
+            raise RequestError(
+                f"there is no tokenizer {name!r} here; there is {', '.join(self.loaders)}", status=404,
+                param="tokenizers",
+            )  # fmt: skip
+        with self._lock:
+            if name not in self._loaded:
+                try:
+                    self._loaded[name] = self.loaders[name]()
+                except (TokkitError, OSError, ValueError, ImportError, MemoryError) as error:
+                    raise RequestError(visible(f"{name}: {error}"), status=422, param="tokenizers") from None
+            return self._loaded[name]
+
+
+class Results:
+    """Encodes texts, and keeps the last `KEPT` of them, so that a page needs only the tokens that are in sight."""
+
+    def __init__(self, tokenizers: Tokenizers) -> None:
+        self.tokenizers = tokenizers
+        self._kept: OrderedDict[str, Result] = OrderedDict()
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def announce(self, asked: Asked) -> None:
+        """Say that a request has come: older ones of its page are stale."""
+        with self._lock:
+            self._newest[asked.client] = max(asked.number, self._newest.pop(asked.client, 0))
+            while len(self._newest) > MAX_CLIENTS:
+                self._newest.popitem(last=False)
+
+    def _check_fresh(self, asked: Asked) -> None:
+        if self._newest.get(asked.client, 0) > asked.number:
+            raise RequestError("a newer text of the same page has come", status=409, code="stale")
+
+    def encode(self, parts: Callable[[str], Iterable[tuple[bytes, bool]]], asked: Asked) -> tuple[str, Result]:
+        """Encode what `parts` gives for each tokenizer: (UTF-8, whether texts of special tokens count as such)."""
+        sets: dict[str, TokenSpans | str] = {}
+        n_bytes = 0
+        for name in dict.fromkeys(asked.tokenizers):
+            self._check_fresh(asked)
+            try:
+                tok = self.tokenizers.get(name)
+                made = list(parts(name))
+                n_bytes = sum(len(part) for part, _ in made)
+                sets[name] = _joined(tok, made, add_special=asked.add_special)
+            except (RequestError, TokkitError) as error:
+                if isinstance(error, RequestError) and error.status == 404:
+                    raise
+                sets[name] = visible(str(error))
+        self._check_fresh(asked)
+        key, result = str(next(self._numbers)), Result(n_bytes, sets)
+        with self._lock:
+            self._kept[key] = result
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return key, result
+
+    def kept(self, key: str) -> Result:
+        """Return what was encoded before; RequestError, 410, if too many came since."""
+        with self._lock:
+            result = self._kept.get(key)
+        if result is None:
+            raise RequestError("this text is not kept any more; send it again", status=410, code="gone")
+        return result
+
+    def between(self, result: Result, first: int, last: int, limits: Sequence[int | None]) -> list[dict[str, Any]]:
+        """Return what a page paints of a part of the text, in bytes, for each tokenizer.
+
+        `limits` are contexts, in the order of the tokenizers: "fits" is the byte up to which a text fits into one.
+        """
+        made: list[dict[str, Any]] = []
+        for (name, spans), limit in itertools.zip_longest(result.sets.items(), limits[: len(result.sets)]):
+            if isinstance(spans, str):
+                made.append({"name": name, "error": spans})
+                continue
+            at, part = spans.between(first, last)
+            ids = part.ids[:MAX_TOLD].tolist()
+            columns = {"ids": ids, "starts": part.starts[:MAX_TOLD].tolist(), "ends": part.ends[:MAX_TOLD].tolist()}
+            one = {"name": name, "n": len(spans), "first": at, **columns}
+            one["tokens"] = told(self.tokenizers.get(name), ids)
+            if limit is not None and limit < len(spans):
+                one["fits"] = int(spans.starts[limit])
+            made.append(one)
+        return made
+
+
+def _joined(tok: Tokenizer, parts: Sequence[tuple[bytes, bool]], *, add_special: bool) -> TokenSpans:
+    if len(parts) == 1:
+        ((text, special),) = parts
+        return encoded(tok, text, special="all" if special else "text", add_special=add_special)
+    made, at = [], 0
+    for text, special in parts:
+        spans = encoded(tok, text, special="all" if special else "text")
+        made.append(TokenSpans(spans.ids, spans.starts + np.uint32(at), spans.ends + np.uint32(at)))
+        at += len(text)
+    if not made:
+        return encoded(tok, b"")
+    return TokenSpans(*(np.concatenate([getattr(each, name) for each in made]) for name in ("ids", "starts", "ends")))
