@@ -186,6 +186,13 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "unigram: the pieces that each round removed.",
 )
 @click.option(
+    "--watch",
+    type=options.Writes(),
+    metavar="HTML",
+    help="bbpe, bpe, unigram: write a page that shows each merge or round; the corpus is read once more.",
+)
+@click.option("--watch-text", metavar="TEXT", help="The text that the page of --watch cuts at each step.")
+@click.option(
     "--word-end",
     type=click.Choice(["apart", "attached", "none"]),
     show_default="apart",
@@ -270,7 +277,13 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
 
     chosen = sentencepiece_options.merged(chosen)
     paths = [*inputs, *input]
-    job = training.plan(paths, _fitting(ctx, chosen))
+    given = _fitting(ctx, chosen)
+    watch = given.pop("watch", None)
+    job = training.plan(paths, given)
+    if watch is not None:
+        training.check_watched(job, watch)
     with Progress(chosen["progress"]) as progress:
         result = training.run(job, progress)
+    if watch is not None:
+        training.write_watched(job, watch, chosen["watch_text"])
     training.report(job, result, as_json=json)

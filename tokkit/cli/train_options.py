@@ -19,6 +19,7 @@ BELONGS = {
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
     "explain": ("bbpe", "bpe", "wordpiece", "unigram"),
+    "watch": ("bbpe", "bpe", "unigram"),
     "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
     "word_end": ("bpe",),
     "glossaries": ("bpe",),
@@ -32,7 +33,7 @@ BELONGS = {
 
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
-    "Several models": ("min_frequency", "unk_token", "lowercase", "explain"),
+    "Several models": ("min_frequency", "unk_token", "lowercase", "explain", "watch", "watch_text"),
     "Byte-level BPE": ("max_token_length", "state", "state_every", "resume", "max_memory"),
     "WordPiece": (
         *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),

@@ -167,6 +167,27 @@ def run(job: Job, progress: Progress) -> Result:
     return Result(made, seconds, steps)
 
 
+def check_watched(job: Job, page: str) -> None:
+    """Check, before the training, that its page can be written."""
+    if len(job.sizes) > 1 or output.STDOUT in job.inputs:
+        raise click.UsageError("--watch shows one training of files: give one size, and no - as input")
+    if page in job.files:
+        raise click.UsageError(f"--watch and -o are both {show(page)}")
+    output.check(page, force=job.force)
+
+
+def write_watched(job: Job, page: str, text: str | None) -> None:
+    """Train once more, and write the page of it."""
+    from tokkit.cli.training_report import SAMPLE
+    from tokkit.formats import write_atomically
+    from tokkit.view import training_html
+
+    source: Any = job.inputs if job.counts is None else read_counts(job.counts)
+    made = training_html(source, SAMPLE if text is None else text, vocab_size=job.sizes[0], **job.options)
+    write_atomically(page, made.encode())
+    note(f"{show(page)}: open it in a browser to watch the training")
+
+
 def _check_demo(path: str, tok: Tokenizer) -> None:
     """Raise FileExistsError if a file exists that is not what the demo writes."""
     from tokkit.loading import load

@@ -9,7 +9,18 @@ from tokkit.view.attention_plots import attention_png, positions_png
 from tokkit.view.projection import project
 from tokkit.view.reasons import why
 from tokkit.view.tokens_page import html
+from tokkit.view.training_page import training_html
 from tokkit.view.vectors_page import vectors_html
 from tokkit.view.vectors_plot import vectors_png
 
-__all__ = ["attention_html", "attention_png", "html", "positions_png", "project", "vectors_html", "vectors_png", "why"]
+__all__ = [
+    "attention_html",
+    "attention_png",
+    "html",
+    "positions_png",
+    "project",
+    "training_html",
+    "vectors_html",
+    "vectors_png",
+    "why",
+]

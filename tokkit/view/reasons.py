@@ -58,7 +58,7 @@ def why(tok: Tokenizer, word: str, *, temperature: float = 1.0, merges: Merges |
     if isinstance(model, SentencePieceModel) and model.kind == "bpe":
         return made | {"kind": "bpe", "words": [_scored_merges(model, piece) for piece in pieces]}
     if has_merges(tok):
-        words = [_merges(symbols, steps) for symbols, steps in (merges or Merges(tok)).words(word)]
+        words = [merges_of(symbols, steps) for symbols, steps in (merges or Merges(tok)).words(word)]
         return made | {"kind": "bpe", "words": words}
     return made | {"kind": "", "words": []}
 
@@ -76,7 +76,7 @@ def spelt(token: bytes) -> str:
 # ---- BPE
 
 
-def _merges(symbols: Sequence[bytes], steps: Sequence[Any]) -> dict[str, Any]:
+def merges_of(symbols: Sequence[bytes], steps: Sequence[Any]) -> dict[str, Any]:
     """Return the steps of merging, and the trees that they made: one for each token."""
     row: list[tuple[bytes, Tree]] = [(symbol, {"text": spelt(symbol)}) for symbol in symbols]
     told = []
@@ -92,7 +92,7 @@ def _merges(symbols: Sequence[bytes], steps: Sequence[Any]) -> dict[str, Any]:
         row[at : at + 2] = [(merged, {"text": spelt(merged), "step": number, "rank": step.rank, "parts": parts})]
         told.append(
             {
-                "rank": step.rank, "left": spelt(step.left), "right": spelt(step.right),
+                "rank": step.rank, "at": at, "left": spelt(step.left), "right": spelt(step.right),
                 "symbols": [spelt(symbol) for symbol in step.symbols],
             }
         )  # fmt: skip
