@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,22 +30,36 @@ SHOWN = 12
         "tokkit inspect tok.json --sample 'Your own sentence.'",
         "tokkit inspect tok.json --tokens",
         "tokkit inspect tok.json --all",
+        "tokkit inspect tok.json --report report.html --text de.txt --text fr.txt",
     ),
 )
 @options.tokenizer
 @click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
 @click.option("--all", "whole", is_flag=True, help=f"Show whole lists, not only the first {SHOWN} of each.")
 @click.option("--sample", metavar="TEXT", help="Show the tokens, ids and offsets (in characters) of this text.")
+@click.option("--report", type=options.Writes(), metavar="HTML", help="Write a page on the whole vocabulary instead.")
+@click.option("--text", "texts", type=options.FILE, multiple=True, help="A text of --report; repeat for more.")
+@options.force
 @options.special
 @options.as_json
-def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, sample: str | None, **chosen: Any) -> None:
-    """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges."""
+def command(
+    tokenizer: str, pattern: str | None, tokens: bool, whole: bool, sample: str | None, report: str | None,
+    texts: tuple[str, ...], force: bool, **chosen: Any,
+) -> None:  # fmt: skip
+    """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges.
+
+    With --report, write a page: kinds, scripts and lengths of tokens; tokens per word of each --text (without one, of
+    the bundled corpus); tokens that are never used, that are only parts of others, that their own text does not give.
+    """
     from tokkit.cli import pipeline
     from tokkit.cli.inputs import load
     from tokkit.cli.output import say, say_json
     from tokkit.cli.token_text import readable
     from tokkit.view.stages import stages_of
 
+    if report is not None:
+        write_report(load(tokenizer, pattern), tokenizer, report, texts, force=force)
+        return
     tok = load(tokenizer, pattern)
     if tokens:
         show_tokens(tok, as_json=chosen["json"])
@@ -72,6 +87,22 @@ def command(tokenizer: str, pattern: str | None, tokens: bool, whole: bool, samp
         for name, pieces in about["stages"]:
             say(f"  {name:<26} {' | '.join(readable(piece.encode()) for piece in pieces)}")
         show_sample(about["sample"])
+
+
+def write_report(tok: Tokenizer, name: str, report: str, files: Sequence[str], *, force: bool) -> None:
+    """Write the page of --report."""
+    import os
+
+    from tokkit.cli.inputs import Reading
+    from tokkit.cli.output import check, counted, say
+    from tokkit.formats import write_atomically
+    from tokkit.view import report_html
+
+    check(report, force=force)
+    texts = {file: "".join(Reading("file").texts(file)) for file in files} or None
+    page = report_html(tok, texts, title=f"Vocabulary: {os.path.basename(name.rstrip('/'))}")
+    write_atomically(report, page.encode())
+    say(f"{report}: {counted(len(page), 'byte')}; open it in a browser")
 
 
 def listed(values: list[str], *, whole: bool) -> str:

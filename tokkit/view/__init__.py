@@ -12,6 +12,7 @@ from tokkit.view.tokens_page import html
 from tokkit.view.training_page import training_html
 from tokkit.view.vectors_page import vectors_html
 from tokkit.view.vectors_plot import vectors_png
+from tokkit.view.vocabulary_report import report_html
 
 __all__ = [
     "attention_html",
@@ -19,6 +20,7 @@ __all__ = [
     "html",
     "positions_png",
     "project",
+    "report_html",
     "training_html",
     "vectors_html",
     "vectors_png",

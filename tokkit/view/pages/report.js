@@ -1,0 +1,46 @@
+// The report on a vocabulary: all of it is text and bars.
+const data = pageData(), report = element("report"), longestBar = 140;
+
+function made(kind, classes, ...content) {
+  const node = document.createElement(kind);
+  if (classes) node.className = classes;
+  node.append(...content);
+  return node;
+}
+
+function bar(value, top) {
+  const node = made("span", "bar");
+  node.style.width = Math.max(value ? 1 : 0, Math.round(longestBar * value / (top || 1))) + "px";
+  return node;
+}
+
+function head(...names) { return made("tr", "", ...names.map(name => made("th", "", name))); }
+
+function chart([title, rows]) {
+  const top = rows.reduce((most, [, n]) => Math.max(most, n), 0), all = rows.reduce((sum, [, n]) => sum + n, 0);
+  return made("table", "", made("caption", "", title), ...rows.map(([name, n]) => made("tr", "", made("td", "", name),
+    made("td", "number", n.toLocaleString("en")), made("td", "number", (100 * n / (all || 1)).toFixed(1) + " %"),
+    made("td", "", bar(n, top)))));
+}
+
+function texts(rows) {
+  const top = rows.reduce((most, row) => Math.max(most, row[2]), 0);
+  const body = rows.slice().sort((a, b) => a[2] - b[2]).map(([name, n, perWord, perToken]) => made("tr", "",
+    made("td", "", shown(name)), made("td", "number", n.toLocaleString("en")),
+    made("td", "number", perToken.toFixed(2)), made("td", "number", perWord.toFixed(2)),
+    made("td", "", bar(perWord, top))));
+  return made("table", "", made("caption", "", "Texts, by tokens per word"),
+    head("text", "tokens", "bytes per token", "tokens per word", ""), ...body);
+}
+
+function tokens([title, n, some]) {
+  const nodes = some.map(([text, id, times]) => made("span", "", shown(text), made("small", "", " " + id
+    + (times === undefined ? "" : ", " + times.toLocaleString("en") + "\u00d7"))));
+  const more = n > some.length ? [", the first " + some.length] : [];
+  return [made("h2", "", title + ": " + n.toLocaleString("en"), ...more), made("p", "tokens", ...nodes.flatMap(
+    node => [node, " "]))];
+}
+
+const facts = made("dl", "");
+for (const [name, value] of data.facts) facts.append(made("dt", "", name), made("dd", "", value));
+report.append(facts, made("div", "charts", ...data.bars.map(chart)), texts(data.texts), ...data.lists.flatMap(tokens));
