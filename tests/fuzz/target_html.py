@@ -1,7 +1,8 @@
-"""Tokens and a title: pages of attention and of vectors have them as text, and no element that is not always there."""
+"""Tokens and a title: pages of attention, vectors and tokens have them as text, and no element but their own."""
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 from html.parser import HTMLParser
@@ -9,10 +10,11 @@ from unicodedata import category
 
 import numpy as np
 
+import tokkit
 from mutate_json import CHANGE
 from tokkit.errors import TokkitError
 from tokkit.escaping import visible
-from tokkit.view import attention_html, vectors_html
+from tokkit.view import attention_html, html, vectors_html
 
 __all__ = ["CHANGE", "check"]
 
@@ -42,10 +44,15 @@ class Page(HTMLParser):
         self.texts[self._inside] = self.texts.get(self._inside, "") + data
 
 
-def pages(tokens: list[str], title: str) -> tuple[Page, Page]:
+@functools.cache
+def tok() -> tokkit.Tokenizer:
+    return tokkit.train({"low": 2}, vocab_size=258)
+
+
+def pages(tokens: list[str], title: str) -> tuple[Page, Page, Page]:
     n = len(tokens)
     made = attention_html(np.ones((n, n)), tokens, title=title), vectors_html(tokens, np.ones((n, 1)), title=title)
-    return Page(made[0]), Page(made[1])
+    return Page(made[0]), Page(made[1]), Page(html({title: tok()}, "".join(tokens), title=title))
 
 
 @functools.cache
@@ -64,13 +71,14 @@ def check(data: bytes) -> None:
     if not all(isinstance(token, str) for token in tokens):
         return
     try:
-        attention, vectors = pages(tokens, title)
+        attention, vectors, cut = pages(tokens, title)
     except TokkitError:
         return
-    assert [attention.elements, vectors.elements] == harmless()
+    assert [attention.elements, vectors.elements, cut.elements] == harmless()
+    assert base64.b64decode(json.loads(cut.texts["data"])["utf8"]) == "".join(tokens).encode("utf-8", "replace")
     shown = json.loads(attention.texts["data"])
     assert shown["rows"] == shown["columns"] == json.loads(vectors.texts["data"])["words"] == tokens
-    for page in (attention, vectors):
+    for page in (attention, vectors, cut):
         if title.isprintable():
             assert page.texts.get("title", "") == title
         assert page.texts.get("h1") == page.texts.get("title")
