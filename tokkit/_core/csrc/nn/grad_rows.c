@@ -2,7 +2,8 @@
 #include "nn/grad_kernels.h"
 #include "thread_team.h"
 
-enum { COLUMNS = 64 /* a part has a multiple of so many: whole lines */, ITEMS = 1 << 16 /* worth a thread: see rows.c */ };
+/* A part has a multiple of so many columns, whole lines; and so many items are worth a thread (rows.c). */
+enum { COLUMNS = 64, ITEMS = 1 << 16 };
 
 typedef struct {
     const tk_grad_rows_work *w;
