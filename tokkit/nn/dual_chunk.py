@@ -32,8 +32,8 @@ def dual_chunk_attention(
     Each kind of query has columns of its own beside those of the others, and a key is 0 but in the columns of its kind:
     one pass of the attention kernel gives the joint softmax. Time T·S·(3 D + E), memory 3·S·D floats a key head.
     Raises ShapeError for arrays that do not fit, OptionError for chunks that do not.
-    Source: An et al. 2024 (Training-Free Long-Context Scaling of Large Language Models), 3.1 to 3.3; the paper's
-    setting is chunk = 3/4 max_length.
+    Source: An et al. 2024 (Training-Free Long-Context Scaling of Large Language Models), 3.1 to 3.3, whose figure 2 has
+    chunk=6 and max_length=10.
 
     >>> from tokkit.nn.rope import RopeConfig
     >>> x = np.ones((1, 2, 20, 4), np.float32)
