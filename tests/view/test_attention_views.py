@@ -151,3 +151,25 @@ def test_one_head_or_two_sequences_may_be_shown() -> None:
 def test_weights_that_do_not_fit_are_named(given: np.ndarray, tokens: list[str], says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         attention_html(given, tokens)
+
+
+def test_a_browser_shows_all_heads_and_lines_from_a_token(tmp_path: Path) -> None:
+    made = weights()
+    acts = """
+    const view = name => { views.value = name; views.dispatchEvent(new Event("change")); };
+    view("grid");
+    const buttons = Array.from(grid.children), names = buttons.map(button => button.textContent);
+    buttons[4].click();
+    const chosen = [views.value, layer.value, head.value, frame.hidden, grid.hidden];
+    view("lines");
+    element("left").children[1].dispatchEvent(new PointerEvent("pointerenter"));
+    document.title = JSON.stringify([names, chosen, threadPen.canvas.height > 0, element("right").childElementCount]);
+    """
+    dom = opened(attention_html(made, TOKENS), acts, tmp_path)
+    names, chosen, is_drawn, n = json.loads(title_of(dom))
+    assert names == [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2, 3)]
+    assert chosen == ["map", "1", "1", False, True]
+    assert (is_drawn, n) == (True, len(TOKENS))
+    first = int(made[1, 1, 1].argmax())
+    shown = TOKENS[first].replace("\n", "\u21b5").replace(" ", "\u2423")
+    assert readout_of(dom).startswith(f"\u2423w\u00f6rld looks at {shown} {made[1, 1, 1, first]:.3f}")

@@ -15,6 +15,8 @@ MAX_CELLS = 1 << 24
 
 BODY = """
 <form>
+<label>View <select id="view"><option value="map">map</option><option value="lines">lines</option>
+<option value="grid">all heads</option></select></label>
 <label>Layer <select id="layer"></select></label>
 <label>Head <select id="head"></select></label>
 </form>
@@ -23,6 +25,9 @@ BODY = """
 <canvas id="map" tabindex="0" role="img" aria-label="attention weights"></canvas>
 <div id="mark"></div>
 </div></div>
+<div id="grid" hidden></div>
+<div id="lines" hidden><p id="many"></p><ol id="left" aria-label="Tokens that look"></ol>
+<canvas id="threads" aria-hidden="true"></canvas><ol id="right" aria-label="Tokens that are looked at"></ol></div>
 """
 
 
@@ -58,7 +63,8 @@ def attention_html(
     """Return a page that shows weights (layers, heads, T, S): tokens on both axes, a layer and a head at a time.
 
     Layers, or layers and heads, may be missing. `tokens` (T) look, `key_tokens` (S; the same if None) are looked at.
-    Pointing at a square, or moving with the arrow keys, shows its weight. The page holds all it needs and loads
+    Pointing at a square, or moving with the arrow keys, shows its weight. Other views have the maps of all heads at
+    once, and lines from each token to those that it looks at. The page holds all it needs and loads
     nothing; weights are kept in 16 bits.
 
     >>> page = attention_html([[1.0, 0.0], [0.3, 0.7]], ["Hello", " world"])
@@ -78,4 +84,4 @@ def attention_html(
         "top": top,
         "weights": in_base64(np.rint(made / (top or 1.0) * 65535), "<u2"),
     }
-    return standalone(title, BODY, ["attention.css", "attention.js"], data)
+    return standalone(title, BODY, ["attention.css", "attention.js", "attention_views.js"], data)
