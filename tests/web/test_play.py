@@ -153,6 +153,23 @@ def test_a_chat_marks_the_templates_special_tokens_and_not_those_of_a_message(as
     assert unsafe.status == 400
 
 
+def test_a_page_that_cancels_while_it_sends_is_no_failure_of_the_server(tok: tokkit.Tokenizer) -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/api/encode", "raw_path": b"/api/encode", "scheme": "http",
+        "query_string": b"tokenizer=a", "headers": [(b"host", b"localhost"), (b"authorization", b"Bearer key")],
+    }  # fmt: skip
+    asyncio.run(playground({"a": lambda: tok}, key="key")(scope, receive, send))
+    assert sent[0]["status"] == 499
+
+
 def test_why_is_answered(ask: Callable[..., Any]) -> None:
     made = ask(("/api/why", {"tokenizer": "a", "word": "lowest"})).json
     assert made["kind"] == "bpe"

@@ -63,6 +63,7 @@ class _Server:
         try:
             from starlette.applications import Starlette
             from starlette.exceptions import HTTPException
+            from starlette.requests import ClientDisconnect
             from starlette.routing import Route
         except ImportError:
             raise OptionError("servers need starlette and uvicorn: pip install 'pytokkit[web]'") from None
@@ -80,6 +81,7 @@ class _Server:
                 RequestError: _requested,
                 TokkitError: _refused,
                 HTTPException: _no_such,
+                ClientDisconnect: _left,
                 Exception: _failed,
             },
             lifespan=self._lifespan,
@@ -248,6 +250,10 @@ async def _refused(_: Request, error: Any) -> Response:
 
 async def _no_such(_: Request, error: Any) -> Response:
     return _bytes(RequestError(str(error.detail), status=error.status_code).data(), error.status_code)
+
+
+async def _left(_: Request, __: Exception) -> Response:
+    return _bytes(b"", 499)  # nobody reads it: a newer text has cancelled this one while it was sent
 
 
 async def _failed(_: Request, error: Exception) -> Response:
