@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from extras import extra
 from tokkit.data import Tokens, encode_shards
 from tokkit.data.batches import _Order
 from tokkit.errors import OptionError
@@ -107,10 +108,9 @@ def test_wrong_options_of_batches_are_refused(options: dict[str, Any], tokens: T
         tokens.batches(**{"seq_len": 8, "batch_size": 1, **options})
 
 
-@pytest.mark.parity
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_loader_of_torch_gives_the_batches_in_order_with_any_number_of_workers(workers: int, tokens: Tokens) -> None:
-    pytest.importorskip("torch", reason="needs torch: pip install torch")
+    extra("torch")
     from torch.utils.data import DataLoader
 
     from tokkit.data import TorchTokens

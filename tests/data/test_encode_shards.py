@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from extras import extra
 from tokkit.data import Tokens, encode_shards
 from tokkit.data.packing import Packed, best_fit, sequential
 from tokkit.errors import CorpusError, FormatError, OptionError, SpecialTokenError, VocabError
@@ -162,8 +163,7 @@ def test_rows_have_whole_documents_and_masks(
 def test_arrow_and_parquet_have_a_row_for_each_document_or_packed_row(
     tok: tokkit.Tokenizer, shards: list[str], tmp_path: Path
 ) -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'pytokkit[tables]'")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow, parquet = extra("pyarrow"), extra("pyarrow.parquet")
     wanted = [[*tok.encode(text), 0] for text in texts_of(shards[:1])]
     for format in ("arrow", "parquet"):
         made = encode_shards(tok, shards[:1], tmp_path / format, format=format, eos=EOS)

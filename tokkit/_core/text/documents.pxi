@@ -24,6 +24,8 @@ def documents(bytes data not None, bytes ends=None):
             p = end
         return found
     given = <const int64_t *> PyBytes_AS_STRING(ends)
+    if len(ends) == sizeof(int64_t) and given[0] == len(data):
+        return [data]
     for i in range(len(ends) // sizeof(int64_t)):
         if not last <= given[i] <= len(data):
             raise ValueError("ends must rise, and be in the text")
