@@ -31,6 +31,7 @@ PAIRS = [
     for written in of_type(command, Writes)
     for read in of_type(command, Reads)
     if (name, written) not in (("model embed", "output"), ("fetch", "folder"))  # folders: below
+    and (read, written) != ("normalization_rules", "state")  # of different models
 ]
 
 

@@ -12,11 +12,13 @@ import model_folders
 import tokkit
 from tokkit import embeddings, trainers
 from tokkit.cli import main
+from tokkit.trainers import build_counts
 
 REQUIRED: dict[str, dict[str, str]] = {
     "train": {"inputs": "a.txt", "output": "new.json", "vocab_size": "260"},
     "encode": {"tokenizer": "tok.json", "files": "a.txt"},
     "encode-shards": {"inputs": "a.txt", "output": "shards", "tokenizer": "tok.json"},
+    "encode-shards": {"tokenizer": "tok.json", "inputs": "a.txt", "output": "shards"},
     "decode": {"tokenizer": "tok.json", "file": "a.ids"},
     "count": {"tokenizer": "tok.json", "files": "a.txt"},
     "truncate": {"tokenizer": "tok.json", "file": "a.txt", "limit": "3"},
@@ -30,6 +32,10 @@ REQUIRED: dict[str, dict[str, str]] = {
     "counts merge": {"counts": "counts", "output": "new.counts"},
     "counts prune": {"counts": "counts", "output": "new.counts", "min_count": "2"},
     "counts info": {"counts": "counts"},
+    "counts build": {"shards": "a.txt", "output": "counts"},
+    "counts merge": {"sources": "a.counts", "output": "new.counts"},
+    "counts prune": {"sources": "a.counts", "output": "new.counts", "min_count": "2"},
+    "counts info": {"sources": "a.counts"},
     "model embed": {"paths": "a.txt", "output": "index", "model": "model"},
     "model search": {"index": "index", "query": "cat"},
     "model similarity": {"texts": "the cat", "model": "model", "file": "lines.txt"},
@@ -104,6 +110,9 @@ def make_files(folder: Path) -> None:
     tokkit.train(iter([text]), vocab_size=300, special_tokens=["<|end|>"]).save(folder / "tok.json")
     (folder / "a.txt").write_text(text)
     (folder / "a.ids").write_text("1 2 3\n")
+    made = build_counts(folder / "a.txt", folder / "built")
+    made[0].path.rename(folder / "a.counts")
+    (folder / "lines.txt").write_text("the cat sat\non a mat\n")
     (folder / "words.vec").write_text("4 2\nlow 1 0\nlower 1 1\nnew 2 0.5\nnewer 2 2\n")
     (folder / "words.txt").write_text("low\nnew\n")
     (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")

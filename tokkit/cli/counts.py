@@ -29,7 +29,7 @@ def command() -> None:
     """
 
 
-sources = click.argument("counts", nargs=-1, required=True, type=options.FILE, metavar="COUNTS...")
+sources = click.argument("sources", nargs=-1, required=True, type=options.FILE, metavar="COUNTS...")
 output = click.option("-o", "--output", required=True, type=options.OUTPUT, metavar="FILE", help="The file to write.")
 
 
@@ -96,9 +96,12 @@ def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model
     A shard whose file is there is skipped: run the command again after it was stopped. A file's name has a fingerprint
     of the shard's path, size and time and of the options; the counts of a shard that changed replace the older ones.
     """
+    from tokkit.cli.inputs import given as inputs
+    from tokkit.formats.files import refuse_inputs
     from tokkit.progress import Progress
     from tokkit.trainers import build_counts
 
+    refuse_inputs([output], inputs())
     wanted = {name: chosen.pop(name) for name in COUNTING}
     for name, value in wanted.items():
         if value is not None and model not in BELONGS[name]:
@@ -147,7 +150,7 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
 @options.progress
 @options.as_json
 def merge(
-    counts: tuple[str, ...], output: str, min_count: int, json: bool, force: bool, progress: str, threads: int | None
+    sources: tuple[str, ...], output: str, min_count: int, json: bool, force: bool, progress: str, threads: int | None
 ) -> None:
     """Add COUNTS (files, folders, globs) to one file, the same for any order.
 
@@ -159,7 +162,7 @@ def merge(
 
     check(output, force=force)
     with Progress(progress) as bar:
-        made = merge_counts(counts, output, min_count=min_count, threads=threads, overwrite=force, progress=bar)
+        made = merge_counts(sources, output, min_count=min_count, threads=threads, overwrite=force, progress=bar)
     _say_totals({"file": output, "words": made.words, "total": made.total}, as_json=json)
 
 
@@ -174,13 +177,13 @@ def merge(
 @click.option("--min-count", type=click.IntRange(min=1), required=True, help="Leave out words that occur less often.")
 @options.force
 @options.as_json
-def prune(counts: tuple[str, ...], output: str, min_count: int, json: bool, force: bool) -> None:
+def prune(sources: tuple[str, ...], output: str, min_count: int, json: bool, force: bool) -> None:
     """Write COUNTS without rare words. Merge first: a word that is rare in each part may be common in the whole."""
     from tokkit.cli.output import check
     from tokkit.trainers import prune_counts
 
     check(output, force=force)
-    made = prune_counts(counts, output, min_count=min_count, overwrite=force)
+    made = prune_counts(sources, output, min_count=min_count, overwrite=force)
     _say_totals({"file": output, "words": made.words, "total": made.total}, as_json=json)
 
 
@@ -203,13 +206,13 @@ def _say_totals(facts: dict[str, Any], *, as_json: bool) -> None:
 )
 @sources
 @options.as_json
-def info(counts: tuple[str, ...], json: bool) -> None:
+def info(sources: tuple[str, ...], json: bool) -> None:
     """Show the options, shards and totals of COUNTS, and check that they can be added."""
     from tokkit.cli import output
     from tokkit.trainers import CountFiles
     from tokkit.trainers.count_files import shown
 
-    found = CountFiles(counts)
+    found = CountFiles(sources)
     header, totals = found.header, found.totals
     shards = [source["path"] for source in header.sources]
     rows = [(file.path, file.totals.words, file.totals.total) for file in found.files]

@@ -73,10 +73,12 @@ def command(
     them by tokkit.data.Tokens.
     """
     from tokkit.cli import output as out
-    from tokkit.cli.inputs import load
+    from tokkit.cli.inputs import given, load
     from tokkit.data import encode_shards
+    from tokkit.formats.files import refuse_inputs
     from tokkit.progress import Progress
 
+    refuse_inputs([output], given())
     tok = load(tokenizer, pattern)
     for name in ("eos", "bos", "pad"):
         token = chosen[name]

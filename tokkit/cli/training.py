@@ -17,7 +17,7 @@ import click
 
 from tokkit.cli import output
 from tokkit.cli.errors import note
-from tokkit.cli.inputs import STDIN, stdin
+from tokkit.cli.inputs import STDIN, given, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.train_options import BELONGS
 from tokkit.errors import CorpusError, FormatError, TokkitError
@@ -97,6 +97,10 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
     if chosen["special_token"]:
         options["special_tokens"] = chosen["special_token"]
     options["threads"] = chosen["threads"] or chosen["num_threads"]
+    if "state" in options:
+        from tokkit.formats.files import refuse_inputs
+
+        refuse_inputs([options["state"]], given())
     job = Job(
         inputs=list(inputs),
         sizes=sizes,
