@@ -46,6 +46,7 @@ class Header:
     def as_json(self) -> bytes:
         """Return the header as it is in a file."""
         about = {"counting": dict(self.counting), "unit": self.unit, "min_count": self.min_count}
+        # In ASCII: names of files may have bytes that are not UTF-8.
         return json.dumps({**about, "sources": [dict(source) for source in self.sources]}).encode()
 
     @classmethod

@@ -19,6 +19,7 @@ from tokkit.corpus.shards import keys, refuse_repeats
 from tokkit.data import manifest
 from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import FORMATS, WRITERS, Chunk, Writer
+from tokkit.definition import is_text
 from tokkit.errors import OptionError, SpecialTokenError
 from tokkit.threads import thread_count
 
@@ -244,6 +245,8 @@ def _id_of(tokenizer: Tokenizer, name: str, token: int | str | None) -> int | No
     if token is None:
         return None
     if isinstance(token, str):
+        if not is_text(token):
+            raise OptionError(f"{name} is {token!r}; it has a lone surrogate, which UTF-8 lacks")
         id_ = tokenizer.special_tokens.get(token)
         return int(tokenizer.vocab[token]) if id_ is None else id_
     if isinstance(token, bool) or not 0 <= token < tokenizer.n_ids:

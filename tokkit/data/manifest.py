@@ -33,7 +33,7 @@ def files_record(paths: Iterable[str], known: Mapping[str, str]) -> dict[str, An
 
 
 def write_json(path: str, value: object) -> None:
-    """Write a file of JSON, which replaces an older one at once."""
+    """Write a file of JSON, which replaces an older one at once; in ASCII, as names may have any bytes."""
     write_atomically(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
