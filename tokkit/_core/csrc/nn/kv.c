@@ -13,8 +13,8 @@ static void to_bfloat16(const float *x, size_t n, uint16_t *y) {
     }
 }
 
-/* By the greatest of them; the scale is NaN if one of them is no finite number. Sizes are compared as whole numbers, and
-   rounded by a number that leaves no digits after the point: compilers make vectors of that. */
+/* By the greatest of them; the scale is NaN if one of them is no finite number. Sizes are compared as whole numbers,
+   and rounded by a number that leaves no digits after the point: compilers make vectors of that. */
 static void to_int8(const float *x, size_t n, int8_t *y, float *scale) {
     int32_t most = 0;
     for (size_t i = 0; i < n; i++) {
