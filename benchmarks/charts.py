@@ -142,6 +142,34 @@ def loading(results: dict[str, Any]) -> Drawing:
     return chart("Loading a tokenizer.json", groups, "ms to load and to give the first ids", note(results))
 
 
+WIDTHS = {
+    "4 bits": ("int4", "Q4_0"), "8 bits": ("int8", "int8-weight-only", "Q8_0"), "16 bits": ("bf16", "BF16", "F16"),
+    "32 bits": ("fp32", "F32"),
+}  # fmt: skip
+"""How wide weights are → how contenders call that."""
+DECODING = ["decode at 16", "decode at 1000"]
+
+
+def generating(results: dict[str, Any], model: str, works: list[str]) -> Drawing:
+    """Chart tokens a second, a group for a work and a width of weights: the fastest of each library."""
+    groups: dict[str, list[tuple[str, float, str]]] = {}
+    for work in works:
+        for width, names in WIDTHS.items():
+            best: dict[str, tuple[float, str]] = {}
+            for title, row in rows_of(results, model):
+                library, _, rest = row.get("contender", "").partition(" ")
+                if title == f"{model}: {work}" and rest.split(",")[0] in names:
+                    rate = float(row["tokens/s"].replace(",", ""))
+                    times = f" (× {row['×']})" if row["×"] else ""
+                    best[library] = max(best.get(library, (0.0, "")), (rate, f"{rate:.0f}: {rest}{times}"))
+            bars = [(library, *found) for library, found in best.items()]
+            if bars:
+                groups[f"{work.removeprefix('decode ')}, {width}"] = bars
+    doing = works[0].split()[0]
+    title = f"{model}: {doing}, tokens/s, the fastest of each library"
+    return chart(title, groups, f"{doing}, tokens/s, {model}", note(results))
+
+
 CHARTS: dict[str, tuple[str, Callable[[dict[str, Any]], Drawing]]] = {
     "speed-cl100k-warm": ("encode", lambda found: encoding(found, "cl100k_base", "warm")),
     "speed-cl100k-cold": ("encode", lambda found: encoding(found, "cl100k_base", "cold")),
@@ -153,6 +181,15 @@ CHARTS: dict[str, tuple[str, Callable[[dict[str, Any]], Drawing]]] = {
     "speed-loading": ("load", loading),
     "speed-training": ("train", training),
     "speed-training-wordpiece": ("train-wordpiece", training),
+    "speed-decoding-llama": (
+        "generate",
+        lambda found: generating(found, "Llama 125M", DECODING),
+    ),
+    "speed-prefill-llama": ("prefill", lambda found: generating(found, "Llama 125M", ["prefill 512"])),
+    "speed-decoding-gpt2": (
+        "generate",
+        lambda found: generating(found, "GPT-2 small", DECODING),
+    ),
 }
 """Name of a chart → the file of results, and what draws it."""
 
