@@ -10,14 +10,13 @@ import click
 import generators
 import model_folders
 import tokkit
-from tokkit import embeddings, trainers
+from tokkit import embeddings
 from tokkit.cli import main
 from tokkit.trainers import build_counts
 
 REQUIRED: dict[str, dict[str, str]] = {
     "train": {"inputs": "a.txt", "output": "new.json", "vocab_size": "260"},
     "encode": {"tokenizer": "tok.json", "files": "a.txt"},
-    "encode-shards": {"inputs": "a.txt", "output": "shards", "tokenizer": "tok.json"},
     "encode-shards": {"tokenizer": "tok.json", "inputs": "a.txt", "output": "shards"},
     "decode": {"tokenizer": "tok.json", "file": "a.ids"},
     "count": {"tokenizer": "tok.json", "files": "a.txt"},
@@ -28,10 +27,6 @@ REQUIRED: dict[str, dict[str, str]] = {
     "inspect": {"tokenizer": "tok.json"},
     "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},
     "bench": {"tokenizer": "tok.json", "file": "a.txt", "against": "none", "runs": "1"},
-    "counts build": {"shards": "a.txt", "output": "new"},
-    "counts merge": {"counts": "counts", "output": "new.counts"},
-    "counts prune": {"counts": "counts", "output": "new.counts", "min_count": "2"},
-    "counts info": {"counts": "counts"},
     "counts build": {"shards": "a.txt", "output": "counts"},
     "counts merge": {"sources": "a.counts", "output": "new.counts"},
     "counts prune": {"sources": "a.counts", "output": "new.counts", "min_count": "2"},
@@ -105,8 +100,6 @@ def arguments(name: str, given: Mapping[str, str]) -> list[str]:
 def make_files(folder: Path) -> None:
     """Write what the arguments above name."""
     text = "low lower lowest\nnewer wider new\n" * 20
-    (folder / "lines.txt").write_text("the cat sat\non a mat\n")
-    trainers.build_counts([folder / "lines.txt"], folder / "counts")
     tokkit.train(iter([text]), vocab_size=300, special_tokens=["<|end|>"]).save(folder / "tok.json")
     (folder / "a.txt").write_text(text)
     (folder / "a.ids").write_text("1 2 3\n")
