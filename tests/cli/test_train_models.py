@@ -127,7 +127,7 @@ def test_sizes_counts_and_stdout_work_as_with_bytes(run, corpus) -> None:
 
 def test_the_help_says_which_option_is_for_which_model(run) -> None:
     from tokkit.cli import train as module
-    from tokkit.trainers import MODELS, _class_of
+    from tokkit.trainers.models import MODELS, _class_of
 
     text = " ".join(run("train", "--help").stdout.split())
     assert module.MODELS == MODELS

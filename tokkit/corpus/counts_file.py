@@ -161,7 +161,8 @@ class CountsReader:
         if len(sizes) + len(crc) < _BLOCK.size + _CRC.size:
             raise self._error(f"ends early, before {what}")
         n, size, n_words = _BLOCK.unpack(sizes)
-        data = file.read(n) if n < 1 << 48 else b""
+        # No more is asked for than the file has: room for all of it would be taken first.
+        data = file.read(n) if n <= os.fstat(file.fileno()).st_size - file.tell() else b""
         if len(data) != n or zlib.crc32(data, zlib.crc32(sizes)) != _CRC.unpack(crc)[0]:
             raise self._error(f"is corrupt: the checksum of {what} is another")
         return data, size, n_words
