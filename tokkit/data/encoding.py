@@ -33,7 +33,7 @@ StrPath = str | os.PathLike[str]
 Format = Literal["bin", "npy", "megatron", "arrow", "parquet"]
 Packing = Literal["sequential", "best-fit"]
 CHUNK_BYTES = 4 << 20
-"""Bytes of text that are encoded at once: more fills no thread better (benchmarks/bench_shards.py)."""
+"""Bytes of text that are encoded at once: enough for several threads; the chunks before and after are held too."""
 PACKINGS = ("sequential", "best-fit")
 
 
