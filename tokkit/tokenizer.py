@@ -373,10 +373,7 @@ class Tokenizer:
         return files if differences is None else differences
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of the vocabulary, the possible merges and the pipeline, which no file format changes.
-
-        Tokenizers with equal fingerprints give every text equal ids.
-        """
+        """Return a SHA-256 of vocabulary, possible merges and pipeline, in any format: equal ones mean equal ids."""
         return self._fingerprint
 
     @functools.cached_property
@@ -395,6 +392,8 @@ class Tokenizer:
     def __repr__(self) -> str:
         name, model = f" {self.name}" if self.name else "", name_of(self._definition.model)
         return f"<Tokenizer{name}: {model}, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
+
+    _repr_html_ = lazy.notebook_html
 
 
 __getattr__ = lazy.names(__name__, {"load": "tokkit.loading"})

@@ -217,7 +217,7 @@ def test_a_notebook_shows_an_encoding_in_a_frame_and_a_tokenizer_as_a_table(word
     (one,) = data["sets"]
     assert column(one["ids"]) == encoding.ids
     assert base64.b64decode(data["utf8"]) == b"low evil"
-    table = notebook.shown(words.with_special_tokens({"<b>\u202e": 99}))
+    table = words.with_special_tokens({"<b>\u202e": 99})._repr_html_()
     assert "&lt;b&gt;\\u202e = 99" in table
     assert "WordPiece" in table
     assert notebook.shown("<b>") == "<pre>&#x27;&lt;b&gt;&#x27;</pre>"
