@@ -302,9 +302,33 @@ def attention() -> Drawing:
     return drawing
 
 
+def attention_variants() -> Drawing:
+    """Show which keys the queries of sparse patterns see."""
+    n, cell = 24, 6.5
+    patterns: dict[str, list[nn.SlidingWindow | nn.GlobalTokens | nn.Strided]] = {
+        "window": [nn.SlidingWindow(5)], "dilated": [nn.SlidingWindow(4, dilation=3)],
+        "window, global tokens": [nn.SlidingWindow(5), nn.GlobalTokens((0, 12))], "strided": [nn.Strided(6)],
+    }  # fmt: skip
+    drawing = Drawing("Which keys the queries of four sparse patterns see, no later token among them", 690, 236)
+    for number, (name, pattern) in enumerate(patterns.items()):
+        left = 14 + 169.0 * number
+        drawing.label(left + n * cell / 2, 26, name, "head")
+        for i, row in enumerate(nn.BlockMask(n, pattern, is_causal=True).dense()[0].tolist()):
+            for seen, run in itertools.groupby(range(n), key=row.__getitem__):
+                keys = list(run)
+                if seen or keys[0] <= i:
+                    end = keys[-1] + 1 if seen else min(keys[-1], i) + 1
+                    kind = "cool" if seen else "off"
+                    drawing.bar(left + cell * keys[0], 40 + cell * i, cell * (end - keys[0]) - 1, kind=kind, height=5.5)
+    drawing.label(
+        20, 222, f"{n} tokens; rows are queries, columns keys; pale is what a causal row leaves out", "left small"
+    )
+    return drawing
+
+
 ALL: list[Callable[[], Drawing]] = [
     index, normalization, pretokenization, bpe, wordpiece, unigram,
-    engine, special_tokens, decoding, training, attention,
+    engine, special_tokens, decoding, training, attention, attention_variants,
 ]  # fmt: skip
 
 
