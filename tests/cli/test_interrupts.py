@@ -73,6 +73,18 @@ def test_an_interrupt_after_any_time_shows_no_line_of_ours(start: Callable[..., 
         assert (process.returncode, err) == INTERRUPTED or not ours, err
 
 
+def test_an_interrupt_that_python_wraps_is_one(run_code: Callable[[str], tuple[int, bytes]]) -> None:
+    code = """
+from tokkit.cli import errors
+with errors.exits():
+    raise RuntimeError("Error calling __set_name__") from {}
+"""
+    assert run_code(code.format("KeyboardInterrupt()")) == INTERRUPTED
+    status, err = run_code(code.format("ValueError()"))
+    assert status == 1
+    assert b"RuntimeError: Error calling" in err
+
+
 def test_an_interrupt_in_a_finalizer_is_not_lost(run_code: Callable[[str], tuple[int, bytes]]) -> None:
     code, err = run_code("""
 import signal, time

@@ -100,7 +100,10 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         silence_stdout()
         raise click.exceptions.Exit(READER_GONE) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Until 3.12, Python wraps what is raised while the attributes of a class get their names, as in an import.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         note("interrupted")
         raise click.exceptions.Exit(INTERRUPTED) from None
     except (TokkitError, OSError, MemoryError) as error:
