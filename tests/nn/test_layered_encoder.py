@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forced_isa import Forced
 from reference.decoder import hidden
 from reference.decoder_attention import attend, norm
 from tokkit import nn
@@ -43,16 +44,6 @@ def drawn() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
     texts = [rng.integers(0, 50, n) for n in LENGTHS]
     return texts, np.concatenate(texts), np.concatenate([[0], np.cumsum(LENGTHS)])
-
-
-class Forced:
-    """The core of a decoder, on one instruction set."""
-
-    def __init__(self, inner: Any, isa: str) -> None:
-        self.inner, self.isa = inner, isa
-
-    def run(self, *arrays: Any, **options: Any) -> None:
-        self.inner.run(*arrays, **options, isa=self.isa)
 
 
 @pytest.mark.parametrize("isa", isas())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forced_isa import Forced
 from reference.decoder import hidden
 from reference.decoder import logits as naive
 from tokkit import nn
@@ -53,16 +54,6 @@ def model_of(form: str, **more: Any) -> tuple[DecoderConfig, dict[str, Any]]:
         if weights[name].ndim == 2 and config.layers.norm == "layer" and name.startswith("layers."):
             weights[name.removesuffix("weight") + "bias"] = rng.normal(0, 0.1, len(weights[name])).astype(np.float32)
     return config, weights
-
-
-class Forced:
-    """The core of a decoder, on one instruction set."""
-
-    def __init__(self, inner: Any, isa: str) -> None:
-        self.inner, self.isa = inner, isa
-
-    def run(self, *arrays: Any, **options: Any) -> None:
-        self.inner.run(*arrays, **options, isa=self.isa)
 
 
 @pytest.mark.parametrize("isa", isas())
