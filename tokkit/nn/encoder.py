@@ -111,7 +111,8 @@ class Embeddings:
             raise ShapeError(f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}")
         x = self.looked_up(ids)
         places = np.empty_like(x)
-        kernels.gather(self._positions, self._places(ids, starts), places, threads=current_threads())
+        rows = position_ids(ids, starts, position_offset=self._position_offset, padding_idx=self._padding_idx)
+        kernels.gather(self._positions, rows, places, threads=current_threads())
         if type_ids is not None:
             if self._types is None:
                 raise OptionError("this model has no token types; leave type_ids out")
@@ -128,15 +129,23 @@ class Embeddings:
         """Return the vectors (n, dim) of ids (n) as they are in the table of words."""
         return looked_up(self.words, ids)
 
-    def _places(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        lengths = np.diff(starts)
-        if self._padding_idx is None:
-            return np.arange(len(ids)) - np.repeat(starts[:-1] - self._position_offset, lengths)
-        counted = ids != self._padding_idx
-        before = np.concatenate([[0], np.cumsum(counted)])
-        places: NDArray[np.int64] = before[1:] - np.repeat(before[starts[:-1]] - self._position_offset + 1, lengths)
-        places[~counted] = self._padding_idx
-        return places
+
+def position_ids(
+    ids: NDArray[np.int64], starts: NDArray[np.int64], *, position_offset: int = 0, padding_idx: int | None = None
+) -> NDArray[np.int64]:
+    """Return the row in the table of positions of each of the packed ids (total): see `Embeddings`.
+
+    >>> position_ids(np.array([7, 7, 7, 7, 7]), np.array([0, 3, 5])).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    lengths = np.diff(starts)
+    if padding_idx is None:
+        return np.arange(len(ids)) - np.repeat(starts[:-1] - position_offset, lengths)
+    counted = ids != padding_idx
+    before = np.concatenate([[0], np.cumsum(counted)])
+    places: NDArray[np.int64] = before[1:] - np.repeat(before[starts[:-1]] - position_offset + 1, lengths)
+    places[~counted] = padding_idx
+    return places
 
 
 class TextEncoder:

@@ -1,11 +1,18 @@
 """Learning: models whose layers know their backward, from token ids to a loss and the gradients of all weights.
 
-`CausalLM` makes the loss of a batch and its gradients; `tokkit.nn.optim` turns these into steps. Begin with
-`causal_lm.py`, then `layers.py` and `tape.py`.
+`CausalLM`, `MaskedLM`, `TextClassifier` and `SentencePairs` make the loss of a batch and its gradients;
+`tokkit.nn.optim` turns these into steps. Begin with `causal_lm.py`, then `layers.py`, `tape.py` and `encoder.py`.
 """
 
 from tokkit.nn.grad.causal_lm import CausalLM
+from tokkit.nn.grad.encoder import EncoderConfig
+from tokkit.nn.grad.masked_lm import MaskedLM, mask_tokens
 from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.sentence_pairs import SentencePairs
 from tokkit.nn.grad.tape import Tape
+from tokkit.nn.grad.text_classifier import ClassifierHead, TextClassifier
 
-__all__ = ["CausalLM", "Parameters", "Tape"]
+__all__ = [
+    "CausalLM", "ClassifierHead", "EncoderConfig", "MaskedLM", "Parameters", "SentencePairs", "Tape", "TextClassifier",
+    "mask_tokens",
+]  # fmt: skip

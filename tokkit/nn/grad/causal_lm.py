@@ -7,17 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import grad as core
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, ids_of, initial
+from tokkit.nn.arrays import Floats, ids_of, initial
 from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import Dropout, Embedding, FeedForward, Linear, Norm, Residual, SelfAttention
 from tokkit.nn.grad.parameters import Parameters, Shapes
 from tokkit.nn.grad.tape import Tape
-
-HEAD_NUMBERS = 1 << 22
-"""Logits that are in memory at a time: the matrix of all tokens and the whole vocabulary never is."""
 
 
 class CausalLM:
@@ -78,7 +75,7 @@ class CausalLM:
             dropout.seed = (seed << 16) + place & (1 << 64) - 1
         self._tape.clear()
         hidden = self._hidden(inputs, self._tape)
-        loss, grad = self._loss(hidden, wanted, self._tape, share)
+        loss, grad = loss_of_rows(self._head, hidden, wanted, self._tape, share)
         del hidden  # its memory is used again as soon as backward is through with it
         self._tape.backward(grad)
         return loss
@@ -87,7 +84,7 @@ class CausalLM:
         """Return the mean loss of ids (B, T), without gradients and dropout."""
         inputs, wanted = self._inputs(ids, targets)
         tape = Tape(recording=False)
-        return self._loss(self._hidden(inputs, tape), wanted, tape, None)[0]
+        return loss_of_rows(self._head, self._hidden(inputs, tape), wanted, tape, None)[0]
 
     def logits(self, ids: ArrayLike) -> Floats:
         """Return the logits (B, T, vocab_size) of ids (B, T)."""
@@ -102,26 +99,6 @@ class CausalLM:
         for layer in self._layers:
             x = layer.forward(x, tape)
         return self._norm.forward(x, tape)
-
-    def _loss(
-        self, hidden: Floats, targets: NDArray[np.int64], tape: Tape, share: float | None
-    ) -> tuple[float, Floats]:
-        """Return the mean loss, and the gradient of `hidden` unless `share` is None; rows in blocks."""
-        count = int((targets >= 0).sum())
-        vocab_size, threads = len(self._head.weight), current_threads()
-        losses = np.empty(len(hidden), dtype=np.float32)
-        grad = hidden if share is None else tape.empty(*hidden.shape)
-        step = max(HEAD_NUMBERS // vocab_size, 64)
-        for first in range(0, len(hidden), step):
-            rows = slice(first, min(first + step, len(hidden)))
-            logits = self._head.run(hidden[rows], tape)
-            core.cross_entropy_back(
-                logits, targets[rows], logits, losses[rows], (share or 0.0) / count, threads=threads
-            )
-            if share is not None:
-                self._head.add_gradients(logits, hidden[rows], tape)
-                core.matmul(logits, self._head.weight, grad[rows], room=tape.room, threads=threads)
-        return float(losses.sum(dtype=np.float64)) / count, grad
 
     def _inputs(self, ids: ArrayLike, targets: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         made = self._checked(ids)

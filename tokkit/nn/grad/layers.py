@@ -31,12 +31,13 @@ class Layer(Protocol):
 class Linear:
     """y = x Wᵀ + b, for one matrix or several that follow one another; b is there if the weights have it."""
 
-    def __init__(self, weights: Parameters, *names: str) -> None:
+    def __init__(self, weights: Parameters, *names: str, bias: str | None = None) -> None:
         self.weight, self.grad = weights.joined(*(f"{name}.weight" for name in names))
         self.bias: Floats | None = None
         self.bias_grad: Floats | None = None
-        if f"{names[0]}.bias" in weights:
-            self.bias, self.bias_grad = weights.joined(*(f"{name}.bias" for name in names))
+        biases = [f"{name}.bias" for name in names] if bias is None else [bias]
+        if biases[0] in weights:
+            self.bias, self.bias_grad = weights.joined(*biases)
 
     def run(self, x: Floats, tape: Tape) -> Floats:
         """Return y, and push nothing."""
@@ -52,7 +53,8 @@ class Linear:
 
     def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
         """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
-        grad_core.matmul(dy.T, x, self.grad, self.grad, room=tape.room, threads=current_threads())
+        if self.grad is not None:
+            grad_core.matmul(dy.T, x, self.grad, self.grad, room=tape.room, threads=current_threads())
         if self.bias_grad is not None:
             grad_core.add_column_sums(dy, self.bias_grad, threads=current_threads())
 
@@ -66,6 +68,11 @@ class Linear:
 
         tape.push(back)
         return y
+
+
+def linear_of(weights: Parameters, *names: str) -> Linear:
+    """Return the layer of one matrix or several that follow one another."""
+    return Linear(weights, *names)
 
 
 class Norm:
@@ -87,9 +94,11 @@ class Norm:
 
     def back(self, dy: Floats, x: Floats, tape: Tape, add: Floats | None = None) -> Floats:
         """Return the gradient of x, + add."""
-        dx = tape.empty(*x.shape)
+        dx, weight_grad, bias_grad = tape.empty(*x.shape), self.weight_grad, self.bias_grad
+        if weight_grad is None:  # frozen: the sums go nowhere
+            weight_grad, bias_grad = np.zeros_like(self.weight), None
         grad_core.norm_back(
-            dy, x, self.weight, dx, self.weight_grad, self.bias_grad, add=add, eps=self.eps, centred=self.centred,
+            dy, x, self.weight, dx, weight_grad, bias_grad, add=add, eps=self.eps, centred=self.centred,
             threads=current_threads(),
         )  # fmt: skip
         return dx
@@ -119,7 +128,8 @@ class Embedding:
             x.reshape(*ids.shape, -1)[...] += self.positions[:n]
 
         def back(dy: Floats) -> Floats:
-            grad_core.scatter_add(dy, flat, self.grad, threads=current_threads())
+            if self.grad is not None:
+                grad_core.scatter_add(dy, flat, self.grad, threads=current_threads())
             if self.positions_grad is not None:
                 for text in dy.reshape(*ids.shape, -1):
                     self.positions_grad[:n] += text
@@ -134,8 +144,8 @@ class SelfAttention:
 
     def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
         self.config = config
-        self.qkv = Linear(weights, *(f"{prefix}.{name}" for name in "qkv"))
-        self.o = Linear(weights, f"{prefix}.o")
+        self.qkv = linear_of(weights, *(f"{prefix}.{name}" for name in "qkv"))
+        self.o = linear_of(weights, f"{prefix}.o")
         self.scale = config.head_size**-0.5 if config.scale is None else config.scale
         self.rope = None if config.rope is None else Rope(config.rope)
         self.seq_len = 0
@@ -187,8 +197,8 @@ class FeedForward:
     def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
         self.gated = config.activation in GATES
         self.activation = GATES.get(config.activation, config.activation)
-        self.up = Linear(weights, *(f"{prefix}.{name}" for name in (("gate", "up") if self.gated else ("up",))))
-        self.down = Linear(weights, f"{prefix}.down")
+        self.up = linear_of(weights, *(f"{prefix}.{name}" for name in (("gate", "up") if self.gated else ("up",))))
+        self.down = linear_of(weights, f"{prefix}.down")
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return rows of the same columns."""

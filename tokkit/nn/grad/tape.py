@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ import numpy as np
 from tokkit._core.grad import Room
 from tokkit.nn.arrays import Floats
 
+MAX_SPARE = 1.25
+"""An array is of memory up to so many times its size: batches of texts have about as many tokens, not just as many."""
 Backward = Callable[[Floats], Floats]
 """Makes of the gradient of what a layer gave that of what it read, and adds to the gradients of its weights."""
 
@@ -38,6 +41,8 @@ class Tape:
         """What matrix products work in."""
         self._entries: list[Backward] = []
         self._memory: dict[int, list[Floats]] = {}
+        self._sizes: list[int] = []
+        self._used: set[int] = set()
 
     def push(self, back: Backward) -> None:
         """Keep the backward function of what has just run."""
@@ -51,18 +56,29 @@ class Tape:
         return grad
 
     def clear(self) -> None:
-        """Forget what was pushed: after a forward pass that an error ended."""
+        """Begin a step: forget what an error left, and memory of sizes that no array of the step before had."""
         self._entries.clear()
+        if self._used:
+            self._memory = {size: held for size, held in self._memory.items() if size in self._used}
+            self._sizes = sorted(self._memory)
+            self._used.clear()
 
     def empty(self, *shape: int) -> Floats:
-        """Return an array of any values, of memory that nothing refers to any more."""
+        """Return an array of any values, of memory that nothing refers to any more and that is not much larger."""
         n = math.prod(shape)
-        held = self._memory.setdefault(n, [])
-        for array in held:
-            if sys.getrefcount(array) == _UNUSED:
-                return array.reshape(shape)
-        held.append(np.empty(n, dtype=np.float32))
-        return held[-1].reshape(shape)
+        for size in self._sizes[bisect.bisect_left(self._sizes, n) :]:
+            if size > n * MAX_SPARE:
+                break
+            for array in self._memory[size]:
+                if sys.getrefcount(array) == _UNUSED:
+                    self._used.add(size)
+                    return array[:n].reshape(shape)
+        made = np.empty(n, dtype=np.float32)
+        if n not in self._memory:
+            bisect.insort(self._sizes, n)
+        self._memory.setdefault(n, []).append(made)
+        self._used.add(n)
+        return made.reshape(shape)
 
 
 def _unused() -> int:

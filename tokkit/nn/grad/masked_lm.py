@@ -1,0 +1,159 @@
+"""`MaskedLM`: an encoder that learns to fill in tokens that were replaced, as BERT does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core import grad as core
+from tokkit._core import nn as kernels
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, current_threads, ids_of
+from tokkit.nn.checks import as_float
+from tokkit.nn.config import Shapes
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
+from tokkit.nn.grad.fused_loss import loss_of_rows
+from tokkit.nn.grad.layers import Linear, Norm
+from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.tape import Tape
+
+IGNORED = -100
+"""The target of a token that is not predicted."""
+
+
+class MaskedLM:
+    """An encoder with a head for masked tokens; both learn.
+
+    The head is that of `MaskedHead`: dense, activation, norm, the table of tokens, a bias; its weights are named
+    head.dense, head.norm and head.bias, and with `tied=False` there is a matrix head.decoder. `weights` are copied;
+    what they lack begins at random, by the seed.
+
+    >>> from tokkit.nn import TransformerConfig
+    >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
+    >>> model = MaskedLM(EncoderConfig(layers=layers, vocab_size=9, positions=5), seed=1)
+    >>> loss = model.forward_backward([[1, 2, 3, 4]], [[-100, 5, -100, -100]])
+    >>> round(loss, 1), round(float(np.log(9)), 1)
+    (2.2, 2.2)
+    """
+
+    def __init__(
+        self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, tied: bool = True,
+        activation: str | None = None, dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
+    ) -> None:  # fmt: skip
+        self.config, c = config, config.layers
+        self.activation = c.activation if activation is None else activation
+        shapes = config.shapes() | head_shapes(config, tied=tied)
+        p = self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
+        self._trunk = EncoderTrunk(p, config, dropout=dropout)
+        self._dense, self._norm = Linear(p, "head.dense"), Norm(p, "head.norm", c)
+        self._out = Linear(p, "embeddings.word" if tied else "head.decoder", bias="head.bias")
+        self._tape = Tape()
+
+    def forward_backward(self, ids: ArrayLike, targets: ArrayLike, *, share: float = 1.0, seed: int = 0) -> float:
+        """Return the mean loss of ids (B, T), and add its gradients times `share` to those of the parameters.
+
+        `targets` (B, T) are the tokens that were there; those below 0 are not predicted.
+        """
+        seed_dropouts(self._trunk.dropouts, seed)
+        tape = self._tape
+        tape.clear()
+        loss, grad = self._run(*_inputs(ids, targets), tape, share)
+        tape.backward(grad)
+        return loss
+
+    def loss(self, ids: ArrayLike, targets: ArrayLike) -> float:
+        """Return the mean loss of ids (B, T), without gradients and dropout."""
+        return self._run(*_inputs(ids, targets), Tape(recording=False), None)[0]
+
+    def logits(self, ids: ArrayLike) -> Floats:
+        """Return the logits (B, T, vocab_size) of ids (B, T)."""
+        made, tape = ids_of(ids), Tape(recording=False)
+        texts, _ = _inputs(made, np.zeros_like(made))
+        hidden = self._head(self._trunk.forward(texts, tape), tape)
+        return self._out.run(hidden, tape).reshape(*made.shape, -1)
+
+    def _head(self, x: Floats, tape: Tape) -> Floats:
+        inner = self._dense.forward(x, tape)
+        y = tape.empty(*inner.shape)
+        kernels.activate(inner, y, self.activation, threads=current_threads())
+
+        def back(dy: Floats) -> Floats:
+            core.activate_back(dy, inner, inner, self.activation, threads=current_threads())
+            return inner
+
+        tape.push(back)
+        return self._norm.forward(y, tape)
+
+    def _run(
+        self, texts: PackedTexts, targets: NDArray[np.int64], tape: Tape, share: float | None
+    ) -> tuple[float, Floats]:
+        states = self._trunk.forward(texts, tape)
+        places = np.flatnonzero(targets >= 0)  # the head runs for these alone
+        chosen = tape.empty(len(places), states.shape[1])
+        kernels.gather(states, places, chosen, threads=current_threads())
+        shape = states.shape
+        del states
+
+        def back(dy: Floats) -> Floats:
+            dx = tape.empty(*shape)
+            dx[...] = 0
+            dx[places] = dy
+            return dx
+
+        tape.push(back)
+        return loss_of_rows(self._out, self._head(chosen, tape), targets[places], tape, share)
+
+
+def head_shapes(config: EncoderConfig, *, tied: bool = True) -> Shapes:
+    """Return name → shape of the weights of the head for masked tokens."""
+    dim = config.layers.dim
+    made: Shapes = {
+        "head.dense.weight": (dim, dim), "head.dense.bias": (dim,), "head.norm.weight": (dim,),
+        "head.norm.bias": (dim,), "head.bias": (config.vocab_size,),
+    }  # fmt: skip
+    if not tied:
+        made["head.decoder.weight"] = (config.vocab_size, dim)
+    return made
+
+
+def mask_tokens(
+    ids: ArrayLike, rng: np.random.Generator, *, mask: int, vocab_size: int, special: ArrayLike, share: float = 0.15
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (ids, targets) (B, T) for a masked LM: a share of the tokens is to be predicted, the others are -100.
+
+    Of those, 80 % become the token `mask`, 10 % any token, 10 % stay (Devlin et al. 2019, 3.1). Tokens in `special` are
+    never chosen. At least one token of the batch is, unless all are special.
+
+    >>> rng = np.random.default_rng(3)
+    >>> ids, targets = mask_tokens([[1, 5, 6, 7, 2]], rng, mask=3, vocab_size=9, special=[1, 2, 3], share=0.5)
+    >>> ids.tolist(), targets.tolist()
+    ([[1, 3, 6, 7, 2]], [[-100, 5, -100, -100, -100]])
+    """
+    if not 0 < as_float("share", share) < 1:
+        raise OptionError(f"share is {share}; it must be between 0 and 1")
+    made = np.array(ids_of(ids))
+    free = ~np.isin(made, ids_of(special, "special"))
+    drawn, how = rng.random(made.shape), rng.random(made.shape)
+    chosen = free & (drawn < share)
+    if free.any() and not chosen.any():
+        chosen.flat[int(np.argmin(np.where(free, drawn, 2.0)))] = True
+    targets = np.where(chosen, made, IGNORED)
+    others = rng.integers(0, vocab_size, made.shape)
+    made[chosen & (how < 0.8)] = mask
+    replaced = chosen & (how >= 0.8) & (how < 0.9)
+    made[replaced] = others[replaced]
+    return made, targets
+
+
+def _inputs(ids: ArrayLike, targets: ArrayLike) -> tuple[PackedTexts, NDArray[np.int64]]:
+    made, wanted = ids_of(ids), ids_of(targets, "targets")
+    if made.ndim != 2 or not made.size:
+        raise ShapeError(f"ids have shape {made.shape}; give (texts, tokens), at least one of each")
+    if wanted.shape != made.shape:
+        raise ShapeError(f"ids have shape {made.shape} and targets {wanted.shape}; they must be equal")
+    if not (wanted >= 0).any():
+        raise ShapeError("no token has a target: all targets are below 0")
+    starts = np.arange(len(made) + 1) * made.shape[1]
+    return PackedTexts.of(made.reshape(-1), starts), np.ascontiguousarray(wanted).reshape(-1)

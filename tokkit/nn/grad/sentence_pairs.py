@@ -1,0 +1,120 @@
+"""`SentencePairs`: sentence vectors that learn from pairs of texts, the other texts of a batch being wrong answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokkit._core import grad as core
+from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.arrays import Floats, current_threads
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
+from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.tape import Tape
+
+POOLINGS = ("mean", "cls")
+SMALLEST_NORM = 1e-12
+
+
+class SentencePairs:
+    """A sentence encoder that learns by pairs: multiple negatives ranking, also known as InfoNCE.
+
+    Texts come in columns of a batch: first texts, the texts that belong to them, and, if there are more columns, texts
+    that do not. Of each first text, scores are `scale` · cosine to all texts of the other columns, and the loss is the
+    cross-entropy of its own one: what sentence-transformers calls MultipleNegativesRankingLoss. `pooling` is "mean" or
+    "cls". `weights` are copied; without them they begin at random, by the seed.
+
+    Source: Henderson et al. 2017, Efficient Natural Language Response Suggestion for Smart Reply, 4.4.
+
+    >>> from tokkit.nn import TransformerConfig
+    >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
+    >>> model = SentencePairs(EncoderConfig(layers=layers, vocab_size=9, positions=5), seed=1)
+    >>> loss = model.forward_backward([1, 2, 3, 4, 5, 6], [0, 2, 3, 5, 6])  # two pairs: (1 2, 4 5) and (3, 6)
+    >>> model.vectors([1, 2, 3], [0, 2, 3]).shape, float(model.parameters.grad.max()) > 0
+    ((2, 8), True)
+    """
+
+    def __init__(
+        self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, pooling: str = "mean",
+        scale: float = 20.0, dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
+    ) -> None:  # fmt: skip
+        if pooling not in POOLINGS:
+            raise OptionError(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}")
+        self.pooling, self.scale = pooling, as_float("scale", scale, greater_than=0)
+        self.parameters = loaded(config.shapes(), weights, seed) if parameters is None else parameters
+        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout)
+        self._tape = Tape()
+
+    def forward_backward(
+        self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, columns: int = 2,
+        share: float = 1.0, seed: int = 0,
+    ) -> float:  # fmt: skip
+        """Return the mean loss of packed texts, and add its gradients times `share` to those of the parameters.
+
+        Text i is ids[starts[i]:starts[i + 1]]; with n rows of `columns` texts, the first n are the first column.
+        """
+        seed_dropouts(self._trunk.dropouts, seed)
+        texts = PackedTexts.of(ids, starts, type_ids)
+        self._tape.clear()
+        states = self._trunk.forward(texts, self._tape)
+        loss, grads = ranking_loss(self._pooled(states, texts), columns, self.scale, self._tape)
+        del states
+        grads *= np.float32(share)
+        self._tape.backward(self._spread(grads, texts))
+        return loss
+
+    def loss(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, columns: int = 2) -> float:
+        """Return the mean loss of packed texts, without gradients and dropout."""
+        return ranking_loss(self.vectors(ids, starts, type_ids), columns, self.scale, Tape(recording=False))[0]
+
+    def vectors(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
+        """Return the vectors (n, dim) of packed texts, of any length, in their order."""
+        texts = PackedTexts.of(ids, starts, type_ids)
+        return self._pooled(self._trunk.forward(texts, Tape(recording=False)), texts)
+
+    def _pooled(self, states: Floats, texts: PackedTexts) -> Floats:
+        made = np.empty((len(texts.order), states.shape[1]), dtype=np.float32)
+        if self.pooling == "cls":
+            made[texts.order] = states[texts.starts[:-1]]
+            return made
+        for place, first, end in zip(texts.order, texts.starts[:-1], texts.starts[1:], strict=True):
+            np.add.reduce(states[first:end], axis=0, out=made[place])
+            made[place] /= np.float32(end - first)
+        return made
+
+    def _spread(self, grads: Floats, texts: PackedTexts) -> Floats:
+        """Return the gradient of the states, given that of the vectors."""
+        made = self._tape.empty(len(texts.ids), grads.shape[1])
+        if self.pooling == "cls":
+            made[...] = 0
+            made[texts.starts[:-1]] = grads[texts.order]
+            return made
+        for place, first, end in zip(texts.order, texts.starts[:-1], texts.starts[1:], strict=True):
+            made[first:end] = grads[place] / np.float32(end - first)
+        return made
+
+
+def ranking_loss(vectors: Floats, columns: int, scale: float, tape: Tape) -> tuple[float, Floats]:
+    """Return the mean loss of vectors (columns · n, dim), and its gradient: see `SentencePairs`."""
+    n, rest = divmod(len(vectors), as_int("columns", columns, minimum=2))
+    if rest or not n:
+        raise ShapeError(f"there are {len(vectors)} texts; with {columns} columns there must be a multiple of it")
+    norms = np.maximum(np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)), np.float32(SMALLEST_NORM))
+    units = vectors / norms
+    first, others = units[:n], units[n:]
+    threads = current_threads()
+    scores = np.empty((n, len(others)), dtype=np.float32)
+    core.matmul(first, others.T, scores, room=tape.room, threads=threads)
+    scores *= np.float32(scale)
+    losses, targets = np.empty(n, dtype=np.float32), np.arange(n, dtype=np.int64)
+    core.cross_entropy_back(scores, targets, scores, losses, scale / n, threads=threads)
+    grads = np.empty_like(units)
+    core.matmul(scores, others, grads[:n], room=tape.room, threads=threads)
+    core.matmul(scores.T, first, grads[n:], room=tape.room, threads=threads)
+    # Of a vector divided by its length: what is along it does not count.
+    grads -= units * (grads * units).sum(axis=1, keepdims=True)
+    grads /= norms
+    return float(losses.mean(dtype=np.float64)), grads

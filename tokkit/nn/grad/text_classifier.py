@@ -1,0 +1,147 @@
+"""`TextClassifier`: an encoder whose head learns the labels of texts, with the encoder or alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tokkit._core import grad as core
+from tokkit._core import nn as kernels
+from tokkit.errors import ShapeError
+from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
+from tokkit.nn.checks import as_int
+from tokkit.nn.config import Shapes
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
+from tokkit.nn.grad.layers import Dropout, Linear
+from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.tape import Tape
+
+
+class ClassifierHead:
+    """out(activation(dense(x))) of one vector a text; weights are dense.weight, dense.bias, out.weight and out.bias.
+
+    It learns alone where `parameters` are its own: states of an encoder that does not learn are made once.
+    """
+
+    def __init__(self, parameters: Parameters, *, activation: str = "tanh", dropout: float = 0.0) -> None:
+        self.parameters, self.activation = parameters, activation
+        self.dropouts = [Dropout(dropout), Dropout(dropout)]
+        self._dense = Linear(parameters, "dense") if "dense.weight" in parameters else None
+        self._out = Linear(parameters, "out")
+        self._tape = Tape()
+
+    def forward(self, x: Floats, tape: Tape) -> Floats:
+        """Return logits (n, labels) of vectors (n, dim), which it may change."""
+        if self._dense is not None:
+            inner = self._dense.forward(x, tape)
+            x = tape.empty(*inner.shape)
+            kernels.activate(inner, x, self.activation, threads=current_threads())
+
+            def back(dy: Floats) -> Floats:
+                core.activate_back(dy, inner, inner, self.activation, threads=current_threads())
+                return inner
+
+            tape.push(back)
+            x = self.dropouts[1].forward(x, tape)
+        return self._out.forward(x, tape)
+
+    def forward_backward(self, x: ArrayLike, labels: ArrayLike, *, share: float = 1.0, seed: int = 0) -> float:
+        """Return the mean loss of vectors (n, dim), and add its gradients times `share` to those of the parameters."""
+        seed_dropouts(self.dropouts, seed)
+        tape = self._tape
+        tape.clear()
+        logits = self.forward(np.array(floats(x, "x")), tape)
+        loss = label_loss(logits, labels, share)
+        tape.backward(logits)
+        return loss
+
+    def logits(self, x: ArrayLike) -> Floats:
+        """Return the logits (n, labels) of vectors (n, dim)."""
+        return self.forward(np.array(floats(x, "x")), Tape(recording=False))
+
+
+class TextClassifier:
+    """An encoder and a head that learn the labels of texts; the head reads the state of each text's first token.
+
+    Weights are those of the encoder, and dense.weight (dim, dim), dense.bias, out.weight (labels, dim) and out.bias.
+    `activation` is that between the two matrices, tanh as in BERT. `weights` are copied; what they lack begins at
+    random, by the seed.
+
+    >>> from tokkit.nn import TransformerConfig
+    >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
+    >>> model = TextClassifier(EncoderConfig(layers=layers, vocab_size=9, positions=5), n_labels=3, seed=1)
+    >>> round(model.forward_backward([1, 2, 3], [0, 2, 3], [0, 2]), 1), round(float(np.log(3)), 1)
+    (1.1, 1.1)
+    """
+
+    def __init__(
+        self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, n_labels: int,
+        activation: str = "tanh", dense: bool = True, dropout: float = 0.0, seed: int = 0,
+        parameters: Parameters | None = None,
+    ) -> None:  # fmt: skip
+        shapes = config.shapes() | head_shapes(config.layers.dim, n_labels, dense=dense)
+        self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
+        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout)
+        self._head = ClassifierHead(self.parameters, activation=activation, dropout=dropout)
+        self._tape = Tape()
+
+    def forward_backward(
+        self, ids: ArrayLike, starts: ArrayLike, labels: ArrayLike, type_ids: ArrayLike | None = None, *,
+        share: float = 1.0, seed: int = 0,
+    ) -> float:  # fmt: skip
+        """Return the mean loss of packed texts with labels (n), and add its gradients times `share` to the parameters'.
+
+        Text i is ids[starts[i]:starts[i + 1]]; labels are numbers from 0.
+        """
+        seed_dropouts([*self._trunk.dropouts, *self._head.dropouts], seed)
+        texts, tape = PackedTexts.of(ids, starts, type_ids), self._tape
+        tape.clear()
+        wanted = ids_of(labels, "labels")
+        if wanted.shape != texts.order.shape:
+            raise ShapeError(f"there are {len(texts.order)} texts and labels of shape {wanted.shape}; each needs one")
+        logits = self._run(texts, tape)
+        loss = label_loss(logits, wanted[texts.order], share)
+        tape.backward(logits)
+        return loss
+
+    def logits(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
+        """Return the logits (n, labels) of packed texts, in their order."""
+        texts = PackedTexts.of(ids, starts, type_ids)
+        made = self._run(texts, Tape(recording=False))
+        ordered = np.empty_like(made)
+        ordered[texts.order] = made
+        return ordered
+
+    def _run(self, texts: PackedTexts, tape: Tape) -> Floats:
+        states, firsts = self._trunk.forward(texts, tape), texts.starts[:-1]
+        chosen, shape = states[firsts], states.shape
+
+        def back(dy: Floats) -> Floats:
+            dx = tape.empty(*shape)
+            dx[...] = 0
+            dx[firsts] = dy
+            return dx
+
+        tape.push(back)
+        return self._head.forward(chosen, tape)
+
+
+def head_shapes(dim: int, n_labels: int, *, dense: bool = True) -> Shapes:
+    """Return name → shape of the weights of the head."""
+    n = as_int("n_labels", n_labels, minimum=1)
+    made: Shapes = {"dense.weight": (dim, dim), "dense.bias": (dim,)} if dense else {}
+    return made | {"out.weight": (n, dim), "out.bias": (n,)}
+
+
+def label_loss(logits: Floats, labels: ArrayLike, share: float) -> float:
+    """Return the mean cross-entropy of logits (n, labels), which become its gradient times `share`."""
+    wanted: NDArray[np.int64] = np.ascontiguousarray(ids_of(labels, "labels"))
+    if wanted.shape != logits.shape[:1]:
+        raise ShapeError(f"there are {len(logits)} texts and labels of shape {wanted.shape}; each needs one")
+    if wanted.min() < 0:
+        raise IndexError(f"label {wanted.min()} is below 0; labels are numbers from 0")
+    losses = np.empty(len(logits), dtype=np.float32)
+    core.cross_entropy_back(logits, wanted, logits, losses, share / len(logits), threads=current_threads())
+    return float(losses.mean(dtype=np.float64))
