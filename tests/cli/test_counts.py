@@ -72,3 +72,28 @@ def test_wrong_counts_are_one_line_on_stderr(shards: Path, run) -> None:
 @pytest.mark.parametrize(("written", "size"), [("1GB", 10**9), ("1.5 KiB", 1536), ("7", 7), ("2m", 2_000_000)])
 def test_sizes_are_read_with_their_units(written: str, size: int) -> None:
     assert Bytes().convert(written, None, None) == size
+
+
+def test_sources_are_named_and_weighted(shards: Path, run) -> None:
+    named = ("a=data/0.txt", "b=data/1.txt", "b=data/2.txt")
+    weights = ("--weight", "a=2,b=1/3")
+    options = ("--vocab-size", "270")
+    assert run("counts", "build", *named, "-o", "counts").exit_code == 0
+    made = json.loads(run("train", *named, "-o", "text.json", *options, *weights, "--json").stdout)
+    assert [(row["source"], row["weight"]) for row in made["sources"]] == [("a", "2"), ("b", "1/3")]
+    assert sum(row["share"] for row in made["sources"]) == pytest.approx(1)
+    shown = run("train", "--counts", "counts", "-o", "counts.json", *options, *weights).stdout
+    assert "source  bytes of words  weight" in shown
+    assert run("counts", "merge", "counts", "-o", "all.counts", *weights).exit_code == 0
+    assert "source b: 2 shards, weighted by 1/3" in run("counts", "info", "all.counts").stdout
+    assert run("train", "--counts", "all.counts", "-o", "all.json", *options).exit_code == 0
+    assert len({(shards / f"{name}.json").read_bytes() for name in ("text", "counts", "all")}) == 1
+    # Without names each input is a source, which its path names.
+    by_path = run("train", "data/0.txt", "data/1.txt", "-o", "x.json", *options, "--weight", "data/0.txt=2", "--json")
+    assert [row["weight"] for row in json.loads(by_path.stdout)["sources"]] == ["2", "1"]
+    (shards / "a=b.txt").write_text(TEXT)
+    assert run("train", "a=b.txt", "-o", "y.json", *options).exit_code == 0
+    for wrong in ("2", "a=", "a=2,a=3"):
+        assert run("train", *named, "-o", "z.json", "--weight", wrong).exit_code == 2
+    assert run("train", *named, "-o", "z.json", "--weight", "c=2").exit_code == 1
+    assert run("train", "--temperature", "2").exit_code == 2

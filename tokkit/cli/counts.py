@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
 
-from tokkit.cli import options
+from tokkit.cli import mixing, options
 from tokkit.cli.groups import InOrder, OnDemand
 from tokkit.cli.train_options import BELONGS, MODELS
 
@@ -30,6 +31,7 @@ def command() -> None:
 
 
 sources = click.argument("sources", nargs=-1, required=True, type=options.FILE, metavar="COUNTS...")
+named_sources = click.argument("sources", nargs=-1, required=True, type=options.NAMED, metavar="[NAME=]COUNTS...")
 output = click.option("-o", "--output", required=True, type=options.OUTPUT, metavar="FILE", help="The file to write.")
 
 
@@ -40,9 +42,10 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
     examples=(
         "tokkit counts build 'data/*.jsonl.gz' -o counts/ --pattern cl100k",
         "tokkit counts build data/ -o counts/ --model unigram --max-memory 1GB",
+        "tokkit counts build de='data/de/*.txt' th=data/th -o counts/",
     ),
 )
-@click.argument("shards", nargs=-1, required=True, type=options.FILE, metavar="SHARD...")
+@click.argument("shards", nargs=-1, required=True, type=options.NAMED, metavar="[NAME=]SHARD...")
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="FOLDER", help="Where to write.")
 @click.option(
     "--model",
@@ -95,6 +98,8 @@ def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model
 
     A shard whose file is there is skipped: run the command again after it was stopped. A file's name has a fingerprint
     of the shard's path, size and time and of the options; the counts of a shard that changed replace the older ones.
+
+    NAME is the source of the shards, a language for example: merge and tokkit train give weights to sources.
     """
     from tokkit.cli.inputs import given as inputs
     from tokkit.formats.files import refuse_inputs
@@ -110,7 +115,8 @@ def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model
     if given.get("max_sentence_length") == 0:
         given["max_sentence_length"] = None
     with Progress(progress) as bar:
-        made = build_counts(shards, output, model=model, progress=bar, **chosen, **given)
+        by_name, paths = mixing.sources_of(shards)
+        made = build_counts(by_name or paths, output, model=model, progress=bar, **chosen, **given)
     _say(
         [
             {"shard": m.shard, "file": str(m.path), "words": m.words, "total": m.total, "counted": m.counted}
@@ -135,9 +141,13 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
     "merge",
     group="counts",
     short_help="Add files of counts.",
-    examples=("tokkit counts merge counts/ -o all.counts", "tokkit counts merge a/ b/ -o all.counts --min-count 2"),
+    examples=(
+        "tokkit counts merge counts/ -o all.counts",
+        "tokkit counts merge a/ b/ -o all.counts --min-count 2",
+        "tokkit counts merge de=counts/de th=counts/th -o all.counts --weight de=2,th=5",
+    ),
 )
-@sources
+@named_sources
 @output
 @click.option(
     "--min-count",
@@ -145,16 +155,17 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
     default=1,
     help="Leave out words that occur less often in all, which the file then says.",
 )
+@mixing.weight
+@mixing.temperature
 @options.threads
 @options.force
 @options.progress
 @options.as_json
-def merge(
-    sources: tuple[str, ...], output: str, min_count: int, json: bool, force: bool, progress: str, threads: int | None
-) -> None:
+def merge(sources: tuple[str, ...], output: str, json: bool, force: bool, progress: str, **chosen: Any) -> None:
     """Add COUNTS (files, folders, globs) to one file, the same for any order.
 
-    Counts of other options are an error, and so is a shard that is counted in two files.
+    Counts of other options are an error, and so is a shard that is counted in two files. NAME is the source, for
+    weights, of counts that were built without one.
     """
     from tokkit.cli.output import check
     from tokkit.progress import Progress
@@ -162,7 +173,8 @@ def merge(
 
     check(output, force=force)
     with Progress(progress) as bar:
-        made = merge_counts(sources, output, min_count=min_count, threads=threads, overwrite=force, progress=bar)
+        by_name, paths = mixing.sources_of(sources)
+        made = merge_counts(by_name or paths, output, overwrite=force, progress=bar, **chosen)
     _say_totals({"file": output, "words": made.words, "total": made.total}, as_json=json)
 
 
@@ -207,20 +219,28 @@ def _say_totals(facts: dict[str, Any], *, as_json: bool) -> None:
 @sources
 @options.as_json
 def info(sources: tuple[str, ...], json: bool) -> None:
-    """Show the options, shards and totals of COUNTS, and check that they can be added."""
+    """Show the options, sources, shards and totals of COUNTS, and check that they can be added."""
     from tokkit.cli import output
     from tokkit.trainers import CountFiles
-    from tokkit.trainers.count_files import shown
+    from tokkit.trainers.count_source import shown
 
     found = CountFiles(sources)
     header, totals = found.header, found.totals
     shards = [source["path"] for source in header.sources]
     rows = [(file.path, file.totals.words, file.totals.total) for file in found.files]
+    names = Counter((shard.get("source"), shard.get("weight")) for shard in header.sources)
+    named: list[dict[str, Any]] = [
+        {"source": name, "weight": w, "shards": n} for (name, w), n in names.items() if name or w
+    ]
     if json:
         about = {"counting": dict(header.counting), "unit": header.unit, "min_count": header.min_count}
         files = [{"file": path, "words": words, "total": total} for path, words, total in rows]
-        output.say_json({**about, "words": totals.words, "total": totals.total, "files": files, "shards": shards})
+        sums = {"words": totals.words, "total": totals.total}
+        output.say_json({**about, **sums, "files": files, "shards": shards, "sources": named})
         return
     output.table([("file", "distinct words", "words"), *((path, f"{n:,}", f"{total:,}") for path, n, total in rows)])
     output.say(f"{shown(header.counting)}, unit {header.unit!r}")
     output.say(f"{output.counted(len(shards), 'shard')}, min-count {header.min_count}")
+    for row in named:
+        weighted = f", weighted by {row['weight']}" if row["weight"] else ""
+        output.say(f"source {row['source'] or 'without a name'}: {output.counted(row['shards'], 'shard')}{weighted}")

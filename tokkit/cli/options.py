@@ -5,6 +5,8 @@ Flags take precedence over the environment, the environment over the file of `--
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -43,6 +45,27 @@ class Reads(click.Path):
         return made
 
 
+class Named(Reads):
+    """A path that is read, perhaps after the name of its source, as in de=corpus.txt."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what was given, and record the path as an input."""
+        super().convert(named(value)[1] if isinstance(value, str) else value, param, ctx)
+        return value
+
+
+def named(given: str) -> tuple[str | None, str]:
+    """Return the name of a source, None if there is none, and its path; a file or glob that is there has no name.
+
+    >>> named("de=data/*.txt"), named("data/lang=de.txt")
+    (('de', 'data/*.txt'), (None, 'data/lang=de.txt'))
+    """
+    found = re.fullmatch(r"([\w.-]+)=(.+)", given, re.DOTALL)
+    if found is None or os.path.lexists(given) or ("*" in given and glob.glob(given)):
+        return None, given
+    return found[1], found[2]
+
+
 class Model(Reads):
     """A tokenizer or a model: a file, a folder, or a name of a published one."""
 
@@ -73,6 +96,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in c
 
 
 FILE = Reads(allow_dash=True)
+NAMED = Named(allow_dash=True)
 MODEL = Model()
 OUTPUT = Writes(allow_dash=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tokkit.cli import options, sentencepiece_options
+from tokkit.cli import mixing, options, sentencepiece_options
 from tokkit.cli.train_options import BELONGS, GROUPS, MODELS
 
 
@@ -53,10 +53,11 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
         "tokkit train corpus.txt -o bert.json --model wordpiece --vocab-size 30522",
         "tokkit train 'data/*.txt.gz' -o t5.model --model unigram --vocab-size 8000",
         "tokkit train --counts counts/ -o tok.json --vocab-size 32000",
+        "tokkit train en=en.txt de=de/ th=th/ -o tok.json --weight de=2,th=5",
     ),
     groups=GROUPS,
 )
-@click.argument("inputs", nargs=-1, type=options.FILE, metavar="[INPUT]...")
+@click.argument("inputs", nargs=-1, type=options.NAMED, metavar="[[NAME=]INPUT]...")
 @click.option("-o", "--output", "output", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @click.option(
     "--model",
@@ -243,6 +244,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     help="Train on word counts instead: files of tokkit counts build, lines of word, tab and count, or a .json object "
     '{"word": count}.',
 )
+@mixing.weight
+@mixing.temperature
 @click.option(
     "--format",
     type=click.Choice(["tokenizer.json", "tiktoken", "sentencepiece", "gpt2"]),
@@ -265,6 +268,8 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
     """Train a tokenizer on files, folders, globs, URLs (that fsspec reads), or - for stdin.
 
     Files are text, .jsonl, .json, .csv, .tsv, .parquet or .arrow, plain or as .gz, .bz2, .xz or .zst.
+
+    NAME is the source of an INPUT, a language for example; sources count as --weight or --temperature say.
 
     An option that begins with the names of models is for these alone, and an error with another.
 

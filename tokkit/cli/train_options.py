@@ -33,6 +33,7 @@ BELONGS = {
 
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
+    "Mixtures of sources": ("weights", "temperature"),
     "Several models": ("min_frequency", "unk_token", "lowercase", "explain", "watch", "watch_text"),
     "Byte-level BPE": ("max_token_length", "state", "state_every", "resume", "max_memory"),
     "WordPiece": (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokkit.cli import output
+from tokkit.cli import mixing, output
 from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, given, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tokkit.formats.differences import Difference
     from tokkit.progress import Progress
     from tokkit.tokenizer import Tokenizer
-    from tokkit.trainers import CountFiles
+    from tokkit.trainers import CountFiles, Mixture
     from tokkit.trainers.options import Round, Step
 
 EXPLAINED = 20
@@ -57,6 +57,8 @@ class Job:
     replaces: bool = False
     """Whether the file is the demo's own, which is replaced without --force if the demo has written it."""
     explain: bool = False
+    mixture: Mixture | CountFiles | None = None
+    """The source, if its parts have names or weights."""
 
     @property
     def in_bytes(self) -> bool:
@@ -101,8 +103,10 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         from tokkit.formats.files import refuse_inputs
 
         refuse_inputs([options["state"]], given())
+    mixture, inputs = _mixture(inputs, chosen)
     job = Job(
         inputs=list(inputs),
+        mixture=mixture,
         sizes=sizes,
         files=[target] if len(sizes) == 1 else [_with_size(target, size) for size in sizes],
         options=options,
@@ -121,6 +125,24 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         note("no INPUT given: training on the bundled corpus (use - to read from stdin)")
         job = replace(job, inputs=[str(path) for path in bundled.paths()])
     return job
+
+
+def _mixture(given: Sequence[str], chosen: Mapping[str, Any]) -> tuple[Mixture | CountFiles | None, list[str]]:
+    """Return the source of a training with names or weights, None of another, and the paths of the inputs."""
+    by_name, paths = mixing.sources_of(given)
+    how = {name: chosen[name] for name in ("weights", "temperature")}
+    if by_name is None and how["weights"] is None and how["temperature"] is None:
+        return None, paths
+    from tokkit.trainers import CountFiles, Mixture
+
+    if chosen["counts"] is not None:
+        found = counts_of(chosen["counts"])
+        if not isinstance(found, CountFiles):
+            raise click.UsageError("--weight and --temperature are of sources, which counts of one list do not have")
+        return CountFiles(chosen["counts"], **how), paths
+    if not paths:
+        raise click.UsageError("--weight and --temperature are of sources: give INPUT, as de=FILE, or --counts")
+    return Mixture(by_name or mixing.own_names(paths), **how), paths
 
 
 def _with_size(path: str, size: int) -> str:
@@ -151,7 +173,7 @@ def run(job: Job, progress: Progress) -> Result:
 
     rehearse(job)
     started = time.perf_counter()
-    source = job.inputs if job.counts is None else counts_of(job.counts)
+    source = job.mixture or (job.inputs if job.counts is None else counts_of(job.counts))
     steps: list[Step | Round] = []
     options = dict(job.options)
     # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
@@ -186,7 +208,7 @@ def write_watched(job: Job, page: str, text: str | None) -> None:
     from tokkit.formats import write_atomically
     from tokkit.view import training_html
 
-    source: Any = job.inputs if job.counts is None else read_counts(job.counts)
+    source: Any = job.mixture or (job.inputs if job.counts is None else counts_of(job.counts))
     made = training_html(source, SAMPLE if text is None else text, vocab_size=job.sizes[0], **job.options)
     write_atomically(page, made.encode())
     note(f"{show(page)}: open it in a browser to watch the training")

@@ -7,6 +7,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tokkit.cli import mixing
 from tokkit.cli.inputs import Reading
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.token_text import merges, readable, shortened
@@ -65,6 +66,8 @@ def facts(job: Job, result: Result) -> dict[str, Any]:
         )
     if job.explain:
         about["explained"] = [_to_look_at(asdict(step)) for step in result.steps]
+    if job.mixture is not None:
+        about["sources"] = mixing.facts(job.mixture.parts)
     if job.demo:
         about["sample"] = _sample(result.tokenizers[-1])
     return about
@@ -132,6 +135,8 @@ def show(job: Job, about: dict[str, Any]) -> None:
         _show_merges(about["tokenizers"][-1])
     else:
         _show_one(about["tokenizers"][0], about, job)
+    if about.get("sources"):
+        mixing.show(about["sources"])
     if job.explain and about["model"] == "unigram":
         _show_rounds(about["explained"])
     elif job.explain:

@@ -29,6 +29,16 @@ class Blocks(Protocol):
     def __iter__(self) -> Iterator[tuple[bytes, int]]: ...
 
 
+class Run(Protocol):
+    """Words in order, in blocks, as a file of counts has them."""
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the blocks of words."""
+
+    def out_of_order(self) -> Exception:
+        """Return the error for a block that no run can have."""
+
+
 class OfTable:
     """The words of a table, which is closed by this."""
 
@@ -48,14 +58,21 @@ class OfTable:
 class OfFiles:
     """The words of several files with the sums of their counts; those of less than `min_count` are left out.
 
-    `tick` is called with the number of words read so far.
+    `tick` is called with the number of words read so far. With `factors`, one for each file, and `divisor` the sums are
+    weighted: rounded once to the nearest integer, halves up.
     """
 
     def __init__(
-        self, files: Sequence[CountsReader], min_count: int = 1, tick: Callable[[int], object] | None = None
+        self,
+        files: Sequence[Run],
+        min_count: int = 1,
+        tick: Callable[[int], object] | None = None,
+        *,
+        factors: Sequence[int] | None = None,
+        divisor: int = 1,
     ) -> None:
         self._files, self._min_count, self._tick = files, min_count, tick
-        self._merge = CountMerge(len(files), min_count)
+        self._merge = CountMerge(len(files), min_count, factors, divisor)
 
     @property
     def total(self) -> int:

@@ -20,6 +20,7 @@ BLOCK_BYTES = 1 << 18
 LEVEL = 1
 """Of zlib: 6 takes five times as long and saves an eighth (benchmarks/bench_counts.py)."""
 MAX_HEADER_BYTES = 1 << 30
+COPIED_BYTES = 1 << 20
 SUFFIX = ".counts"
 
 _HEAD = struct.Struct("<16sIII")  # MAGIC, VERSION, bytes of the header, its crc32
@@ -34,8 +35,9 @@ class Header:
     """What a file of counts says of itself before its words.
 
     `counting` says what a word is; counts can be added where it is equal, `unit` and `min_count` too. `sources` are the
-    shards that were counted, each with its "path" and its "key", which is another once the shard has changed.
-    Words that occur less than `min_count` times in all of them were left out.
+    shards that were counted, each with its "path" and its "key", which is another once the shard has changed; with the
+    name of its "source" if it has one, and the "weight" that its counts were multiplied by. Words that occur less than
+    `min_count` times in all of them were left out.
     """
 
     counting: Mapping[str, Any]
@@ -186,6 +188,18 @@ class CountsReader:
                 yield block
             if n_words != self.totals.words or self._record(file, "the totals")[1]:
                 raise self._error("is corrupt: its totals are not those of its blocks")
+
+    def copy_with(self, header: Header, path: str) -> None:
+        """Write a new file with another header and these blocks, which are not read."""
+        data = header.as_json()
+        with open(self.path, "rb") as file, open(path, "xb") as made:
+            last = file.seek(-_TAIL.size, os.SEEK_END)
+            end, mark = _TAIL.unpack(file.read(_TAIL.size))
+            place = made.write(_HEAD.pack(MAGIC, VERSION, len(data), zlib.crc32(data)) + data)
+            file.seek(self._start)
+            for start in range(self._start, last, COPIED_BYTES):
+                made.write(file.read(min(COPIED_BYTES, last - start)))
+            made.write(_TAIL.pack(end - self._start + place, mark))
 
     def out_of_order(self) -> FormatError:
         """Return the error for a block that says what no run can have."""

@@ -17,8 +17,10 @@ from tokkit.corpus.shards import key, keys
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
-from tokkit.trainers.count_files import CountedShard, CountFiles, build_counts, merge_counts, prune_counts
+from tokkit.trainers.count_files import CountedShard, build_counts, merge_counts, prune_counts
+from tokkit.trainers.count_source import CountFiles
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
+from tokkit.trainers.mixtures import Mixture
 from tokkit.trainers.models import MODELS, options_of
 from tokkit.trainers.options import Options, Step, integer
 
@@ -26,6 +28,7 @@ __all__ = [
     "MODELS",
     "CountFiles",
     "CountedShard",
+    "Mixture",
     "Step",
     "build_counts",
     "merge_counts",
@@ -77,8 +80,8 @@ def train(
 
     `source` is a path or a list of paths (files, folders, globs), an iterator of texts, each of which is a document,
     rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), a mapping word → count (words as
-    after the model's normalizer and pretokenizer), or `CountFiles`, files of counts. In files, documents are lines
-    with their ends, or `unit`; `field` is the field or column of records.
+    after the model's normalizer and pretokenizer), `CountFiles`, files of counts, or a `Mixture` of sources with
+    weights. In files, documents are lines with their ends, or `unit`; `field` is the field or column of records.
 
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small there are fewer tokens, and models that merge log a
@@ -148,6 +151,10 @@ def train(
             if getattr(training, "input_sentence_size", 0):
                 raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
             counts = source.table(training)
+        elif isinstance(source, Mixture):
+            counts = source.table(
+                training, unit=unit, field=field, input_errors=input_errors, threads=workers, report=report
+            )
         else:
             corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
             read = corpus if sampled is None else sampled(corpus)
@@ -161,8 +168,8 @@ def train(
 
 def _identity(source: object) -> str | None:
     """Return what is another if the files of a source are other files, or have changed; None for other sources."""
-    if isinstance(source, CountFiles):
-        return key([[shard["path"], shard["key"]] for shard in source.header.sources])
+    if isinstance(source, (Mixture, CountFiles)):
+        return source.identity()
     given = [source] if isinstance(source, (str, bytes, os.PathLike)) else source
     if not isinstance(given, (list, tuple)) or not all(isinstance(path, (str, bytes, os.PathLike)) for path in given):
         return None

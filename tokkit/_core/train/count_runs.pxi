@@ -14,10 +14,11 @@ cdef extern from "train/count_runs.h" nogil:
         size_t n_words
         uint64_t total
     ctypedef struct tk_count_cursor:
-        pass
+        int64_t factor
     ctypedef struct tk_count_merge:
         tk_count_cursor *cursors
         size_t n
+        int64_t divisor
         uint64_t n_dropped
         uint64_t dropped
     void tk_count_block_free(tk_count_block *)
@@ -83,7 +84,10 @@ cdef packed_block(const tk_count_block *b):
 
 
 cdef class CountMerge:
-    """The merge of `n` runs: words of less than `minimum` occurrences in all are left out."""
+    """The merge of `n` runs: words of less than `minimum` occurrences in all are left out.
+
+    `factors` multiply the counts of each run, `divisor` divides the sums, rounded to the nearest and halves up.
+    """
 
     cdef tk_count_merge merge
     cdef tk_count_block out
@@ -91,10 +95,17 @@ cdef class CountMerge:
     cdef size_t which
     cdef bint ended
 
-    def __cinit__(self, size_t n, int64_t minimum=1):
+    def __cinit__(self, size_t n, int64_t minimum=1, factors=None, int64_t divisor=1):
         memset(&self.out, 0, sizeof(self.out))
         self.blocks = [None] * n
         check(tk_count_merge_begin(&self.merge, n, minimum))
+        if divisor < 1:
+            raise ValueError("divisor must be at least 1")
+        self.merge.divisor = divisor
+        for number, factor in enumerate(factors or ()):
+            if number >= n or factor < 1:
+                raise ValueError("factors must be at least 1, one for each run")
+            self.merge.cursors[number].factor = factor
         self.which = n
 
     def __dealloc__(self):

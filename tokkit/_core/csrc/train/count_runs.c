@@ -192,6 +192,8 @@ int tk_count_merge_begin(tk_count_merge *m, size_t n, int64_t minimum) {
     m->minimum = minimum;
     if (!m->cursors || !m->heap) return TK_NO_MEMORY;
     m->n = n;
+    m->divisor = 1;
+    for (size_t i = 0; i < n; i++) m->cursors[i].factor = 1;
     return TK_OK;
 }
 
@@ -230,7 +232,11 @@ static int put_sum(tk_count_merge *m, tk_count_block *out) {
     int64_t sum = m->sum;
     m->sum = 0;
     if (!sum) return TK_OK;
-    if (sum < m->minimum) {
+    if (m->divisor > 1) {
+        int64_t rest = sum % m->divisor;
+        sum = sum / m->divisor + (rest >= m->divisor - rest);
+    }
+    if (!sum || sum < m->minimum) {
         m->n_dropped++;
         m->dropped += (uint64_t)sum;
         return TK_OK;
@@ -240,15 +246,17 @@ static int put_sum(tk_count_merge *m, tk_count_block *out) {
 
 /* Add what the cursor has to the word at hand, or begin with its word. */
 static int take(tk_count_merge *m, const tk_count_cursor *c, tk_count_block *out) {
+    if (c->count > INT64_MAX / c->factor) return TK_TOO_LARGE;
+    int64_t count = c->count * c->factor;
     if (m->sum && m->length == c->length && !memcmp(m->word, c->word, c->length)) {
-        if (c->count > INT64_MAX - m->sum) return TK_TOO_LARGE;
-        m->sum += c->count;
+        if (count > INT64_MAX - m->sum) return TK_TOO_LARGE;
+        m->sum += count;
         return TK_OK;
     }
     if (put_sum(m, out) || tk_reserve(&m->word, &m->capacity, c->length, 1)) return TK_NO_MEMORY;
     memcpy(m->word, c->word, c->length);
     m->length = c->length;
-    m->sum = c->count;
+    m->sum = count;
     return TK_OK;
 }
 

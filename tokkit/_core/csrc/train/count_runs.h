@@ -35,7 +35,8 @@ typedef struct {
     size_t length, capacity;
     uint64_t prefix; /* the word's first 8 bytes as a number, which compares as they do */
     int64_t count;
-    int at_start; /* of a block */
+    int64_t factor; /* of a merge: what its counts are multiplied by, at least 1 */
+    int at_start;   /* of a block */
     int started;
 } tk_count_cursor;
 
@@ -59,6 +60,7 @@ typedef struct {
     uint32_t *heap; /* the cursors that have a word, the least first */
     size_t n, n_heap, n_begun;
     int64_t minimum; /* words of lesser sums are left out */
+    int64_t divisor; /* what sums are divided by, rounded to the nearest and halves up; 1 where nothing is weighted */
     uint8_t *word;   /* the word at hand, whose sum is not complete yet */
     size_t length, capacity;
     int64_t sum; /* 0: there is none */
@@ -67,7 +69,8 @@ typedef struct {
 
 enum { TK_MERGE_WANTS = 1, TK_MERGE_FULL = 2 };
 
-/* TK_OK or TK_NO_MEMORY; tk_count_merge_free in either case. */
+/* TK_OK or TK_NO_MEMORY; tk_count_merge_free in either case. Factors and the divisor are 1: change them before a
+   run. */
 int tk_count_merge_begin(tk_count_merge *m, size_t n, int64_t minimum);
 void tk_count_merge_free(tk_count_merge *m);
 
