@@ -26,6 +26,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "view": {"tokenizer": "tok.json", "files": "a.txt"},
     "inspect": {"tokenizer": "tok.json"},
     "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},
+    "report": {"tokenizer": "tok.json", "sources": "a.txt"},
     "bench": {"tokenizer": "tok.json", "file": "a.txt", "against": "none", "runs": "1"},
     "counts build": {"shards": "a.txt", "output": "counts"},
     "counts merge": {"sources": "a.counts", "output": "new.counts"},

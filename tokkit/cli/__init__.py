@@ -18,7 +18,7 @@ from tokkit.cli.groups import InOrder, OnDemand
 
 COMMANDS = (
     "train", "encode", "encode-shards", "decode", "count", "truncate", "chunk", "convert", "view", "play", "inspect",
-    "compare", "bench", "counts", "model", "wordvec", "serve", "fetch", "info", "completion",
+    "compare", "report", "bench", "counts", "model", "wordvec", "serve", "fetch", "info", "completion",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from tokkit.view.attention_page import attention_html
 from tokkit.view.attention_plots import attention_png, positions_png
 from tokkit.view.projection import project
 from tokkit.view.reasons import why
+from tokkit.view.source_report import SourceMeasures, source_report
 from tokkit.view.tokens_page import html
 from tokkit.view.training_page import training_html
 from tokkit.view.vectors_page import vectors_html
@@ -15,12 +16,14 @@ from tokkit.view.vectors_plot import vectors_png
 from tokkit.view.vocabulary_report import report_html
 
 __all__ = [
+    "SourceMeasures",
     "attention_html",
     "attention_png",
     "html",
     "positions_png",
     "project",
     "report_html",
+    "source_report",
     "training_html",
     "vectors_html",
     "vectors_png",

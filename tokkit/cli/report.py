@@ -1,0 +1,78 @@
+"""`tokkit report`: how a tokenizer treats languages or other sources, one beside the other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from tokkit.cli import mixing, options
+
+COLUMNS = {
+    "tokens": "tokens",
+    "fertility": "tokens/word",
+    "bytes_per_token": "bytes/token",
+    "parity": "parity",
+    "renyi": "Rényi",
+    "unused_rate": "never used",
+    "byte_rate": "byte tokens",
+    "unknown_rate": "unknown",
+}
+"""Columns of the table, by their names in JSON."""
+
+
+@options.command(
+    "report",
+    short_help="Show how a tokenizer treats each language or source.",
+    examples=(
+        "tokkit report o200k_base en=en.txt de=de.txt th='th/*.txt'",
+        "tokkit report tok.json en=flores.en th=flores.th --per text --json",
+    ),
+)
+@options.tokenizer
+@click.argument("sources", nargs=-1, required=True, type=options.NAMED, metavar="[NAME=]FILE...")
+@click.option(
+    "--per",
+    type=click.Choice(["character", "byte", "word", "text"]),
+    default="character",
+    help="Parity: compare tokens per character, byte or word; text is for sources that are translations.",
+)
+@click.option("--reference", metavar="NAME", show_default="the first", help="Parity: the source that has 1.")
+@options.special
+@options.field
+@options.input_errors
+@options.threads
+@options.as_json
+def command(tokenizer: str, pattern: str | None, sources: tuple[str, ...], json: bool, **chosen: Any) -> None:
+    """Show, for each source, tokens per word, parity with a reference, and how the vocabulary is used.
+
+    A source is the FILEs of one NAME (files, folders and globs as in tokkit train), or a FILE without a name. Parity
+    is tokens per character (--per) relative to the reference: 2 is twice as many. Rényi is the Rényi efficiency, 1 if
+    all tokens are used equally often. Byte tokens are those in the text that are no whole characters.
+    """
+    from tokkit.cli import output
+    from tokkit.cli.inputs import load
+    from tokkit.view import source_report
+
+    tok = load(tokenizer, pattern)
+    by_name, paths = mixing.sources_of(sources)
+    rows = [asdict(row) for row in source_report(tok, by_name or mixing.own_names(paths), **chosen)]
+    if json:
+        about = {"tokenizer": tokenizer, "vocab_size": len(tok.vocab), "per": chosen["per"]}
+        output.say_json({**about, "sources": rows[:-1], "all": rows[-1]})
+        return
+    columns = {name: title for name, title in COLUMNS.items() if rows[-1][name] is not None or name == "parity"}
+    cells = [(row["source"], *(_shown(name, row[name]) for name in columns)) for row in rows]
+    output.table([("source", *columns.values()), *cells])
+    found = [row["parity"] for row in rows if row["parity"]]
+    if len(found) > 1:
+        output.say(f"parity per {chosen['per']}: from {min(found):.2f} to {max(found):.2f}")
+
+
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if name.endswith("_rate"):
+        return f"{value:.1%}"
+    return f"{value:,}" if name == "tokens" else f"{value:.3f}" if name == "renyi" else f"{value:.2f}"
