@@ -35,18 +35,17 @@ function key() {
 key();
 """
 PAINT = """
-const times = { anew: [], unchanged: [] }, set = panes.source.sets[0], bytes = panes.source.bytes, n = set.length;
-const last = Math.min(n, 4000), to = set.ends[last - 1];
-for (let k = 0; k < arguments[0]; k++) {
-  const cell = document.createElement("div");
-  for (const what of ["anew", "unchanged"]) {
-    const began = performance.now();
-    paintTokens(cell, bytes, set, set.starts[0], to, { marks: true });
-    times[what].push(performance.now() - began);
-  }
-  times.tokens = cell.childElementCount;
+const times = [], [rounds, isNew] = arguments, set = panes.source.sets[0], bytes = panes.source.bytes;
+const last = Math.min(set.length, 4000), to = set.ends[last - 1];
+let cell = document.createElement("div");
+paintTokens(cell, bytes, set, set.starts[0], to, { marks: true });
+for (let k = 0; k < rounds; k++) {
+  if (isNew) cell = document.createElement("div");
+  const began = performance.now();
+  paintTokens(cell, bytes, set, set.starts[0], to, { marks: true });
+  times.push(performance.now() - began);
 }
-return times;
+return [cell.childElementCount, times];
 """
 
 
@@ -66,6 +65,12 @@ def driver() -> Any:
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver") or ""))
 
 
+def script_seconds(browser: Any) -> float:
+    """Return the processor time that scripts of the page have taken, which others on the machine do not lengthen."""
+    found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float({each["name"]: each["value"] for each in found}["TaskDuration"])
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -76,24 +81,35 @@ def main() -> None:
     harness.show_conditions("the server one, Chromium its own", text=chosen.text, tokenizer=chosen.tokenizer)
     with open(chosen.text, encoding="utf-8") as file:
         text = file.read()[:1_000_000]
+    texts = {"lines": text, "one line": text.replace("\n", " ")}
     command = [sys.executable, "-m", "tokkit", "play", chosen.tokenizer, "--no-open"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     browser = driver()
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     try:
         browser.get(server.stdout.readline().split()[0])
         browser.set_script_timeout(120)
+        print(f"page: {len(browser.page_source.encode()) / 1000:.0f} kB")
         wait = "const done = arguments[1]; text.value = arguments[0], settled = null, send();"
         wait += "const timer = setInterval(() => { if (settled !== null) clearInterval(timer), done(); }, 20);"
+        for what, given in texts.items():
+            browser.execute_async_script(wait, given)
+            heads = browser.execute_script("return heads.innerText.replace(/\\n/g, ', ')")
+            print(f"{what}: {heads}")
+            if "bytes per token" not in heads:
+                raise SystemExit("the tokenizer does not load: nothing is measured")
+            for place, at in (("start", 0), ("middle", len(given) // 2), ("end", len(given) - 1)):
+                told(f"key to paint at the {place}", browser.execute_async_script(KEYS, at, chosen.keys))
         browser.execute_async_script(wait, text)
-        print(browser.execute_script("return heads.innerText.replace(/\\n/g, ', ')"))
-        for place, at in (("start", 0), ("middle", len(text) // 2), ("end", len(text) - 1)):
-            told(f"key to paint at the {place}", browser.execute_async_script(KEYS, at, chosen.keys))
         browser.execute_script("element('panes').style.height = '4500px', panes.measure()")
         browser.execute_async_script("setTimeout(arguments[0], 1500)")
-        times = browser.execute_script(PAINT, chosen.keys)
-        for what in ("anew", "unchanged"):
-            told(f"script that paints {times['tokens']} tokens {what}", times[what])
+        for what in ("new", "unchanged"):
+            before = script_seconds(browser)
+            n, times = browser.execute_script(PAINT, chosen.keys * 4, what == "new")
+            mean = (script_seconds(browser) - before) / (len(times) + 1)
+            told(f"script that paints {n} {what} tokens", times)
+            print(f"{'  its processor time, mean':<40} {mean * 1000:7.1f} ms")
     finally:
         browser.quit()
         server.terminate()

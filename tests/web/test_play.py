@@ -49,8 +49,13 @@ def ask(tok: tokkit.Tokenizer) -> Callable[..., Any]:
             app = playground(
                 {"a": lambda: tok, "b": lambda: tok, "bad": broken}, key="key", template_of=template_of, body=1000
             )
+            replies: list[Reply] = []
             async with running(app):
-                return [await call(app, path, body, headers=headers, **options) for path, body in requests]
+                for path, body in requests:
+                    # {key} is that of the last answer.
+                    key = replies[-1].json.get("key", "") if "{key}" in path else ""
+                    replies.append(await call(app, path.replace("{key}", key), body, headers=headers, **options))
+            return replies
 
         made = asyncio.run(main())
         return made[0] if len(made) == 1 else made
@@ -88,7 +93,7 @@ def test_the_page_may_call_its_server_alone_and_is_small(ask: Callable[..., Any]
 def test_tokens_of_a_window_are_those_of_the_whole_text(ask: Callable[..., Any], tok: tokkit.Tokenizer) -> None:
     first, part = ask(
         ("/api/encode?tokenizer=a&tokenizer=b&from=0&to=100&limits=2,", TEXT.encode()),
-        ("/api/range?key=1&from=5&to=9", ""),
+        ("/api/range?key={key}&from=5&to=9", ""),
     )
     encoding = tok(TEXT)
     one, other = first.json["sets"]
@@ -100,6 +105,30 @@ def test_tokens_of_a_window_are_those_of_the_whole_text(ask: Callable[..., Any],
     window = part.json["sets"][0]
     inside = [k for k, (a, b) in enumerate(encoding.byte_offsets) if b > 5 and a <= 9]
     assert (window["first"], window["ids"]) == (inside[0], [encoding.ids[k] for k in inside])
+
+
+def test_a_change_of_a_text_gives_the_tokens_of_the_whole(ask: Callable[..., Any], tok: tokkit.Tokenizer) -> None:
+    path = "/api/encode?tokenizer=a&to=9999"
+    first, wrong, other = ask(
+        (path, TEXT.encode()),
+        (path + "&base={key}&at=4&removed=5", b" new \xc3"),
+        (path + "&base=1&at=0&removed=0", b"x"),
+    )  # fmt: skip
+    assert first.json["key"] != "1", "a page of a server before this one has no key of it"
+    assert (wrong.status, wrong.json["error"]["message"]) == (400, "byte 9 of the text is not UTF-8")
+    assert (other.status, other.json["error"]["code"]) == (410, "gone")
+    first, made, beyond = ask(
+        (path, TEXT.encode()),
+        (path + "&base={key}&at=4&removed=5", " é".encode()),
+        (path + "&base={key}&at=20&removed=9", b"x"),
+    )  # fmt: skip
+    changed = (TEXT.encode()[:4] + " é".encode() + TEXT.encode()[9:]).decode()
+    assert (made.json["sets"][0]["ids"], made.json["bytes"]) == (tok.encode(changed), len(changed.encode()))
+    assert (beyond.status, beyond.json["error"]["message"]) == (
+        400, f"at is 20, removed 9; the text has {len(changed.encode())} bytes",
+    )  # fmt: skip
+    _, grown = ask((path, b"a" * 999), (path + "&base={key}&at=0&removed=0", b"aa"))
+    assert grown.status == 413
 
 
 def test_special_tokens_count_where_that_is_asked(ask: Callable[..., Any]) -> None:
@@ -185,6 +214,7 @@ def test_a_stale_text_is_not_encoded_and_only_the_last_are_kept(tok: tokkit.Toke
     assert stale.value.status == 409
     keys = [results.encode(lambda _: parts, Asked(("a",), client="page", number=2))[0] for _ in range(KEPT + 1)]
     assert results.kept(keys[-1]).n_bytes == 3
+    assert results.edited(keys[-1], 1, 1, b"an") == b"lanw"
     with pytest.raises(RequestError, match="not kept"):
         results.kept(keys[0])
 

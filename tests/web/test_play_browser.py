@@ -1,17 +1,12 @@
-"""The playground in Chromium, through Selenium: typing, pointing, dropping a file, comparing, a phone, the keyboard.
-
-TOKKIT_SCREENSHOTS names a folder that keeps what the browser showed.
-"""
+"""The playground in Chromium, through Selenium: typing, pointing, dropping a file, comparing, a phone, the keyboard."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +14,18 @@ import pytest
 
 import tokkit
 from extras import extra
+from play_browser import Page
 
 extra("starlette")
 extra("uvicorn")
 extra("selenium")
 pytestmark = pytest.mark.parity
 
-from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-TEXT = "low lower lowest newer wider slowest new low\n"
 NAMES = """
 return Array.from(document.querySelectorAll("input, select, textarea, button"), e => e).filter(e =>
   e.offsetParent && !e.closest("[hidden]") && !(e.getAttribute("aria-label") || e.labels && e.labels.length
@@ -45,103 +38,6 @@ const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyl
 return Array.from(document.querySelectorAll("label, button, strong, output, .cell > span"), e => {
   const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((a, b) => b - a);
   return [(a + .05) / (b + .05), e.outerHTML.slice(0, 99)]; }).filter(([c, e]) => c < 4.5);"""
-
-
-class Page:
-    """A browser with the page of a server, which can be stopped and started again."""
-
-    def __init__(self, folder: Path, driver: Any) -> None:
-        self.folder, self.driver, self.token = folder, driver, secrets.token_hex(8)
-        self.port = 0
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> str:
-        command = [sys.executable, "-m", "tokkit", "play", "a.json", "b.json", "no.json", "--no-open"]
-        more = ["--port", str(self.port), "--token", self.token, "--max-body", "2000000"]
-        self.process = subprocess.Popen([*command, *more], cwd=self.folder, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        url = self.process.stdout.readline().split()[0]
-        self.port = int(url.split(":")[2].split("/")[0])
-        return url
-
-    def stop(self) -> None:
-        assert self.process is not None
-        self.process.terminate()
-        self.process.communicate(timeout=60)
-
-    def open(self, link: str = "") -> None:
-        self.driver.get("about:blank")
-        self.driver.get(f"http://127.0.0.1:{self.port}/?token={self.token}{link}")
-        self.until("return settled !== null")
-
-    def run(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(script, *arguments)
-
-    def until(self, script: str) -> Any:
-        return WebDriverWait(self.driver, 20, 0.02).until(lambda driver: driver.execute_script(script))
-
-    def find(self, id_: str) -> Any:
-        return self.driver.find_element(By.ID, id_)
-
-    def spans(self, column: int = 0) -> list[str]:
-        script = """return Array.from(document.querySelectorAll(".cell")).filter(cell => cell.number === arguments[0])
-          .flatMap(cell => Array.from(cell.children, span => span.textContent))"""
-        return self.run(script, column)
-
-    def use(self, *names: str) -> None:
-        self.run("names = arguments[0], settled = null, send()", names)
-        self.until("return settled !== null")
-
-    def write(self, text: str) -> None:
-        self.run("text.value = arguments[0], settled = null, send()", text)
-        self.until("return settled !== null")
-
-    def errors(self) -> list[str]:
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-
-    def keep(self, name: str) -> None:
-        if folder := os.environ.get("TOKKIT_SCREENSHOTS"):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self.driver.save_screenshot(str(Path(folder) / f"{name}.png"))
-
-
-@pytest.fixture(scope="module")
-def toks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tokkit.Tokenizer, tokkit.Tokenizer]:
-    folder = tmp_path_factory.mktemp("play")
-    a = tokkit.train(iter([TEXT] * 4), vocab_size=270).with_special_tokens({"<|end|>": 290})
-    b = tokkit.train(iter([TEXT] * 4), model="wordpiece", vocab_size=60)
-    a.save(folder / "a.json")
-    b.save(folder / "b.json")
-    (folder / "no.json").write_text("{")
-    return folder, a, b
-
-
-@pytest.fixture(scope="module")
-def page(toks: tuple[Path, tokkit.Tokenizer, tokkit.Tokenizer]) -> Iterator[Page]:
-    browser, driver_path = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
-    if browser is None or driver_path is None:
-        pytest.skip("needs chromium and chromedriver, which open the page: install them")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))
-    made = Page(toks[0], driver)
-    made.start()
-    try:
-        yield made
-    finally:
-        driver.quit()
-        made.stop()
-
-
-@pytest.fixture
-def fresh(page: Page) -> Iterator[Page]:
-    page.open()
-    page.use("a.json")
-    yield page
-    assert page.errors() == []
 
 
 @pytest.fixture

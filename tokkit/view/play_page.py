@@ -8,8 +8,8 @@ from typing import Any
 from tokkit.view.standalone import standalone
 
 FILES = (
-    *("tokens.css", "play.css", "text.js", "tokens.js", "panes.js", "server.js", "settings.js", "chat.js", "files.js"),
-    *("why.css", "why.js", "play.js"),
+    *("tokens.css", "play.css", "text.js", "tokens.js", "panes.js", "editor.js", "server.js", "settings.js"),
+    *("chat.js", "files.js", "why.css", "why.js", "play.js"),
 )
 BODY = """
 <div id="banner" role="alert" hidden></div>
@@ -31,7 +31,8 @@ BODY = """
 </div>
 <div id="work">
 <section id="typing" role="tabpanel" aria-labelledby="as-text">
-<textarea id="text" aria-label="Text" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
+<div id="editor"><textarea id="text" aria-label="Text" spellcheck="false" autocomplete="off" autocapitalize="off">
+</textarea><div id="bar" tabindex="-1" aria-hidden="true" hidden></div></div>
 <p><label class="file">Open a file <input id="file" type="file"></label> or drop it on the page.</p>
 </section>
 <section id="chatting" role="tabpanel" aria-labelledby="as-chat" hidden>

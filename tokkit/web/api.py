@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from tokkit.errors import ChatError, OptionError, TokkitError, VocabError
+from tokkit.errors import ChatError, OptionError, VocabError
 from tokkit.grammars import JsonSchema
 from tokkit.pipeline.prompt_cache import MAX_BYTES, PromptCache
 from tokkit.web import answers, requests, tools
 from tokkit.web.access import LOCAL, Access, Limits
+from tokkit.web.application import CLOSED, Handler, application, json_response
 from tokkit.web.errors import RequestError
 from tokkit.web.requests import Asked
 from tokkit.web.scheduler import Job, Part, Scheduler
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from tokkit.pipeline.generation_options import GenerationOptions
 
     Encoder = SentenceEncoder | StaticEncoder
-    Handler = Callable[[Request], Awaitable[Response]]
 
 PAUSE = 0.5
 """Seconds after which it is looked whether a client that waits for a whole answer is still there."""
@@ -77,13 +77,7 @@ class _Server:
         self.preparing = ThreadPoolExecutor(1, thread_name_prefix="tokkit-requests")
 
     def application(self) -> Starlette:
-        try:
-            from starlette.applications import Starlette
-            from starlette.exceptions import HTTPException
-            from starlette.routing import Route
-        except ImportError:
-            raise OptionError("servers need starlette and uvicorn: pip install 'pytokkit[web]'") from None
-        handlers: dict[str, tuple[str, Handler]] = {
+        routes: dict[str, tuple[str, Handler]] = {
             "/health": ("GET", self.health),
             "/v1/models": ("GET", self.models),
             "/v1/models/{name:path}": ("GET", self.model),
@@ -93,16 +87,7 @@ class _Server:
             "/tokenize": ("POST", self.tokenize),
             "/detokenize": ("POST", self.detokenize),
         }
-        return Starlette(
-            routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in handlers.items()],
-            exception_handlers={
-                RequestError: _requested,
-                TokkitError: _refused,
-                HTTPException: _no_such,
-                Exception: _failed,
-            },
-            lifespan=self._lifespan,
-        )
+        return application(routes, lifespan=self._lifespan)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -126,15 +111,15 @@ class _Server:
 
     async def health(self, _: Request) -> Response:
         running, waiting = (0, 0) if self.scheduler is None else self.scheduler.load()
-        return _json({"status": "ok", "models": self._names(), "running": running, "waiting": waiting})
+        return json_response({"status": "ok", "models": self._names(), "running": running, "waiting": waiting})
 
     async def models(self, _: Request) -> Response:
-        return _json({"object": "list", "data": [self._entry(name) for name in self._names()]})
+        return json_response({"object": "list", "data": [self._entry(name) for name in self._names()]})
 
     async def model(self, request: Request) -> Response:
         name = request.path_params["name"]
         self._check(name, self._names())
-        return _json(self._entry(name))
+        return json_response(self._entry(name))
 
     def _check(self, name: str, served: Sequence[str]) -> None:
         if name and name not in served:
@@ -191,13 +176,13 @@ class _Server:
                     part = await asyncio.wait_for(parts.get(), PAUSE)
                 except TimeoutError:
                     if await request.is_disconnected():
-                        return _json({}, 499)
+                        return json_response({}, CLOSED)
                     continue
                 _raise(part)
                 texts[part.number].add(part)
         finally:
             scheduler.cancel(jobs)
-        return _json(answer.whole(texts, _usage(jobs, texts)))
+        return json_response(answer.whole(texts, _usage(jobs, texts)))
 
     def _prepared(self, generator: TextGenerator, asked: Asked) -> tuple[list[list[int]], GenerationOptions]:
         """Return the ids of the prompts, and how they are continued."""
@@ -222,7 +207,7 @@ class _Server:
         self._check(asked.model, [name_of(encoder)])
         loop = asyncio.get_running_loop()
         made, n_tokens = await loop.run_in_executor(self.encoding, _vectors, encoder, asked.texts, self.threads)
-        return _json(answers.vectors(name_of(encoder), made, n_tokens, as_base64=asked.base64))
+        return json_response(answers.vectors(name_of(encoder), made, n_tokens, as_base64=asked.base64))
 
     def _of_tokens(self, name: str) -> TextGenerator | Encoder:
         served = [each for each in (self.generator, self.encoder) if each is not None]
@@ -233,12 +218,12 @@ class _Server:
         asked = requests.tokenize(await request.body())
         model = self._of_tokens(asked.model)
         found = await asyncio.to_thread(_tokens, model, asked)
-        return _json({"tokens": found, "count": len(found), "max_model_len": model.max_length})
+        return json_response({"tokens": found, "count": len(found), "max_model_len": model.max_length})
 
     async def detokenize(self, request: Request) -> Response:
         asked = requests.detokenize(await request.body())
         text = await asyncio.to_thread(self._of_tokens(asked.model).tokenizer.decode, list(asked.ids))
-        return _json({"prompt": text, "content": text})
+        return json_response({"prompt": text, "content": text})
 
 
 # ---- what is done in threads, beside the loop
@@ -340,26 +325,3 @@ def _of(error: Exception) -> RequestError:
 def _raise(part: Part) -> None:
     if part.error is not None:
         raise _of(part.error)
-
-
-def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(body, status, headers)
-
-
-async def _requested(_: Request, error: RequestError) -> Response:
-    return _json(error.body(), error.status, error.headers)
-
-
-async def _refused(_: Request, error: TokkitError) -> Response:
-    return _json(RequestError(str(error)).body(), 400)
-
-
-async def _no_such(request: Request, error: Any) -> Response:
-    message = f"{request.method} {request.url.path}: {error.detail}"
-    return _json(RequestError(message, status=error.status_code).body(), error.status_code, error.headers)
-
-
-async def _failed(_: Request, error: Exception) -> Response:
-    return _json(RequestError(f"the server failed: {type(error).__name__}", status=500).body(), 500)

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import functools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from tokkit.errors import ChatError, OptionError, TokkitError
+from tokkit.errors import ChatError, OptionError
 from tokkit.view.play_page import play_page
 from tokkit.web.access import LOCAL, Access
+from tokkit.web.application import Handler, application, dumped, json_response
 from tokkit.web.errors import RequestError
 from tokkit.web.play_results import Asked, Results, Tokenizers
 
@@ -49,25 +50,20 @@ def playground(
     names = list(tokenizers)
     begin = [name for name in shown if name in tokenizers] or names[:1]
     page = play_page(names, begin, body=body, prices=prices)
-    server = _Server(Tokenizers(tokenizers), page.encode(), template_of)
+    server = _Server(Tokenizers(tokenizers), page.encode(), template_of, body)
     return Access(server.application(), key=key, in_query=True, refusal=403, hosts=LOCAL, body=body + 4096)
 
 
 class _Server:
-    def __init__(self, tokenizers: Tokenizers, page: bytes, template_of: Callable[[str], Any] | None) -> None:
-        self.results, self.page, self.template_of = Results(tokenizers), page, template_of
+    def __init__(
+        self, tokenizers: Tokenizers, page: bytes, template_of: Callable[[str], Any] | None, body: int
+    ) -> None:
+        self.results, self.page, self.template_of, self.body = Results(tokenizers), page, template_of, body
         # One thread: a text that is stale when its turn comes is not encoded.
         self.working = ThreadPoolExecutor(1, thread_name_prefix="tokkit-play")
 
     def application(self) -> Starlette:
-        try:
-            from starlette.applications import Starlette
-            from starlette.exceptions import HTTPException
-            from starlette.requests import ClientDisconnect
-            from starlette.routing import Route
-        except ImportError:
-            raise OptionError("servers need starlette and uvicorn: pip install 'pytokkit[web]'") from None
-        handlers: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+        routes: dict[str, tuple[str, Handler]] = {
             "/": ("GET", self.index),
             "/health": ("GET", self.health),
             "/api/encode": ("POST", self.encode),
@@ -75,17 +71,7 @@ class _Server:
             "/api/range": ("POST", self.range),
             "/api/why": ("POST", self.why),
         }
-        return Starlette(
-            routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in handlers.items()],
-            exception_handlers={
-                RequestError: _requested,
-                TokkitError: _refused,
-                HTTPException: _no_such,
-                ClientDisconnect: _left,
-                Exception: _failed,
-            },
-            lifespan=self._lifespan,
-        )
+        return application(routes, lifespan=self._lifespan, headers=HEADERS)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -106,9 +92,13 @@ class _Server:
         return _json({"status": "ok"})
 
     async def encode(self, request: Request) -> Response:
-        asked = _asked(request)
+        asked, query = _asked(request), request.query_params
         self.results.announce(asked)
         text = await request.body()
+        if base := query.get("base"):
+            text = self.results.edited(base, _count(query, "at", 0), _count(query, "removed", 0), text)
+            if len(text) > self.body:
+                raise RequestError(f"the text has {len(text)} bytes; it may have {self.body}", status=413)
         try:
             text.decode()
         except UnicodeDecodeError as error:
@@ -162,14 +152,14 @@ class _Server:
         def work() -> bytes:
             key, result = self.results.encode(parts, asked)
             sets = self.results.between(result, *window)
-            return _dumped({"key": key, "bytes": result.n_bytes, "number": asked.number, "sets": sets, **more})
+            return dumped({"key": key, "bytes": result.n_bytes, "number": asked.number, "sets": sets, **more})
 
-        return _bytes(await self._run(work))
+        return _json(await self._run(work))
 
     async def range(self, request: Request) -> Response:
         result = self.results.kept(request.query_params.get("key", ""))
         window = _window(request.query_params)
-        return _bytes(_dumped({"sets": self.results.between(result, *window)}))
+        return _json({"sets": self.results.between(result, *window)})
 
     async def why(self, request: Request) -> Response:
         from tokkit.view.reasons import why
@@ -187,9 +177,9 @@ class _Server:
         def work() -> bytes:
             tokenizers = self.results.tokenizers
             made = why(tokenizers.get(name), word, temperature=float(temperature), merges=tokenizers.merges(name))
-            return _dumped(made)
+            return dumped(made)
 
-        return _bytes(await self._run(work))
+        return _json(await self._run(work))
 
 
 def _asked(request: Request) -> Asked:
@@ -226,35 +216,5 @@ def _object(data: bytes) -> dict[str, Any]:
     return made
 
 
-def _dumped(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _bytes(body: bytes, status: int = 200) -> Response:
-    from starlette.responses import Response
-
-    return Response(body, status, media_type="application/json", headers=HEADERS)
-
-
 def _json(value: Any) -> Response:
-    return _bytes(_dumped(value))
-
-
-async def _requested(_: Request, error: Any) -> Response:
-    return _bytes(error.data(), error.status)
-
-
-async def _refused(_: Request, error: Any) -> Response:
-    return _bytes(RequestError(str(error)).data(), 400)
-
-
-async def _no_such(_: Request, error: Any) -> Response:
-    return _bytes(RequestError(str(error.detail), status=error.status_code).data(), error.status_code)
-
-
-async def _left(_: Request, __: Exception) -> Response:
-    return _bytes(b"", 499)  # nobody reads it: a newer text has cancelled this one while it was sent
-
-
-async def _failed(_: Request, error: Exception) -> Response:
-    return _bytes(RequestError(f"the server failed: {type(error).__name__}", status=500).data(), 500)
+    return json_response(value, headers=HEADERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,8 +42,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A text as each tokenizer encodes it, or why one does not."""
+    """A text as each tokenizer encodes it, or why one does not. A text that is made of several parts is not kept."""
 
+    text: bytes | None
     n_bytes: int
     sets: Mapping[str, TokenSpans | str]
 
@@ -86,7 +88,8 @@ class Results:
         self.tokenizers = tokenizers
         self._kept: OrderedDict[str, Result] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
-        self._numbers = itertools.count(1)
+        # A page that was open before this server was started has keys of another one, which had other texts.
+        self._name, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._lock = threading.Lock()
 
     def announce(self, asked: Asked) -> None:
@@ -103,20 +106,20 @@ class Results:
     def encode(self, parts: Callable[[str], Iterable[tuple[bytes, bool]]], asked: Asked) -> tuple[str, Result]:
         """Encode what `parts` gives for each tokenizer: (UTF-8, whether texts of special tokens count as such)."""
         sets: dict[str, TokenSpans | str] = {}
-        n_bytes = 0
+        text, n_bytes = None, 0
         for name in dict.fromkeys(asked.tokenizers):
             self._check_fresh(asked)
             try:
                 tok = self.tokenizers.get(name)
                 made = list(parts(name))
-                n_bytes = sum(len(part) for part, _ in made)
+                text, n_bytes = made[0][0] if len(made) == 1 else None, sum(len(part) for part, _ in made)
                 sets[name] = _joined(tok, made, add_special=asked.add_special)
             except (RequestError, TokkitError) as error:
                 if isinstance(error, RequestError) and error.status == 404:
                     raise
                 sets[name] = visible(str(error))
         self._check_fresh(asked)
-        key, result = str(next(self._numbers)), Result(n_bytes, sets)
+        key, result = f"{self._name}-{next(self._numbers)}", Result(text, n_bytes, sets)
         with self._lock:
             self._kept[key] = result
             while len(self._kept) > KEPT:
@@ -130,6 +133,15 @@ class Results:
         if result is None:
             raise RequestError("this text is not kept any more; send it again", status=410, code="gone")
         return result
+
+    def edited(self, key: str, at: int, removed: int, inserted: bytes) -> bytes:
+        """Return a text that was encoded before, with `inserted` for the `removed` bytes from `at` on."""
+        text = self.kept(key).text
+        if text is None:
+            raise RequestError("this text is not kept; send it again", status=410, code="gone")
+        if at + removed > len(text):
+            raise RequestError(f"at is {at}, removed {removed}; the text has {len(text)} bytes", param="at")
+        return b"".join((text[:at], inserted, text[at + removed :]))
 
     def between(self, result: Result, first: int, last: int, limits: Sequence[int | None]) -> list[dict[str, Any]]:
         """Return what a page paints of a part of the text, in bytes, for each tokenizer.

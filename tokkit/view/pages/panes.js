@@ -21,9 +21,11 @@ class Panes {
     new ResizeObserver(() => this.measure()).observe(frame);
   }
 
-  // Show another text, or the same by other tokenizers; blocks in sight are painted at once.
-  show(source) {
-    const starts = blocksOf(source.bytes), n = starts.length;
+  // Show another text, or the same by other tokenizers; blocks in sight are painted at once. `change` is where it is
+  // not as the text before: [byte, bytes removed, bytes put there].
+  show(source, change = null) {
+    const starts = change ? blocksAfter(this.starts, source.bytes, change) : blocksOf(source.bytes), n = starts.length;
+    if (change) this.move(lastUpTo(this.starts, change[0]) + 1, n - this.starts.length);
     this.source = source, this.starts = starts;
     while (this.blocks.length > n) this.blocks.pop().remove();
     while (this.blocks.length < n) {
@@ -34,6 +36,16 @@ class Panes {
     this.room.style.setProperty("--columns", Math.max(1, source.names.length));
     this.point(null);
     this.measure();
+  }
+
+  // Take blocks out at the place of a change, or put them there, so that the others keep what is painted in them.
+  move(at, n) {
+    for (const block of this.blocks.splice(at, Math.max(0, -n))) block.remove();
+    for (let k = 0; k < n; k++) {
+      const block = document.createElement("div");
+      block.className = "block";
+      this.room.insertBefore(block, this.blocks[at] || null), this.blocks.splice(at, 0, block);
+    }
   }
 
   end(i) { return i + 1 < this.starts.length ? this.starts[i + 1] : this.source.bytes.length; }
@@ -49,9 +61,16 @@ class Panes {
   }
 
   guess(i) {
-    const block = this.blocks[i];
-    const high = Math.ceil((this.end(i) - this.starts[i]) / this.perLine) * 24 + "px";
-    if (block.style.height !== high) block.style.height = high;
+    const block = this.blocks[i], n = this.end(i) - this.starts[i];
+    if (block.bytes === n && block.perLine === this.perLine) return;
+    block.bytes = n, block.perLine = this.perLine;
+    this.lift(block, Math.ceil(n / this.perLine) * 24);
+  }
+
+  // Give a block a height, or with 0 that of what is in it.
+  lift(block, high) {
+    if (block.high === high) return;
+    block.high = high, block.style.height = high ? high + "px" : "";
   }
 
   set(options) { Object.assign(this.options, options), this.repaint(); }
@@ -90,7 +109,8 @@ class Panes {
       if (block.painted && (i < first - 2 || i > last + 2)) out.push([block, block.offsetHeight]);
     }
     for (const [block, high] of out) {
-      block.style.height = high + "px", block.painted = false;
+      block.painted = false, block.bytes = block.length, block.perLine = this.perLine;
+      this.lift(block, high);
       block.replaceChildren();
     }
     if (!wanted.length) return;
@@ -105,8 +125,8 @@ class Panes {
     const block = this.blocks[i], bytes = this.source.bytes, from = this.starts[i], to = this.end(i);
     if (!sets) {
       if (!block.painted) block.textContent = toRead(textOf(bytes, from, to), this.options.marks), block.stale = true;
-      block.painted = true, block.style.height = "";
-      return;
+      block.painted = true, block.length = to - from;
+      return this.lift(block, 0);
     }
     const ends = sets.length > 1 ? linesIn(bytes, from, to) : [to], rows = this.rowsOf(block, ends.length, sets.length);
     let a = from;
@@ -120,7 +140,8 @@ class Panes {
       });
       a = b;
     });
-    block.style.height = "", block.painted = true, block.stale = false;
+    block.painted = true, block.stale = false, block.length = to - from;
+    this.lift(block, 0);
   }
 
   // The rows of a block, of so many cells: those that are there, or new ones.

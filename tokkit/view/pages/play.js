@@ -2,10 +2,11 @@
 const data = pageData(), pause = 15, around = 3000;
 const example = "Tokenizers split text into tokens: na\u00efve caf\u00e9 menus, \u6771\u4eac, 3.14159, "
   + "\ud83d\ude42.\n\ndef count(words):\n    return len(words)  # type here\n";
-const text = element("text"), heads = element("heads"), status_ = element("status");
+const heads = element("heads"), status_ = element("status");
 const ticks = { special: "special", own: "own", marks: "marks" };
-let names = [], view = "text", timer = 0, saving = 0, wanted = null, settled = null;
+let names = [], view = "text", timer = 0, saving = 0, sent = null, settled = null;
 
+const text = new Editor(element("text"), element("bar"), changed);
 const server = new Server(element("banner"), () => send());
 const panes = new Panes(element("panes"), { readout: element("readout"), chosen: explain });
 const chat = new Chat(() => changed());
@@ -40,10 +41,7 @@ function sight(bytes, caret) {
 }
 
 // The byte before which the cursor is; -1 if nothing is typed just now.
-function caretByte() {
-  if (document.activeElement !== text || view !== "text") return -1;
-  return utf8Encoder.encode(text.value.slice(0, text.selectionStart)).length;
-}
+function caretByte() { return text.isFocused && view === "text" ? text.caretByte : -1; }
 
 // Send the text: at once if none is under way, else after a pause, so that keys in a row are one request.
 function changed() {
@@ -56,12 +54,40 @@ function changed() {
 async function send() {
   clearTimeout(timer);
   if (!names.length) return;
-  const isChat = view === "chat", typed = utf8Encoder.encode(isChat ? "" : text.value), caret = caretByte();
-  const [from, to] = sight(typed, caret);
+  if (view === "chat") return sendChat();
+  const bytes = text.bytes, caret = caretByte(), [from, to] = sight(bytes, caret), asked = query(from, to);
+  const since = new Touched();
+  text.watching.add(since);
   try {
-    const made = isChat ? await server.tokens("/api/chat", query(from, to), chat.body())
-      : await server.tokens("/api/encode", query(from, to), typed);
-    if (made) take(made, isChat ? utf8Encoder.encode(made.text) : typed, caret, [from, to]);
+    const made = await server.tokens("/api/encode", asked, changes(asked, bytes));
+    if (!made) return void text.watching.delete(since);
+    const isNext = sent && panes.source && panes.source.bytes === sent.bytes;
+    const change = isNext ? sent.since.change(sent.bytes, bytes) : null;
+    if (sent) text.watching.delete(sent.since);
+    sent = { key: made.key, bytes, since };
+    take(made, bytes, caret, [from, to], change);
+  } catch (error) {
+    text.watching.delete(since);
+    if (error.code !== "gone" || !sent) return failed(error);
+    text.watching.delete(sent.since), sent = null;
+    return send();
+  }
+}
+
+// What is sent of a text: the bytes that are new since the server has had it, or all.
+function changes(asked, bytes) {
+  if (!sent) return bytes;
+  const [at, removed, inserted] = sent.since.change(sent.bytes, bytes);
+  if (inserted.length > bytes.length / 2) return bytes;
+  asked.set("base", sent.key), asked.set("at", at), asked.set("removed", removed);
+  return inserted;
+}
+
+async function sendChat() {
+  const [from, to] = sight(new Uint8Array(0), -1);
+  try {
+    const made = await server.tokens("/api/chat", query(from, to), chat.body());
+    if (made) take(made, utf8Encoder.encode(made.text), -1, [from, to]);
   } catch (error) { failed(error); }
 }
 
@@ -71,12 +97,12 @@ function failed(error) {
 }
 
 // Show what came for a text, and bring what was typed into sight.
-function take(made, bytes, caret, [from, to]) {
+function take(made, bytes, caret, [from, to], change = null) {
   const source = new Remote(made.key, bytes, made.sets, from, to);
   if (status_.textContent && !status_.textContent.includes("MB")) say("");
   panes.options.limit = limits().map(limit => limit || Infinity);
   drawHeads(made.sets, bytes.length);
-  panes.show(source);
+  panes.show(source, change && [change[0], change[1], change[2].length]);
   if (caret >= 0) panes.reveal(caret);
   settled = performance.now();
 }
@@ -182,7 +208,6 @@ function dress() {
 }
 
 for (const name of data.names) element("names").add(new Option(shown(name), name));
-text.addEventListener("input", changed);
 for (const id of ["special", "own", "context"]) element(id).addEventListener("input", changed);
 element("marks").addEventListener("change", () => { panes.set({ marks: element("marks").checked }), keep(); });
 element("theme").addEventListener("change", () => { dress(), keep(); });

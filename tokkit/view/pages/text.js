@@ -69,20 +69,32 @@ function textOfHex(hex) {
 }
 
 // Where blocks of a text begin: after line ends, of some thousand bytes each, so that few are in sight at once.
-const blockBytes = 1500, longestBlock = 4000;
+const blockBytes = 1200, longestBlock = 2400;
 function blocksOf(bytes) {
   const starts = [0], n = bytes.length;
   for (let from = 0; n - from > blockBytes;) {
-    let at = bytes.indexOf(10, from + blockBytes) + 1;
-    if (!at || at > from + longestBlock) {
-      const space = bytes.lastIndexOf(32, from + longestBlock);
-      at = space > from + blockBytes ? space : from + longestBlock;
+    // No further than a block may reach: a search for a line end that is not there would read the whole text each time.
+    const reach = bytes.subarray(from + blockBytes, from + longestBlock + 1);
+    let at = from + blockBytes + reach.indexOf(10) + 1;
+    if (at === from + blockBytes) {
+      if (n - from <= longestBlock) break;
+      const space = reach.lastIndexOf(32);
+      at = from + (space > 0 ? blockBytes + space : longestBlock);
     }
     while (isCut(bytes, at)) at++;
     if (at >= n) break;
     starts.push(at), from = at;
   }
   return starts;
+}
+
+// Where blocks begin after a change, `removed` bytes at `at` for `put` others: all others are as they were.
+function blocksAfter(starts, bytes, [at, removed, put]) {
+  const before = lastUpTo(starts, at) + 1, after = lastUpTo(starts, at + removed) + 1, made = starts.slice(0, before);
+  for (let i = after; i < starts.length; i++) made.push(starts[i] - removed + put);
+  const end = before < made.length ? made[before] : bytes.length;
+  const isLong = end - made[before - 1] > 2 * longestBlock, isSparse = made.length > bytes.length / blockBytes * 2 + 2;
+  return isLong || isSparse ? blocksOf(bytes) : made;
 }
 
 // The number of the last element that is not above a value; -1 if all are.

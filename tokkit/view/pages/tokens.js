@@ -1,5 +1,5 @@
-// Tokens in colours: spans of text in a cell, of which a style makes one colour differ from the next.
-const pattern = document.createElement("span");
+// Tokens in colours: spans of text in a cell, each of another colour than the one before it.
+const hues = 6, markup = /[&<>"]/g;
 
 // Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id.
 class TokenSet {
@@ -47,44 +47,66 @@ function isAlone(key, others) { return others.some(keys => !keys.has(key)); }
 function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = Infinity }) {
   const { ids, starts, ends, tokens, first } = set, texts = [], kinds = [];
   const isEnd = to >= bytes.length, read = readerOf(bytes, from, to);
+  const between = raw => {
+    const text = toRead(raw, marks);
+    if (text) texts.push(text), kinds.push(null);
+  };
   let k = lastUpTo(starts, from - 1) + 1, at = k ? Math.max(from, ends[k - 1]) : from;
   cell.first = first + k, cell.set = set;
   for (; k < ids.length && (starts[k] < to || isEnd); k++) {
     const start = starts[k], end = ends[k], token = tokens[ids[k]];
-    if (start > at) texts.push(toRead(read(at, start), marks)), kinds.push(null);
-    let kind = start === end ? "bare" : "";
+    if (start > at) between(read(at, start));
+    let kind = start === end ? " bare" : "";
     if (token && token[2]) kind += " special";
     if (others.length && isAlone(spanOf(bytes, set, k), others)) kind += " differs";
     if (first + k >= limit) kind += " beyond";
     texts.push(start === end ? set.called(k) : toRead(read(start, end), marks)), kinds.push(kind);
     at = Math.max(at, end);
   }
-  if (at < to) texts.push(toRead(read(at, to), marks)), kinds.push(null);
+  if (at < to) between(read(at, to));
   replaceNodes(cell, texts, kinds);
 }
 
 // Make spans of texts, and bare text where the kind is null; nodes that stay as they were, at both ends, are kept.
 function replaceNodes(cell, texts, kinds) {
-  const old = cell.texts || [], olds = cell.kinds, least = Math.min(old.length, texts.length);
+  const old = cell.texts || [], olds = cell.kinds, n = texts.length, m = old.length, least = Math.min(m, n);
   let head = 0, tail = 0;
   while (head < least && old[head] === texts[head] && olds[head] === kinds[head]) head++;
-  while (tail < least - head && old[old.length - 1 - tail] === texts[texts.length - 1 - tail]
-    && olds[old.length - 1 - tail] === kinds[texts.length - 1 - tail]) tail++;
-  const nodes = document.createDocumentFragment();
-  for (let i = head; i < texts.length - tail; i++) {
-    if (kinds[i] === null) {
-      nodes.append(texts[i]);
-      continue;
-    }
-    const node = pattern.cloneNode(false);
-    node.textContent = texts[i];
-    if (kinds[i]) node.className = kinds[i];
-    nodes.appendChild(node);
+  const isSame = (i, k) => old[i] === texts[k] && olds[i] === kinds[k];
+  while (tail < least - head && isSame(m - 1 - tail, n - 1 - tail)) tail++;
+  if (head === n && n === m) return;
+  const colours = head ? cell.colours.slice(0, head) : [];
+  let html = "", last = head ? colours[head - 1] : hues - 1;
+  for (let i = head; i < n - tail; i++) {
+    const text = texts[i].replace(markup, character => references[character]);
+    if (kinds[i] !== null) last = (last + 1) % hues;
+    colours.push(last);
+    html += kinds[i] === null ? text : "<span class='" + classOf(last, kinds[i]) + "'>" + text + "<\/span>";
   }
-  cell.texts = texts, cell.kinds = kinds;
-  if (!head && !tail) return cell.replaceChildren(nodes);
-  for (let n = old.length - head - tail; n > 0; n--) cell.childNodes[head].remove();
-  cell.insertBefore(nodes, cell.childNodes[head] || null);
+  // Many nodes are made fastest as HTML. The texts cannot act: nothing of them is markup, and classes are of here.
+  if (!head && !tail) cell.innerHTML = html;
+  else {
+    for (let k = m - head - tail; k > 0; k--) cell.childNodes[head].remove();
+    const room = document.createElement("div"), nodes = document.createDocumentFragment();
+    room.innerHTML = html;
+    nodes.append(...room.childNodes);
+    cell.insertBefore(nodes, cell.childNodes[head] || null);
+    for (let k = m - tail; k < m; k++) colours.push(cell.colours[k]);
+    recolour(cell, colours, kinds, n - tail);
+  }
+  cell.texts = texts, cell.kinds = kinds, cell.colours = colours;
+}
+
+const references = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;" };
+
+function classOf(colour, kind) { return "c" + (colour + 1) + kind; }
+
+// Give the first token from number `i` on another colour than both of its neighbours have.
+function recolour(cell, colours, kinds, i) {
+  while (i < kinds.length && kinds[i] === null) i++;
+  if (!i || i >= kinds.length || colours[i] !== colours[i - 1]) return;
+  do colours[i] = (colours[i] + 1) % hues; while (colours[i] === colours[i - 1] || colours[i] === colours[i + 1]);
+  cell.childNodes[i].className = classOf(colours[i], kinds[i]);
 }
 
 // The token at which an event happened: [cell, span, number of the token], or null.

@@ -87,10 +87,10 @@ function said() {
 
 function show(k) {
   at = Math.max(0, Math.min(n, k)), slider.value = at;
-  const nodes = tokensAt(at).map(([token, isNew]) => {
+  const nodes = tokensAt(at).map(([token, isNew], k) => {
     const node = document.createElement("span");
     node.textContent = toRead(textOfHex(token), true);
-    if (isNew) node.className = "new";
+    node.className = "c" + (k % 6 + 1) + (isNew ? " new" : "");
     return node;
   });
   room.replaceChildren(...nodes);
