@@ -114,6 +114,6 @@ if __name__ == "__main__":
             extensions(),
             compiler_directives=DIRECTIVES,
             shared_utility_qualified_name="tokkit._core._cyutility",
-            nthreads=0,
+            nthreads=os.cpu_count() or 1,
         ),
     )
