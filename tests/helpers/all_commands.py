@@ -43,6 +43,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model next": {"model": "generator", "text": "the cat"},
     "model score": {"model": "generator", "prompt": "the", "continuations": " cat"},
     "model perplexity": {"model": "generator", "files": "lines.txt"},
+    "model finetune": {"data": "pairs.jsonl", "start": "model", "output": "new", "batch": "2", "steps": "1"},
     "model train": {"corpus": "a.txt", "output": "new", "tokenizer": "tok.json", "context": "4", "steps": "1"},
     "model quantize": {"model": "generator", "output": "packed"},
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
@@ -111,6 +112,7 @@ def make_files(folder: Path) -> None:
     (folder / "words.txt").write_text("low\nnew\n")
     (folder / "analogies.txt").write_text(": all\nlow lower new newer\n")
     (folder / "vectors.txt").write_text("3 2\ncat 1 0\ndog 1 0.1\ncar 0 1\n")
+    (folder / "pairs.jsonl").write_text('["low", "a low one"]\n["new", "a newer one"]\n["wide", "the wider"]\n')
     (folder / "labelled.txt").write_text("__label__a low lower\n__label__b new newer\n")
     embeddings.FastText([["low", "new"]], min_count=1, vector_size=4, bucket=9, workers=1).save(folder / "fasttext.bin")
     embeddings.train_supervised(folder / "labelled.txt", dim=4, thread=1).save_model(folder / "classifier.bin")

@@ -15,7 +15,7 @@ import tokkit
 from tokkit import pipeline
 from tokkit.errors import CorpusError, OptionError, TrainingError
 from tokkit.formats.safetensors import read_safetensors
-from tokkit.pipeline import LMOptions, LMProgress, lm_checkpoints
+from tokkit.pipeline import LMOptions, TrainingProgress, training_checkpoints
 
 SHAPES = {
     "llama": {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -33,7 +33,7 @@ def tokenizer() -> tokkit.Tokenizer:
     return tokkit.train(iter(TEXTS), vocab_size=280, special_tokens=["<|endoftext|>"])
 
 
-def train(folder: Path, tokenizer: tokkit.Tokenizer | None, shape: str = "llama", **more: Any) -> pipeline.TrainedLM:
+def train(folder: Path, tokenizer: tokkit.Tokenizer | None, shape: str = "llama", **more: Any) -> pipeline.TrainedModel:
     more = {"options": SMALL, "config": SHAPES[shape], "tokenizer": tokenizer} | more
     return pipeline.train_lm(iter(TEXTS * 5), folder, **more)
 
@@ -46,7 +46,7 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
 def test_a_model_learns_and_its_folder_generates_what_it_learnt(
     tmp_path: Path, tokenizer: tokkit.Tokenizer, shape: str
 ) -> None:
-    told: list[LMProgress] = []
+    told: list[TrainingProgress] = []
     options = LMOptions(context=16, batch=8, steps=50, lr=1e-2, warmup=3, seed=1)
     made = train(tmp_path / "m", tokenizer, shape, options=options, progress=told.append, evaluate_every=10)
     assert made.eval_loss < 1.2 < 5 < told[0].loss
@@ -55,14 +55,14 @@ def test_a_model_learns_and_its_folder_generates_what_it_learnt(
     assert told[-1].seconds_left == 0
     model = pipeline.load(tmp_path / "m")
     assert model.generate("the old cat", max_new_tokens=3).startswith(" sat on the")
-    assert not (tmp_path / "m" / lm_checkpoints.NAME).exists()
+    assert not (tmp_path / "m" / training_checkpoints.NAME).exists()
 
 
 def test_a_training_that_is_resumed_ends_in_the_same_bits(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
     options = LMOptions(context=16, batch=8, accumulate=2, steps=12, lr=1e-2, dropout=0.1, average=0.9, seed=3)
     whole = train(tmp_path / "whole", tokenizer, "gpt2", options=options, threads=1)
 
-    def end(now: LMProgress) -> None:
+    def end(now: TrainingProgress) -> None:
         if now.step == 7:
             raise RuntimeError
 
@@ -76,14 +76,14 @@ def test_a_training_that_is_resumed_ends_in_the_same_bits(tmp_path: Path, tokeni
 
 
 def test_ctrl_c_leaves_a_checkpoint_after_a_whole_step(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
-    def interrupt(now: LMProgress) -> None:
+    def interrupt(now: TrainingProgress) -> None:
         if now.step == 4:
             _thread.interrupt_main(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "m", tokenizer, progress=interrupt)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    kept = read_safetensors(tmp_path / "m" / lm_checkpoints.NAME)
+    kept = read_safetensors(tmp_path / "m" / training_checkpoints.NAME)
     assert json.loads(kept.metadata["counts"])["number"] == 4
     assert not (tmp_path / "m" / "model.safetensors").exists()
     resumed: list[int] = []
@@ -97,7 +97,7 @@ def test_a_checkpoint_of_another_configuration_names_both(tmp_path: Path, tokeni
     with pytest.raises(OptionError, match=r"no .*training\.safetensors to resume from"):
         train(tmp_path / "m", tokenizer, resume=True)
 
-    def end(now: LMProgress) -> None:
+    def end(now: TrainingProgress) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -18,6 +18,7 @@ PLACES = {
     "score": ("model_generate", "score"),
     "perplexity": ("model_generate", "perplexity"),
     "train": ("model_train", "train"),
+    "finetune": ("model_finetune", "finetune"),
     "quantize": ("model_quantize", "quantize"),
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),

@@ -9,7 +9,7 @@ import click
 from tokkit.cli import options
 
 if TYPE_CHECKING:
-    from tokkit.pipeline import LMProgress
+    from tokkit.pipeline import TrainingProgress
     from tokkit.progress import Progress
 
 MANY_STEPS = 1_000_000
@@ -88,7 +88,7 @@ def train(
             made = pipeline.train_lm(
                 list(corpus), output, tokenizer=None if tokenizer is None else load(tokenizer), vocab_size=vocab_size,
                 config=shape, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
-                progress=lambda now: _report(shown, now),
+                progress=lambda now: report(shown, now),
             )  # fmt: skip
         except KeyboardInterrupt:
             errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")
@@ -99,7 +99,8 @@ def train(
     )
 
 
-def _report(progress: Progress, now: LMProgress) -> None:
+def report(progress: Progress, now: TrainingProgress) -> None:
+    """Show how far a training is."""
     held_out = "" if now.eval_loss is None else f" ({now.eval_loss:.3f} held out)"
     skipped = f"  {now.skipped} skipped" if now.skipped else ""
     left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"

@@ -11,16 +11,17 @@ from tokkit import lazy
 
 if TYPE_CHECKING:
     from tokkit.pipeline.causal_model import NextToken as NextToken
+    from tokkit.pipeline.classifier_training import train_classifier as train_classifier
     from tokkit.pipeline.cross_encoder import CrossEncoder as CrossEncoder
     from tokkit.pipeline.decoder_reranker import DecoderReranker as DecoderReranker
     from tokkit.pipeline.distillation import distill as distill
     from tokkit.pipeline.encoder_model import EncoderModel as EncoderModel
     from tokkit.pipeline.encoder_model import FillMaskResult as FillMaskResult
     from tokkit.pipeline.encoder_model import HiddenStates as HiddenStates
+    from tokkit.pipeline.finetuning import FineTuneOptions as FineTuneOptions
+    from tokkit.pipeline.finetuning import train_pairs as train_pairs
     from tokkit.pipeline.generation_options import GenerationOptions as GenerationOptions
     from tokkit.pipeline.lm_training import LMOptions as LMOptions
-    from tokkit.pipeline.lm_training import LMProgress as LMProgress
-    from tokkit.pipeline.lm_training import TrainedLM as TrainedLM
     from tokkit.pipeline.lm_training import train_lm as train_lm
     from tokkit.pipeline.loading import load as load
     from tokkit.pipeline.memory import MemoryEstimate as MemoryEstimate
@@ -32,17 +33,19 @@ if TYPE_CHECKING:
     from tokkit.pipeline.text_generator import Generated as Generated
     from tokkit.pipeline.text_generator import TextGenerator as TextGenerator
     from tokkit.pipeline.token_classifier import TokenClassifier as TokenClassifier
+    from tokkit.pipeline.training_loop import TrainedModel as TrainedModel
+    from tokkit.pipeline.training_loop import TrainingProgress as TrainingProgress
 
 _MODULES = {
     "CrossEncoder": "tokkit.pipeline.cross_encoder",
     "DecoderReranker": "tokkit.pipeline.decoder_reranker",
     "EncoderModel": "tokkit.pipeline.encoder_model",
     "FillMaskResult": "tokkit.pipeline.encoder_model",
+    "FineTuneOptions": "tokkit.pipeline.finetuning",
     "Generated": "tokkit.pipeline.text_generator",
     "GenerationOptions": "tokkit.pipeline.generation_options",
     "HiddenStates": "tokkit.pipeline.encoder_model",
     "LMOptions": "tokkit.pipeline.lm_training",
-    "LMProgress": "tokkit.pipeline.lm_training",
     "MemoryEstimate": "tokkit.pipeline.memory",
     "NextToken": "tokkit.pipeline.causal_model",
     "PromptCache": "tokkit.pipeline.prompt_cache",
@@ -51,11 +54,14 @@ _MODULES = {
     "StaticEncoder": "tokkit.pipeline.static",
     "TextGenerator": "tokkit.pipeline.text_generator",
     "TokenClassifier": "tokkit.pipeline.token_classifier",
-    "TrainedLM": "tokkit.pipeline.lm_training",
+    "TrainedModel": "tokkit.pipeline.training_loop",
+    "TrainingProgress": "tokkit.pipeline.training_loop",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
     "quantize": "tokkit.pipeline.packed_folders",
+    "train_classifier": "tokkit.pipeline.classifier_training",
     "train_lm": "tokkit.pipeline.lm_training",
+    "train_pairs": "tokkit.pipeline.finetuning",
 }
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, renamed={"Guess": "FillMaskResult", "Inside": "HiddenStates"})

@@ -19,6 +19,7 @@ from tokkit.nn.arrays import Floats
 from tokkit.pipeline import decoder_families, modules
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.training_checkpoints import NAME
 from tokkit.tokenizer import Tokenizer
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -34,7 +35,7 @@ ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
 NEW = ("llama", "gpt2")
 """Types of models that begin here, without biases or with all of them."""
 TOKENIZER, CONFIG, WEIGHTS = "tokenizer.json", "config.json", "model.safetensors"
-WRITTEN = (TOKENIZER, CONFIG, WEIGHTS, "tokenizer_config.json", "training.safetensors")
+WRITTEN = (TOKENIZER, CONFIG, WEIGHTS, "tokenizer_config.json", NAME)
 """The files that a training writes."""
 
 

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from tokkit.errors import OptionError, TrainingError
-from tokkit.formats import files
-from tokkit.nn import threads as limited_threads
-from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.grad import CausalLM
-from tokkit.nn.optim import AdamW, WarmupCosine, WeightAverage
-from tokkit.pipeline import lm_checkpoints, lm_folders, modules
-from tokkit.pipeline.lm_checkpoints import Training
+from tokkit.nn.checks import as_int
+from tokkit.nn.grad import CausalLM, Parameters
+from tokkit.pipeline import lm_folders, modules, training_loop
 from tokkit.pipeline.lm_data import TrainingText
-from tokkit.threads import thread_count
+from tokkit.pipeline.training_loop import TrainedModel, TrainingOptions, TrainingProgress, dropout_seed
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train
 
-DIVERGED = 1.5
-"""A mean loss of so many times the first one is an error: the learning rate is too high."""
-SMOOTHED = 20
-"""Steps that the loss that is shown is about the mean of."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LMOptions:
+class LMOptions(TrainingOptions):
     """How a language model is trained.
 
     Each step learns `batch` texts of `context` tokens, in `accumulate` parts that are in memory one after another.
@@ -46,57 +30,11 @@ class LMOptions:
     """
 
     context: int = 256
-    batch: int = 8
-    accumulate: int = 1
-    steps: int = 1000
-    seconds: float | None = None
-    lr: float = 1e-3
-    warmup: int = 50
-    weight_decay: float = 0.1
-    betas: tuple[float, float] = (0.9, 0.95)
-    max_norm: float = 1.0
-    dropout: float = 0.0
-    average: float = 0.0
-    held_out: float = 0.05
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("context", "batch", "accumulate", "steps"):
+        TrainingOptions.__post_init__(self)
+        for name in ("context", "steps"):
             as_int(name, getattr(self, name), minimum=1)
-        as_int("warmup", self.warmup, minimum=0)
-        as_int("seed", self.seed, minimum=0)
-        if self.batch % self.accumulate:
-            raise OptionError(f"batch is {self.batch}, which accumulate, {self.accumulate}, does not divide")
-        if self.seconds is not None:
-            as_float("seconds", self.seconds, greater_than=0)
-        if not 0 < as_float("held_out", self.held_out) < 1:
-            raise OptionError(f"held_out is {self.held_out}; it must be a share between 0 and 1")
-
-
-@dataclass(frozen=True, slots=True)
-class LMProgress:
-    """How far a training is; `loss` is a mean of the last steps, `eval_loss` the last one on text held out, or None."""
-
-    step: int
-    steps: int
-    loss: float
-    eval_loss: float | None
-    lr: float
-    tokens_per_second: float
-    seconds_left: float
-    skipped: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedLM:
-    """What a training made: the folder of the model, its parameters, and its losses per token (nats)."""
-
-    folder: Path
-    parameters: int
-    steps: int
-    tokens: int
-    loss: float
-    eval_loss: float
 
 
 def train_lm(
@@ -114,8 +52,8 @@ def train_lm(
     save_every: int = 200,
     field: str = "text",
     threads: int | None = None,
-    progress: Callable[[LMProgress], object] | None = None,
-) -> TrainedLM:
+    progress: Callable[[TrainingProgress], object] | None = None,
+) -> TrainedModel:
     """Train a causal language model on a corpus, and write its folder.
 
     `source` is as of `tokkit.train`; files are whole documents. Without a `tokenizer` a byte-level BPE of `vocab_size`
@@ -134,8 +72,7 @@ def train_lm(
     options, folder = options or LMOptions(), Path(output)
     if resume and tokenizer is None and model is None:
         tokenizer = _tokenizer_of(folder)
-    if not resume and not overwrite and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(17, "the folder is not empty; give another, or overwrite", files.show(folder))
+    training_loop.refuse_full(folder, resume=resume, overwrite=overwrite)
     weights = None
     if model is not None:
         tokenizer = tokenizer or _tokenizer_of(Path(model))
@@ -157,138 +94,45 @@ def train_lm(
         source, tokenizer, context=options.context, end=None if end is None else tokenizer.special_tokens[end],
         share=options.held_out, field=field, threads=threads,
     )  # fmt: skip
-    learner = CausalLM(spec.config, weights, seed=options.seed, dropout=options.dropout)
-    optimizer = AdamW(
-        learner.parameters, lr=options.lr, betas=options.betas, weight_decay=options.weight_decay,
-        max_norm=options.max_norm,
+    task = _CausalTask(CausalLM(spec.config, weights, seed=options.seed, dropout=options.dropout), text, options)
+    training, eval_loss = training_loop.run(
+        task, options, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
+        made_with={"configuration": about, "options": asdict(options), "text": text.digest},
+        begin=lambda: lm_folders.write_start(folder, about, tokenizer),
+        write=lambda: lm_folders.write_model(folder, task.parameters, spec), progress=progress,
     )  # fmt: skip
-    average = WeightAverage(learner.parameters, options.average) if options.average else None
-    training = Training(learner, optimizer, average)
-    made_with = {"configuration": about, "options": asdict(options), "text": text.digest}
-    if resume:
-        lm_checkpoints.resume(folder, training, made_with)
-    else:
-        lm_folders.write_start(folder, about, tokenizer)
-    with limited_threads(thread_count(threads)):
-        run = _Run(training, text, options, progress, evaluate_every)
-        with _interrupts_between_steps() as interrupted:
-            while not run.is_done():
-                run.step()
-                if interrupted() or (training.number % save_every == 0 and not run.is_done()):
-                    lm_checkpoints.save(folder, training, made_with)
-                if interrupted():
-                    raise KeyboardInterrupt
-        eval_loss = run.evaluate()
-        if average is not None:
-            average.swap()
-        lm_folders.write_model(folder, learner.parameters, spec)
-    (folder / lm_checkpoints.NAME).unlink(missing_ok=True)
-    tokens = training.number * options.batch * options.context
-    return TrainedLM(folder, len(learner.parameters.data), training.number, tokens, training.loss, eval_loss)
+    parameters = len(task.parameters.data)
+    return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss)
 
 
-class _Run:
-    """Steps of one training, and what is told of them."""
+class _CausalTask:
+    """Each token of a text predicts the next one."""
 
-    def __init__(
-        self, training: Training, text: TrainingText, options: LMOptions,
-        progress: Callable[[LMProgress], object] | None, evaluate_every: int,
-    ) -> None:  # fmt: skip
-        self._training, self._text, self._options, self._progress = training, text, options, progress
-        self._evaluate_every = as_int("evaluate_every", evaluate_every, minimum=1)
-        self._rate = WarmupCosine(lr=options.lr, steps=options.steps, warmup=min(options.warmup, options.steps // 2))
-        self._started, self._before, self._first = time.monotonic(), training.seconds, training.number
-        self.eval_loss: float | None = None
+    def __init__(self, model: CausalLM, text: TrainingText, options: LMOptions) -> None:
+        self._model, self._text, self._options = model, text, options
 
-    def is_done(self) -> bool:
-        """Return whether all steps are done, or the time is over."""
-        training, limit = self._training, self._options.seconds
-        return training.number >= self._options.steps or (limit is not None and training.seconds >= limit)
+    @property
+    def parameters(self) -> Parameters:
+        """Return the weights that learn."""
+        return self._model.parameters
 
-    def step(self) -> None:
-        """Learn one batch, and tell of it."""
-        training, options = self._training, self._options
-        number, model = training.number, training.model
+    def learn(self, number: int) -> tuple[float, int]:
+        """Add the gradients of a batch."""
+        options, loss = self._options, 0.0
         ids = self._text.batch(options.seed, number, options.batch, options.context)
-        loss = 0.0
         for part, rows in enumerate(ids.reshape(options.accumulate, -1, ids.shape[1])):
-            seed = (options.seed * options.steps + number) * options.accumulate + part
-            loss += model.forward_backward(rows, share=1 / options.accumulate, seed=seed) / options.accumulate
-        place = number
-        if options.seconds is not None and number >= self._rate.warmup:
-            place = max(number, int(training.seconds / options.seconds * options.steps))
-        rate = self._rate(place)
-        training.optimizer.step(rate)
-        if training.average is not None:
-            training.average.update()
-        training.number += 1
-        training.seconds = self._before + time.monotonic() - self._started
-        self._note(loss)
-        if training.number % self._evaluate_every == 0 and not self.is_done():
-            self.evaluate()
-        if self._progress is not None:
-            self._progress(self._told(rate))
-
-    def _note(self, loss: float) -> None:
-        training = self._training
-        if not math.isfinite(loss):
-            return  # the optimizer counts such steps
-        if training.number == 1:
-            training.first_loss = training.loss = loss
-        training.loss += (loss - training.loss) / min(training.number, SMOOTHED)
-        if training.number >= SMOOTHED and training.loss > DIVERGED * training.first_loss:
-            raise TrainingError(
-                f"the loss rose from {training.first_loss:.2f} to {training.loss:.2f} in {training.number} steps; the "
-                f"learning rate, {self._options.lr:g}, is too high"
-            )
+            seed = dropout_seed(options, number, part)
+            share = 1 / options.accumulate
+            loss += self._model.forward_backward(rows, share=share, seed=seed) * share
+        return loss, options.batch * options.context
 
     def evaluate(self) -> float:
         """Return the mean loss of the text that was held out."""
-        average, model, options = self._training.average, self._training.model, self._options
-        if average is not None:
-            average.swap()
-        total, count = 0.0, 0
+        options, total, count = self._options, 0.0, 0
         for ids in self._text.evaluation(options.batch // options.accumulate, options.context):
-            total += model.loss(ids) * len(ids)
+            total += self._model.loss(ids) * len(ids)
             count += len(ids)
-        if average is not None:
-            average.swap()
-        self.eval_loss = total / count
-        return self.eval_loss
-
-    def _told(self, rate: float) -> LMProgress:
-        training, options = self._training, self._options
-        seconds, steps = time.monotonic() - self._started, training.number - self._first
-        left = (options.steps - training.number) * seconds / steps
-        if options.seconds is not None:
-            left = min(left, max(options.seconds - training.seconds, 0))
-        speed = steps * options.batch * options.context / seconds if seconds else 0.0
-        return LMProgress(
-            training.number, options.steps, training.loss, self.eval_loss, rate, speed, left, training.optimizer.skipped
-        )
-
-
-@contextmanager
-def _interrupts_between_steps() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C wait for the end of a step, whose weights would be half changed; the second one raises."""
-    count = 0
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal count
-        count += 1
-        if count > 1:
-            raise KeyboardInterrupt
-
-    is_ours = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
-    if not is_ours or before is not signal.default_int_handler:
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: count > 0
-    finally:
-        signal.signal(signal.SIGINT, before)
+        return total / count
 
 
 def _tokenizer_of(folder: Path) -> Tokenizer:

@@ -33,6 +33,7 @@ class Weights(Mapping[str, NDArray[Any]]):
         prefix = spec.family.prefix
         self._prefix = prefix if any(name.startswith(prefix) for name in tensors) else ""
         self._found = {ours: self._checked(name, shape) for ours, name, shape in names(spec)}
+        self._names = {id(tensor): name for name, tensor in tensors.items()}
         used = {id(tensor) for tensor in self._found.values()}
         for name, tensor in tensors.items():
             if id(tensor) not in used and not spec.known(name):
@@ -63,6 +64,10 @@ class Weights(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def file_names(self) -> dict[str, str]:
+        """Return our name → the name in the file."""
+        return {ours: self._names[id(tensor)] for ours, tensor in self._found.items()}
 
     @property
     def has_head(self) -> bool:

@@ -1,4 +1,4 @@
-"""Checkpoints of language models in training: weights, the optimizer's state and what they were made with, in one file.
+"""Checkpoints of models in training: weights, the optimizer's state and what they were made with, in one file.
 
 A file is written aside and then renamed: if a disk is full, the checkpoint before stays.
 """
@@ -15,11 +15,10 @@ from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
 from tokkit.formats.strict_json import loads
-from tokkit.nn.grad import CausalLM
+from tokkit.nn.grad import Parameters
 from tokkit.nn.optim import AdamW, WeightAverage
-from tokkit.pipeline.lm_folders import WRITTEN
 
-NAME = WRITTEN[-1]
+NAME = "training.safetensors"
 FORMAT = "tokkit training 1"
 
 
@@ -27,7 +26,7 @@ FORMAT = "tokkit training 1"
 class Training:
     """What changes while a model is trained, and what is saved of it."""
 
-    model: CausalLM
+    parameters: Parameters
     optimizer: AdamW
     average: WeightAverage | None
     number: int = 0
@@ -35,15 +34,18 @@ class Training:
     first_loss: float = 0.0
     loss: float = 0.0
     """A mean of the last steps."""
+    tokens: int = 0
+    """Tokens that were learnt."""
     seconds: float = 0.0
 
 
 def save(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None:
     """Write a checkpoint into a folder, in place of the one before."""
-    tensors = {"weights": training.model.parameters.data, **training.optimizer.state()}
+    tensors = {"weights": training.parameters.data, **training.optimizer.state()}
     counts: dict[str, Any] = {
         "number": training.number, "steps": training.optimizer.steps, "skipped": training.optimizer.skipped,
         "first_loss": training.first_loss, "loss": training.loss, "seconds": training.seconds,
+        "tokens": training.tokens,
     }  # fmt: skip
     if training.average is not None:
         tensors["average"] = training.average.data
@@ -70,7 +72,7 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
                 "give the same, or leave resume out"
             )
     arrays = {name: tensor.data for name, tensor in tensors.items()}
-    data = training.model.parameters.data
+    data = training.parameters.data
     if "weights" not in arrays or arrays["weights"].shape != data.shape:
         raise FormatError(f"{where}: its weights are missing or of another number than {len(data)}")
     data[:] = arrays["weights"]
@@ -79,7 +81,7 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
     if training.average is not None:
         training.average.data[:] = arrays["average"]
         training.average.steps = counts["averaged"]
-    for name in ("number", "first_loss", "loss", "seconds"):
+    for name in ("number", "first_loss", "loss", "seconds", "tokens"):
         setattr(training, name, counts[name])
 
 

@@ -1,0 +1,46 @@
+"""Folders of encoders that were fine-tuned here, as sentence-transformers and transformers read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minilm
+from extras import extra
+from pipeline.test_finetuning import LABELLED, PAIRS
+from tokkit import pipeline
+from tokkit.pipeline import FineTuneOptions
+
+pytestmark = pytest.mark.parity
+torch = extra("torch")
+transformers = extra("transformers")
+TEXTS = ["the cat sat on the mat", "money", "a bank of the river", ""]
+
+
+def test_sentence_transformers_gives_equal_vectors(tmp_path: Path) -> None:
+    options = FineTuneOptions(batch=4, steps=2, lr=1e-4)
+    pipeline.train_pairs(PAIRS, tmp_path / "m", model=minilm.folder(), options=options)
+    theirs = extra("sentence_transformers").SentenceTransformer(str(tmp_path / "m"), device="cpu")
+    ours = pipeline.load(tmp_path / "m").encode(TEXTS)
+    assert np.abs(ours - theirs.encode(TEXTS, normalize_embeddings=True)).max() < 1e-5
+    assert np.abs(ours - minilm.encoder().encode(TEXTS)).max() > 1e-3
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_transformers_gives_equal_labels(tmp_path: Path, freeze: bool) -> None:
+    options = FineTuneOptions(batch=4, steps=3, lr=1e-3, freeze=freeze)
+    pipeline.train_classifier(LABELLED, tmp_path / "m", model=minilm.folder(), options=options)
+    theirs, info = transformers.AutoModelForSequenceClassification.from_pretrained(
+        tmp_path / "m", output_loading_info=True
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    with torch.no_grad():
+        wanted = theirs(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.softmax(1).numpy()
+    found = pipeline.load(tmp_path / "m").classify(TEXTS, top_k=None)
+    for row, probabilities in zip(found, wanted, strict=True):
+        for one in row:
+            assert one["score"] == pytest.approx(probabilities[theirs.config.label2id[one["label"]]], abs=1e-5)

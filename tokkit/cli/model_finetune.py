@@ -1,0 +1,102 @@
+"""`tokkit model finetune`: an encoder learns from pairs of texts, or the labels of texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tokkit.cli import options
+
+if TYPE_CHECKING:
+    from tokkit.pipeline import TrainingProgress
+
+MANY_STEPS = 1_000_000
+"""Steps with --minutes: the time ends before."""
+
+
+@options.command(
+    "finetune",
+    group="model",
+    short_help="Fine-tune an encoder on pairs of texts, or labels.",
+    examples=(
+        "tokkit model finetune pairs.jsonl --from all-MiniLM-L6-v2 -o my-vectors",
+        "tokkit model finetune labelled.tsv --task labels --from all-MiniLM-L6-v2 -o my-classifier --epochs 5",
+        "tokkit model finetune labelled.tsv --task labels --freeze --lr 1e-3 --from my-bert -o my-classifier",
+        "tokkit model finetune pairs.jsonl --from all-MiniLM-L6-v2 -o my-vectors --resume",
+    ),
+)
+@click.argument("data", nargs=-1, required=True, type=options.FILE, metavar="DATA...")
+@click.option(
+    "--from", "start", required=True, type=options.MODEL, metavar="DIR", help="A folder of an encoder to begin with."
+)
+@click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
+@click.option(
+    "--task", type=click.Choice(["pairs", "labels"]), default="pairs",
+    help="What a row is: texts that belong together, or a text and its label.",
+)  # fmt: skip
+@click.option("--freeze", is_flag=True, help="With labels, leave the encoder as it is, and train the head alone.")
+@click.option("--batch", type=click.IntRange(min=1), default=32, metavar="N", help="Rows of a step.")
+@click.option("--epochs", type=click.IntRange(min=1), default=3, metavar="N", help="Times that each row is learnt.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Steps, in place of --epochs.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
+@click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Tokens that are read of a text.")
+@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=5e-5, help="The highest learning rate.")
+@click.option(
+    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint in the output folder, with the same options.")
+@options.threads
+@click.option("--force", is_flag=True, help="Replace the model in the output folder.")
+@options.progress
+def finetune(
+    data: tuple[str, ...], start: str, output: str, task: str, freeze: bool, batch: int, epochs: int,
+    steps: int | None, minutes: float | None, max_length: int | None, lr: float, dropout: float, seed: int,
+    resume: bool, threads: int | None, force: bool, progress: str,
+) -> None:  # fmt: skip
+    """Fine-tune an encoder on DATA: .jsonl files of arrays or objects, or .tsv files without a heading.
+
+    A row of pairs is two texts that belong together, and perhaps more that do not; the texts of other rows of a batch
+    are wrong answers, too. A row of labels is a text and its label. A tenth of the rows is held out, and the loss on it
+    and how many are right are printed. The folder is as transformers and sentence-transformers have them: `tokkit model
+    embed` takes the vectors' one, `tokkit model classify` the other. Ctrl-C leaves a checkpoint, from which the same
+    command with --resume goes on to the same model.
+    """
+    from pathlib import Path
+
+    from tokkit import pipeline
+    from tokkit.cli import errors
+    from tokkit.cli.inputs import given
+    from tokkit.cli.model_train import report
+    from tokkit.errors import OptionError
+    from tokkit.escaping import show
+    from tokkit.formats.files import refuse_inputs
+    from tokkit.progress import Progress
+
+    if freeze and task == "pairs":
+        raise OptionError("--freeze is for --task labels: of vectors, the encoder is what learns")
+    refuse_inputs([output, *(Path(output) / name for name in ("config.json", "model.safetensors"))], given())
+    chosen = pipeline.FineTuneOptions(
+        batch=batch, epochs=epochs, steps=steps or (MANY_STEPS if minutes else 0), lr=lr, dropout=dropout,
+        seconds=None if minutes is None else 60 * minutes, seed=seed, freeze=freeze, max_length=max_length,
+    )  # fmt: skip
+    run = pipeline.train_pairs if task == "pairs" else pipeline.train_classifier
+    with Progress(progress) as shown:
+
+        def tell(now: TrainingProgress) -> None:
+            report(shown, now)
+
+        try:
+            made = run(
+                list(data), output, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
+                progress=tell,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")
+            raise
+    right = "" if made.accuracy is None else f", {made.accuracy:.0%} of which are right"
+    errors.note(
+        f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
+        f"{made.loss:.3f}, on rows held out {made.eval_loss:.3f}{right}"
+    )

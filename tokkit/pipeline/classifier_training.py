@@ -1,0 +1,239 @@
+"""`train_classifier`: texts with labels → the folder of a classifier, on top of an encoder that learns or stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tokkit import nn
+from tokkit.errors import CorpusError
+from tokkit.formats.safetensors import write_safetensors
+from tokkit.formats.sharded import WHOLE
+from tokkit.nn import threads as limited_threads
+from tokkit.nn.arrays import Floats, initial
+from tokkit.nn.encoder import TextEncoder
+from tokkit.nn.grad import ClassifierHead, Parameters, TextClassifier
+from tokkit.nn.grad.text_classifier import head_shapes
+from tokkit.pipeline import training_loop
+from tokkit.pipeline.finetuning import EVALUATED, FineTuneOptions
+from tokkit.pipeline.finetuning_data import Batches, Held, Ids, digest, read_labelled, taken
+from tokkit.pipeline.learning_encoders import SavedEncoder, as_floats
+from tokkit.pipeline.packing import Packed
+from tokkit.pipeline.task_heads import OF_TEXTS
+from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
+from tokkit.threads import thread_count
+
+CLASSES = {
+    "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
+    "distilbert": "DistilBert", "electra": "Electra",
+}  # fmt: skip
+"""model_type → how transformers begins the names of its classes."""
+
+
+def train_classifier(
+    source: object,
+    output: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str],
+    options: FineTuneOptions | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    evaluate_every: int = 200,
+    save_every: int = 200,
+    threads: int | None = None,
+    progress: Callable[[TrainingProgress], object] | None = None,
+) -> TrainedModel:
+    """Train a classifier of texts on top of an encoder, and write its folder.
+
+    `source` is a .jsonl or .tsv file, several of them, or rows: a text and its label; objects have the keys "text" and
+    "label". `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA; with
+    `options.freeze` its layers stay, their states are made once, and the head alone learns. `output` is a folder of an
+    architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads.
+
+    A model that is such a classifier already, with the same labels, goes on with its head. Checkpoints, `resume`,
+    `progress` and errors are those of `train_lm`; CorpusError if there are not two labels.
+    """
+    options, folder = options or FineTuneOptions(), Path(output)
+    training_loop.refuse_full(folder, resume=resume, overwrite=overwrite)
+    texts, names = read_labelled(source)
+    found = sorted(set(names))
+    if len(found) < 2:
+        raise CorpusError(f"there are {len(texts)} texts, with {len(found)} labels; two labels are needed at least")
+    held = Held.of(len(texts), options.held_out, options.seed, options.batch)
+    saved = SavedEncoder.read(Path(model), vectors=False)
+    head = _SavedHead(saved, found)
+    labels = np.array([head.labels.index(name) for name in names])
+    batches = Batches(held.learnt, options.batch, options.seed)
+    chosen = options.of(batches)
+    with limited_threads(thread_count(threads)):
+        packed = saved.packed(texts, options.max_length)
+        learner: _Learner = (_FrozenEncoder if options.freeze else _WholeModel)(saved, head, packed, options)
+    task = _LabelsTask(learner, labels, held, batches, chosen)
+    about = head.config()
+    training, eval_loss = training_loop.run(
+        task, chosen, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
+        made_with={"configuration": about, "options": asdict(chosen), "rows": digest(packed, labels)},
+        begin=lambda: saved.write_start(folder, about), write=lambda: head.write(folder, learner.weights()),
+        progress=progress,
+    )  # fmt: skip
+    parameters = len(task.parameters.data)
+    return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss, task.accuracy)
+
+
+class _SavedHead:
+    """The head that a classifier gets: its labels, its names in the file, and what it begins with."""
+
+    def __init__(self, saved: SavedEncoder, labels: list[str]) -> None:
+        self.saved, self._spec = saved, OF_TEXTS[str(saved.about["model_type"])]
+        self.dim = saved.spec.config.dim
+        told = saved.about.get("id2label")
+        before = [str(told[key]) for key in sorted(told, key=int)] if isinstance(told, dict) else []
+        self.labels = before if sorted(before) == labels else labels
+        self._goes_on = self.labels is before and f"{self._spec.out}.weight" in saved.tensors
+
+    @property
+    def activation(self) -> str:
+        """Return the activation between the two matrices."""
+        return self._spec.activation
+
+    def start(self, seed: int) -> dict[str, Floats]:
+        """Return the weights that the head begins with: those of the file, where it has them."""
+        shapes = head_shapes(self.dim, len(self.labels), dense=bool(self._spec.dense))
+        made = initial(shapes, seed=seed)
+        for name, weight in made.items():
+            stem, _, part = name.partition(".")
+            if stem == "out" and not self._goes_on:
+                continue
+            for there in (f"{self._names(stem)}.{part}", f"{self._names(stem)}.{part}".removeprefix(self._prefix)):
+                if there in self.saved.tensors and self.saved.tensors[there].shape == weight.shape:
+                    made[name] = as_floats(self.saved.tensors[there].float32())
+        return made
+
+    def config(self) -> dict[str, Any]:
+        """Return the config.json of the classifier."""
+        kind = CLASSES[str(self.saved.about["model_type"])]
+        numbered = list(enumerate(self.labels))
+        return dict(self.saved.about) | {
+            "architectures": [f"{kind}ForSequenceClassification"], "problem_type": "single_label_classification",
+            "id2label": {str(i): name for i, name in numbered}, "label2id": {name: i for i, name in numbered},
+        }  # fmt: skip
+
+    def write(self, folder: Path, weights: Mapping[str, Floats]) -> None:
+        """Write all weights as transformers names them."""
+        made = {}
+        for ours, array in weights.items():
+            stem, _, part = ours.partition(".")
+            is_head = stem in ("dense", "out")
+            made[f"{self._names(stem)}.{part}" if is_head else self._prefix + self.saved.spec.name(ours)] = array
+        write_safetensors(folder / WHOLE, made, {"format": "pt"})
+
+    @property
+    def _prefix(self) -> str:
+        return self.saved.spec.family.prefix
+
+    def _names(self, stem: str) -> str:
+        return self._spec.out if stem == "out" else self._spec.dense[0]
+
+
+class _Learner(Protocol):
+    """A head, with an encoder that learns or stays."""
+
+    parameters: Parameters
+
+    def learn(self, texts: Ids, labels: Ids, share: float, seed: int) -> tuple[float, int]:
+        """Add the gradients of some texts; return their mean loss, and how many tokens they have."""
+
+    def logits(self, texts: Ids) -> Floats:
+        """Return the logits of some texts."""
+
+    def weights(self) -> Mapping[str, Floats]:
+        """Return all weights, those that stay among them."""
+
+
+class _WholeModel:
+    def __init__(self, saved: SavedEncoder, head: _SavedHead, packed: Packed, options: FineTuneOptions) -> None:
+        self._model = TextClassifier(
+            saved.config, saved.weights() | head.start(options.seed), n_labels=len(head.labels),
+            activation=head.activation, dropout=options.dropout,
+        )  # fmt: skip
+        self.parameters, self._packed = self._model.parameters, packed
+
+    def learn(self, texts: Ids, labels: Ids, share: float, seed: int) -> tuple[float, int]:
+        ids, starts, types = taken(self._packed, texts)
+        return self._model.forward_backward(ids, starts, labels, types, share=share, seed=seed), len(ids)
+
+    def logits(self, texts: Ids) -> Floats:
+        return self._model.logits(*taken(self._packed, texts))
+
+    def weights(self) -> Mapping[str, Floats]:
+        return self.parameters
+
+
+class _FrozenEncoder:
+    def __init__(self, saved: SavedEncoder, head: _SavedHead, packed: Packed, options: FineTuneOptions) -> None:
+        self._encoder = saved.weights()
+        spec = saved.spec
+        encoder = TextEncoder(
+            spec.config, self._encoder, position_offset=spec.position_offset, padding_idx=spec.padding_idx
+        )
+        n = len(packed.starts) - 1
+        self._states = np.empty((n, head.dim), dtype=np.float32)
+        self._lengths = np.diff(packed.starts)
+        for first in range(0, n, EVALUATED):
+            some = np.arange(first, min(first + EVALUATED, n))
+            ids, starts, types = taken(packed, some)
+            self._states[some] = encoder(ids, starts, types)[starts[:-1]]
+        start = head.start(options.seed)
+        self.parameters = Parameters({name: weight.shape for name, weight in start.items()})
+        self.parameters.load(start)
+        self._head = ClassifierHead(self.parameters, activation=head.activation, dropout=options.dropout)
+
+    def learn(self, texts: Ids, labels: Ids, share: float, seed: int) -> tuple[float, int]:
+        loss = self._head.forward_backward(self._states[texts], labels, share=share, seed=seed)
+        return loss, int(self._lengths[texts].sum())
+
+    def logits(self, texts: Ids) -> Floats:
+        return self._head.logits(self._states[texts])
+
+    def weights(self) -> Mapping[str, Floats]:
+        return {**self._encoder, **self.parameters}
+
+
+class _LabelsTask:
+    """Each text has a label."""
+
+    def __init__(
+        self, learner: _Learner, labels: Ids, held: Held, batches: Batches, options: FineTuneOptions
+    ) -> None:  # fmt: skip
+        self._learner, self._labels, self._held = learner, labels, held
+        self._batches, self._options = batches, options
+        self.accuracy = 0.0
+        """The share of texts held out whose label was the likeliest when they were evaluated last."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return the weights that learn."""
+        return self._learner.parameters
+
+    def learn(self, number: int) -> tuple[float, int]:
+        """Add the gradients of a batch."""
+        options, loss, tokens = self._options, 0.0, 0
+        share = 1 / options.accumulate
+        for part, rows in enumerate(self._batches(number).reshape(options.accumulate, -1)):
+            made, n = self._learner.learn(rows, self._labels[rows], share, dropout_seed(options, number, part))
+            loss += share * made
+            tokens += n
+        return loss, tokens
+
+    def evaluate(self) -> float:
+        """Return the mean loss of texts held out, and note how many are right."""
+        rows = self._held.held_out
+        parts = [rows[first : first + EVALUATED] for first in range(0, len(rows), EVALUATED)]
+        logits = np.concatenate([self._learner.logits(part) for part in parts])
+        self.accuracy = float((logits.argmax(1) == self._labels[rows]).mean())
+        return float(nn.cross_entropy(logits, self._labels[rows]))

@@ -1,0 +1,156 @@
+"""Encoders of folders that go on learning: configuration and weights for `tokkit.nn.grad`, and folders of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit.errors import OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import Tensor, Tensors, write_safetensors
+from tokkit.formats.sharded import INDEX, WHOLE, read_model
+from tokkit.loading import load as load_tokenizer
+from tokkit.nn import current_threads
+from tokkit.nn.arrays import Floats
+from tokkit.nn.checks import as_int
+from tokkit.nn.grad import EncoderConfig
+from tokkit.nn.grad.sentence_pairs import POOLINGS
+from tokkit.pipeline import families, modules
+from tokkit.pipeline.encoder_loading import AnySpec
+from tokkit.pipeline.families import EncoderSpec
+from tokkit.pipeline.packing import Packed, Packer
+from tokkit.pipeline.weights import Weights
+from tokkit.tokenizer import Tokenizer
+
+LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
+"""Types of encoders whose layers learn."""
+CONFIG = "config.json"
+COPIED = (".json", ".txt", ".model", ".jinja")
+"""The ends of the names of files that are copied beside new weights."""
+OF_SENTENCES = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
+"""Files of a folder of sentence-transformers that a classifier has not."""
+NO_LIMIT = 1 << 31
+
+
+def encoder_config(spec: AnySpec) -> EncoderConfig:
+    """Return what an encoder that learns is; OptionError for a type whose layers do not learn."""
+    if not isinstance(spec, EncoderSpec) or spec.config.relative_buckets:
+        raise OptionError(f"the layers of this type of model do not learn here; those of {', '.join(LEARNT)} do")
+    return EncoderConfig(
+        layers=spec.config, vocab_size=spec.vocab_size, positions=spec.positions, types=spec.types,
+        position_offset=spec.position_offset, padding_idx=spec.padding_idx,
+    )  # fmt: skip
+
+
+def encoder_weights(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) -> dict[str, Floats]:
+    """Return the weights of an encoder by our names, as float32 arrays of their own."""
+    found = Weights(tensors, spec, where)
+    return {name: as_floats(array) for name, array in found.items()}
+
+
+def as_floats(array: NDArray[Any]) -> Floats:
+    """Return a copy of a tensor's numbers as float32; uint16 is bfloat16."""
+    if array.dtype == np.uint16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return np.array(array, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedEncoder:
+    """The folder of an encoder that is about to learn: what it is, its tensors and its tokenizer."""
+
+    root: Path
+    home: Path
+    about: Mapping[str, Any]
+    """Its config.json."""
+    spec: EncoderSpec
+    tensors: Tensors
+    tokenizer: Tokenizer
+    pooling: str
+    limit: int
+    """Tokens that it reads of a text."""
+    left: bool
+
+    @classmethod
+    def read(cls, path: Path, *, vectors: bool) -> SavedEncoder:
+        """Read a folder; OptionError for a model that does not learn here. With `vectors` its pooling is looked at."""
+        if not path.is_dir():
+            raise FileNotFoundError(2, "no such folder; a model is a folder with config.json", files.show(path))
+        chain = modules.read(path)
+        home = chain.transformer
+        about = modules.read_json(home / CONFIG)
+        if about.get("model_type") not in LEARNT:
+            raise OptionError(
+                f"{files.show(home)}: a model of type {about.get('model_type')!r} is not fine-tuned here; "
+                f"those of {', '.join(LEARNT)} are"
+            )
+        spec = families.read(about)
+        if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):
+            raise OptionError(
+                f"{files.show(path)}: pooled by {', '.join(chain.poolings)} with {len(chain.dense)} dense layers; "
+                f"vectors that learn are pooled by one of {', '.join(POOLINGS)}, without dense layers"
+            )
+        stated = modules.read_json(home / "tokenizer_config.json", {})
+        limit = min(
+            chain.max_length or NO_LIMIT, _number(stated.get("model_max_length")), spec.positions - spec.position_offset
+        )
+        return cls(
+            path, home, about, spec, read_model(home), load_tokenizer(home), chain.poolings[0], limit,
+            stated.get("truncation_side") == "left",
+        )  # fmt: skip
+
+    @property
+    def config(self) -> EncoderConfig:
+        """Return what the encoder is."""
+        return encoder_config(self.spec)
+
+    def weights(self) -> dict[str, Floats]:
+        """Return the encoder's weights by our names."""
+        return encoder_weights(self.tensors, self.spec, files.show(self.home))
+
+    def packed(self, texts: Sequence[str], max_length: int | None) -> Packed:
+        """Return texts as the model reads them, of `max_length` tokens at most."""
+        if max_length is not None and not 1 <= as_int("max_length", max_length) <= self.limit:
+            raise OptionError(f"max_length is {max_length}; the model reads 1 to {self.limit} tokens")
+        packer = Packer(self.tokenizer, max_length or self.limit, left=self.left)
+        return packer(texts, special="all", threads=current_threads())
+
+    def write_start(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
+        """Copy what is not a weight; with `about`, a configuration of its own, the transformer's files alone."""
+        source = self.root if about is None else self.home
+        folder.mkdir(parents=True, exist_ok=True)
+        for found in sorted(source.rglob("*")):
+            inside = found.relative_to(source)
+            if not found.is_file() or found.suffix not in COPIED or any(part.startswith(".") for part in inside.parts):
+                continue
+            if about is not None and (len(inside.parts) > 1 or found.name in OF_SENTENCES):
+                continue
+            if found.name != INDEX:
+                (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+                files.write_atomically(folder / inside, found.read_bytes())
+        made = dict(self.about if about is None else about)
+        for key in ("torch_dtype", "dtype"):
+            if key in made:
+                made[key] = "float32"
+        data = (json.dumps(made, indent=1, ensure_ascii=False) + "\n").encode()
+        files.write_atomically(folder / self._inside(about) / CONFIG, data)
+
+    def write_model(self, folder: Path, weights: Mapping[str, Floats]) -> None:
+        """Write the weights in place of the folder's own; what else is in its file stays, such as a pooler."""
+        found = Weights(self.tensors, self.spec, files.show(self.home))
+        made: dict[str, Any] = dict(self.tensors)
+        made |= {name: weights[ours] for ours, name in found.file_names().items()}
+        write_safetensors(folder / self._inside(None) / WHOLE, made, {"format": "pt"})
+
+    def _inside(self, about: Mapping[str, Any] | None) -> Path:
+        return self.home.relative_to(self.root) if about is None else Path()
+
+
+def _number(told: object) -> int:
+    return int(told) if isinstance(told, (int, float)) and 1 <= told < NO_LIMIT else NO_LIMIT

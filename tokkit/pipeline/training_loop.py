@@ -1,0 +1,254 @@
+"""The loop of all trainings: steps, the learning rate, evaluation, progress, checkpoints and Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from tokkit.errors import OptionError, TrainingError
+from tokkit.formats import files
+from tokkit.nn import threads as limited_threads
+from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.grad import Parameters
+from tokkit.nn.optim import AdamW, WarmupCosine, WeightAverage
+from tokkit.pipeline import training_checkpoints
+from tokkit.pipeline.training_checkpoints import Training
+from tokkit.threads import thread_count
+
+DIVERGED = 1.5
+"""A mean loss of so many times the first one is an error: the learning rate is too high."""
+SMOOTHED = 20
+"""Steps that the loss that is shown is about the mean of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingOptions:
+    """What all trainings take: see `LMOptions` and `FineTuneOptions`, which have values of their own."""
+
+    batch: int = 8
+    accumulate: int = 1
+    steps: int = 1000
+    seconds: float | None = None
+    lr: float = 1e-3
+    warmup: int = 50
+    weight_decay: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.95)
+    max_norm: float = 1.0
+    dropout: float = 0.0
+    average: float = 0.0
+    held_out: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "accumulate"):
+            as_int(name, getattr(self, name), minimum=1)
+        for name in ("steps", "warmup", "seed"):
+            as_int(name, getattr(self, name), minimum=0)
+        if self.batch % self.accumulate:
+            raise OptionError(f"batch is {self.batch}, which accumulate, {self.accumulate}, does not divide")
+        if self.seconds is not None:
+            as_float("seconds", self.seconds, greater_than=0)
+        if not 0 < as_float("held_out", self.held_out) < 1:
+            raise OptionError(f"held_out is {self.held_out}; it must be a share between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """How far a training is; `loss` is a mean of the last steps, `eval_loss` the last one held out, or None."""
+
+    step: int
+    steps: int
+    loss: float
+    eval_loss: float | None
+    lr: float
+    tokens_per_second: float
+    seconds_left: float
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """What a training made: the folder of the model, the parameters that learnt, and its losses (nats).
+
+    `accuracy` is the share of texts held out whose label, or whose partner among all held out, is the likeliest; None
+    for language models.
+    """
+
+    folder: Path
+    parameters: int
+    steps: int
+    tokens: int
+    loss: float
+    eval_loss: float
+    accuracy: float | None = None
+
+
+class Task(Protocol):
+    """What is learnt: a model and its texts."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return the weights that learn, and their gradients."""
+
+    def learn(self, number: int) -> tuple[float, int]:
+        """Add the gradients of batch `number`; return its mean loss, and how many tokens it has."""
+
+    def evaluate(self) -> float:
+        """Return the mean loss on what is held out."""
+
+
+def dropout_seed(options: TrainingOptions, number: int, part: int) -> int:
+    """Return the seed of what drops out in a part of a batch."""
+    return (options.seed * options.steps + number) * options.accumulate + part
+
+
+def refuse_full(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Raise FileExistsError for a folder with files that are neither to be replaced nor gone on from."""
+    if not resume and not overwrite and folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(17, "the folder is not empty; give another, or overwrite", files.show(folder))
+
+
+def run(
+    task: Task, options: TrainingOptions, folder: Path, *, made_with: Mapping[str, Any], resume: bool,
+    begin: Callable[[], object], write: Callable[[], object], evaluate_every: int, save_every: int,
+    threads: int | None, progress: Callable[[TrainingProgress], object] | None,
+) -> tuple[Training, float]:  # fmt: skip
+    """Train, and return what the training came to, and the loss on what is held out.
+
+    A new training calls `begin` before its first step; `write` is called at the end, with the weights that are kept. A
+    checkpoint is written every `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume` goes on
+    from one that was `made_with` the same.
+    """
+    save_every = as_int("save_every", save_every, minimum=1)
+    optimizer = AdamW(
+        task.parameters, lr=options.lr, betas=options.betas, weight_decay=options.weight_decay,
+        max_norm=options.max_norm,
+    )  # fmt: skip
+    average = WeightAverage(task.parameters, options.average) if options.average else None
+    training = Training(task.parameters, optimizer, average)
+    if resume:
+        training_checkpoints.resume(folder, training, made_with)
+    else:
+        begin()
+    with limited_threads(thread_count(threads)):
+        steps = _Steps(task, training, options, progress, evaluate_every)
+        with _interrupts_between_steps() as interrupted:
+            while not steps.are_done():
+                steps.step()
+                if interrupted() or (training.number % save_every == 0 and not steps.are_done()):
+                    training_checkpoints.save(folder, training, made_with)
+                if interrupted():
+                    raise KeyboardInterrupt
+        eval_loss = steps.evaluate()
+        if average is not None:
+            average.swap()
+        write()
+    (folder / training_checkpoints.NAME).unlink(missing_ok=True)
+    return training, eval_loss
+
+
+class _Steps:
+    """Steps of one training, and what is told of them."""
+
+    def __init__(
+        self, task: Task, training: Training, options: TrainingOptions,
+        progress: Callable[[TrainingProgress], object] | None, evaluate_every: int,
+    ) -> None:  # fmt: skip
+        self._task, self._training, self._options, self._progress = task, training, options, progress
+        self._evaluate_every = as_int("evaluate_every", evaluate_every, minimum=1)
+        self._rate = WarmupCosine(lr=options.lr, steps=options.steps, warmup=min(options.warmup, options.steps // 2))
+        self._started, self._before = time.monotonic(), training.seconds
+        self._first, self._first_tokens = training.number, training.tokens
+        self.eval_loss: float | None = None
+
+    def are_done(self) -> bool:
+        """Return whether all steps are done, or the time is over."""
+        training, limit = self._training, self._options.seconds
+        return training.number >= self._options.steps or (limit is not None and training.seconds >= limit)
+
+    def step(self) -> None:
+        """Learn one batch, and tell of it."""
+        training, options = self._training, self._options
+        number = training.number
+        loss, tokens = self._task.learn(number)
+        place = number
+        if options.seconds is not None and number >= self._rate.warmup:
+            place = max(number, int(training.seconds / options.seconds * options.steps))
+        rate = self._rate(place)
+        training.optimizer.step(rate)
+        if training.average is not None:
+            training.average.update()
+        training.number += 1
+        training.tokens += tokens
+        training.seconds = self._before + time.monotonic() - self._started
+        self._note(loss)
+        if training.number % self._evaluate_every == 0 and not self.are_done():
+            self.evaluate()
+        if self._progress is not None:
+            self._progress(self._told(rate))
+
+    def _note(self, loss: float) -> None:
+        training = self._training
+        if not math.isfinite(loss):
+            return  # the optimizer counts such steps
+        if training.number == 1:
+            training.first_loss = training.loss = loss
+        training.loss += (loss - training.loss) / min(training.number, SMOOTHED)
+        # Where the first loss is small, as of a model that has learnt before, batches differ by more than it.
+        if training.number >= SMOOTHED and training.loss > DIVERGED * max(training.first_loss, 1.0):
+            raise TrainingError(
+                f"the loss rose from {training.first_loss:.2f} to {training.loss:.2f} in {training.number} steps; the "
+                f"learning rate, {self._options.lr:g}, is too high"
+            )
+
+    def evaluate(self) -> float:
+        """Return the mean loss of what was held out."""
+        average = self._training.average
+        if average is not None:
+            average.swap()
+        self.eval_loss = self._task.evaluate()
+        if average is not None:
+            average.swap()
+        return self.eval_loss
+
+    def _told(self, rate: float) -> TrainingProgress:
+        training, options = self._training, self._options
+        seconds, steps = time.monotonic() - self._started, training.number - self._first
+        left = (options.steps - training.number) * seconds / steps
+        if options.seconds is not None:
+            left = min(left, max(options.seconds - training.seconds, 0))
+        speed = (training.tokens - self._first_tokens) / seconds if seconds else 0.0
+        return TrainingProgress(
+            training.number, options.steps, training.loss, self.eval_loss, rate, speed, left, training.optimizer.skipped
+        )
+
+
+@contextmanager
+def _interrupts_between_steps() -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C wait for the end of a step, whose weights would be half changed; the second one raises."""
+    count = 0
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count > 1:
+            raise KeyboardInterrupt
+
+    is_ours = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not is_ours or before is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: count > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
