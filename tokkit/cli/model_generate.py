@@ -38,6 +38,8 @@ SPECULATION = (
 )  # fmt: skip
 
 
+HTML = click.option("--html", "page", type=options.Writes(), metavar="PAGE",
+                    help="Also write a page: how expected each token was, and what else could come.")  # fmt: skip
 CACHE = click.option("--cache", type=click.Choice(["float32", "bfloat16", "int8"]),
                      help="How keys and values of the text are kept; int8 takes a quarter of the memory.")  # fmt: skip
 
@@ -223,24 +225,34 @@ def chat(
     examples=(
         "tokkit model next gpt2 'The capital of France is'",
         "tokkit model next gpt2 'The capital of France is' --lens",
+        "tokkit model next gpt2 'The capital of France is' --html next.html",
     ),
 )
 @MODEL
 @click.argument("text")
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), help="Tokens to show.  [default: 10; 3 with --lens]")
 @click.option("--lens", is_flag=True, help="What the head makes of each layer: the logit lens.")
+@HTML
 @PRECISION
 @download
+@options.force
 @options.as_json
-def next_(model: str, text: str, k: int | None, lens: bool, precision: str | None, download: bool, json: bool) -> None:
+def next_(
+    model: str, text: str, k: int | None, lens: bool, page: str | None, precision: str | None, download: bool,
+    force: bool, json: bool,
+) -> None:  # fmt: skip
     """Print the tokens that most probably follow TEXT, with their probabilities."""
     from dataclasses import asdict
 
     from tokkit.cli.models import load_generator
-    from tokkit.cli.output import say_json, table
+    from tokkit.cli.output import check, say_json, table
     from tokkit.escaping import visible
 
-    loaded = load_generator(model, precision=precision, download=download)
+    if page is not None:
+        check(page, force=force)
+    loaded = load_generator(model, causal=page is not None, precision=precision, download=download)
+    if page is not None:
+        _write_page(page, loaded, text, k=k or 10)
     if lens:
         layers = loaded.lens(text, k or 3)
         if json:
@@ -296,21 +308,27 @@ def score(
 @options.command(
     "perplexity",
     short_help="Measure how well a model predicts files.",
-    examples=("tokkit model perplexity gpt2 notes.txt", "tokkit model perplexity gpt2 notes.txt --tokens --json"),
+    examples=(
+        "tokkit model perplexity gpt2 notes.txt",
+        "tokkit model perplexity gpt2 notes.txt --tokens --json",
+        "tokkit model perplexity gpt2 notes.txt --html notes.html",
+    ),
 )
 @MODEL
 @click.argument("files", nargs=-1, required=True, type=options.FILE)
 @click.option("--window", type=click.IntRange(min=2), help="Tokens that a prediction sees at most.  [default: 1024]")
 @click.option("--stride", type=click.IntRange(min=1), help="Tokens between windows.  [default: half of a window]")
 @click.option("--tokens", is_flag=True, help="With --json: the log-probability of each token too.")
+@HTML
 @CACHE
 @PRECISION
 @download
 @options.threads
+@options.force
 @options.as_json
 def perplexity(
     model: str, files: tuple[str, ...], precision: str | None, download: bool, json: bool, tokens: bool,
-    cache: str | None, **chosen: Any,
+    page: str | None, cache: str | None, force: bool, **chosen: Any,
 ) -> None:  # fmt: skip
     """Print the perplexity of MODEL on each file, and on all of them: e to the mean of -log p over their tokens.
 
@@ -318,15 +336,21 @@ def perplexity(
     """
     from tokkit.cli.inputs import Reading
     from tokkit.cli.models import load_generator
-    from tokkit.cli.output import say_json, table
+    from tokkit.cli.output import check, say_json, table
     from tokkit.escaping import show
     from tokkit.pipeline.perplexity import TextScore, text_score
 
     if tokens and not json:
         raise click.UsageError("--tokens is for --json")
+    if page is not None:
+        if len(files) > 1:
+            raise click.UsageError("--html is a page of one file: name one")
+        check(page, force=force)
     import numpy as np
 
     loaded = load_generator(model, causal=True, precision=precision, download=download, cache=cache)
+    if page is not None:
+        _write_page(page, loaded, "".join(Reading().texts(files[0])), **chosen)
     scores = {path: text_score(loaded, "".join(Reading().texts(path)), **chosen) for path in files}
     if len(scores) > 1:
         made = list(scores.values())
@@ -350,3 +374,10 @@ def perplexity(
     rows = [(show(path), len(each.ids), f"{each.perplexity:.3f}", f"{each.bits_per_byte:.4f}")
             for path, each in scores.items()]  # fmt: skip
     table([("file", "tokens", "perplexity", "bits per byte"), *rows])
+
+
+def _write_page(page: str, loaded: Any, text: str, **chosen: Any) -> None:
+    from tokkit.formats.files import write_atomically
+    from tokkit.view import predictions_html
+
+    write_atomically(page, predictions_html(loaded, text, title=f"Expected tokens: {text[:60]}", **chosen).encode())

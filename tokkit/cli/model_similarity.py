@@ -23,6 +23,7 @@ WIDTH = 48
 @download
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
 @click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
+@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page.")
 @options.threads
 @options.force
 @options.as_json
@@ -38,11 +39,14 @@ def similarity(texts: tuple[str, ...], json: bool, **chosen: Any) -> None:
 
         check(chosen["plot"], force=chosen["force"])
         similarity_plot.check()
-    elif len(given) > similarities.MAX_TEXTS and not json:
+    if chosen["page"] is not None:
+        check(chosen["page"], force=chosen["force"])
+    if len(given) > similarities.MAX_TEXTS and not json and chosen["plot"] is None and chosen["page"] is None:
         raise click.UsageError(
-            f"{len(given)} texts; a table has at most {similarities.MAX_TEXTS}: --plot or --json show more"
+            f"{len(given)} texts; a table has at most {similarities.MAX_TEXTS}: --html, --plot or --json show more"
         )
     matrix = similarities.matrix(
         load_vectors(chosen["model"], download=chosen["download"]), given, threads=chosen["threads"]
     )
-    similarities.show(given, matrix, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])
+    files = {"plot": chosen["plot"], "page": chosen["page"]}
+    similarities.show(given, matrix, **files, as_json=json, width=WIDTH, force=chosen["force"])

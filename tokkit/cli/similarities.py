@@ -36,10 +36,17 @@ def matrix(encoder: Encoder, given: Sequence[str], *, threads: int | None) -> ND
 
 
 def show(
-    given: Sequence[str], made: NDArray[np.float64], plot: str | None, *, as_json: bool, width: int, force: bool
-) -> None:
-    """Write the matrix as a table, its columns the numbers of the rows, or as JSON; and the picture, if asked for."""
+    given: Sequence[str], made: NDArray[np.float64], *, plot: str | None, page: str | None, as_json: bool, width: int,
+    force: bool,
+) -> None:  # fmt: skip
+    """Write the matrix as a table, its columns the numbers of the rows, or as JSON; and picture and page, if asked."""
     from tokkit.search.snippets import snippet
+
+    if page is not None:
+        from tokkit.formats.files import write_atomically
+        from tokkit.view import similarity_html
+
+        write_atomically(page, similarity_html(made, given).encode())
 
     if plot is not None:
         from tokkit.view import similarity_plot

@@ -146,6 +146,7 @@ def analogy(vectors: str, a: str, b: str, c: str, json: bool, **chosen: Any) -> 
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as words too; - is stdin.")
 @click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
+@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page.")
 @limit
 @options.force
 @options.as_json
@@ -162,11 +163,14 @@ def similarity(vectors: str, words: tuple[str, ...], json: bool, **chosen: Any) 
 
         check_output(chosen["plot"], force=chosen["force"])
         similarity_plot.check()
-    elif len(given) > similarities.MAX_TEXTS and not json:
+    if chosen["page"] is not None:
+        check_output(chosen["page"], force=chosen["force"])
+    if len(given) > similarities.MAX_TEXTS and not json and chosen["plot"] is None and chosen["page"] is None:
         raise click.UsageError(
-            f"{len(given)} words; a table has at most {similarities.MAX_TEXTS}: --plot or --json show more"
+            f"{len(given)} words; a table has at most {similarities.MAX_TEXTS}: --html, --plot or --json show more"
         )
     held = load(vectors, chosen["limit"])
     check(held, given, vectors)
     rows = np.array([held.get_vector(word, norm=True) for word in given], dtype=np.float64)
-    similarities.show(given, rows @ rows.T, chosen["plot"], as_json=json, width=WIDTH, force=chosen["force"])
+    files = {"plot": chosen["plot"], "page": chosen["page"]}
+    similarities.show(given, rows @ rows.T, **files, as_json=json, width=WIDTH, force=chosen["force"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,6 +124,36 @@ class CausalModel:
                 found = log_probabilities(checked(self.decoder, self.decoder.logits(hidden[start:end]), [all_ids]))
                 made.append(np.take_along_axis(found, all_ids[start + 1 : end + 1, None], axis=1)[:, 0])
         return np.concatenate([*made, np.empty(0)])
+
+    def expected(
+        self, ids: ArrayLike, k: int, *, first: int = 1, after: bool = False, threads: int | None = None
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Yield what the model expects of the ids from number `first` on, with `after` after the last too, by parts.
+
+        Each part has, for n ids, their log-probabilities (n), ranks from 1 (n), the entropies in nats (n), and the k
+        most probable ids and their log-probabilities (n, k). After the last there is no id: NaN, and the rank 0.
+        """
+        all_ids = self._checked_length(ids)
+        known = np.zeros(self.decoder.config.vocab_size, dtype=bool)
+        known[[id_ for id_ in self._known if id_ < len(known)]] = True
+        k = min(k, int(known.sum()))
+        with generation.threads(threads):
+            hidden = self.decoder([all_ids], [self.decoder.cache(capacity=len(all_ids))])
+            last = len(all_ids) - (not after)
+            for start in range(first - 1, last, PART):
+                end = min(start + PART, last)
+                found = log_probabilities(checked(self.decoder, self.decoder.logits(hidden[start:end]), [all_ids]))
+                entropies = -np.einsum("ij,ij->i", np.exp(found), np.where(np.isfinite(found), found, 0.0))
+                targets = all_ids[start + 1 : end + 1]
+                logprobs, ranks = np.full(end - start, np.nan), np.zeros(end - start, dtype=np.int64)
+                logprobs[: len(targets)] = np.take_along_axis(found[: len(targets)], targets[:, None], axis=1)[:, 0]
+                ranks[: len(targets)] = 1 + (found[: len(targets)] > logprobs[: len(targets), None]).sum(1)
+                found[:, ~known] = -np.inf
+                best = np.argpartition(-found, k - 1, axis=1)[:, :k]
+                of_best = np.take_along_axis(found, best, axis=1)
+                order = np.lexsort((best, -of_best))
+                best, of_best = np.take_along_axis(best, order, 1), np.take_along_axis(of_best, order, 1)
+                yield logprobs, ranks, entropies, best, of_best
 
     def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
         """Return the log-probability of each continuation after a prompt: the sum over its tokens.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tokkit.errors import OptionError
 from tokkit.nn.checks import as_int
 
 if TYPE_CHECKING:
+    from tokkit.pipeline.causal_model import CausalModel
     from tokkit.pipeline.text_generator import TextGenerator
 
 WINDOW = 1024
@@ -47,19 +49,31 @@ def text_score(
     `stride` tokens (half of a window) after one another, and of each but the first only the tokens that the one before
     it did not have are counted: they see at least window - stride tokens. A stride of 1 is exact, and slow.
     """
+    ids = model.ids(text)
+    made: list[NDArray[np.float64]] = [np.empty(0)]
+    for start, first, end in windows(model, len(ids), window, stride):
+        made.append(model.token_logprobs(ids[start:end], first=first - start, threads=threads))
+    return TextScore(ids, np.concatenate(made), len(text.encode("utf-8", "surrogatepass")))
+
+
+def windows(
+    model: CausalModel, n: int, window: int | None, stride: int | None, *, last: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, first, end) of the windows of n tokens: those from `first` on were not predicted before.
+
+    With `last` a single token is a window too, after which there is something to expect.
+    """
     width = min(WINDOW, model.max_length) if window is None else as_int("window", window, minimum=2)
     if width > model.max_length:
         raise OptionError(f"window is {width}; the model has positions for {model.max_length} tokens")
     step = max(width // 2, 1) if stride is None else as_int("stride", stride, minimum=1)
     if step >= width:
         raise OptionError(f"stride is {step}; it must be less than the window, {width}, or tokens would see nothing")
-    ids = model.ids(text)
-    made: list[NDArray[np.float64]] = [np.empty(0)]
+    if last and not n:
+        raise OptionError("the text has no tokens, and a model needs one to begin with")
     done = 1  # the first token is given
     start = 0
-    while done < len(ids):
-        end = min(start + width, len(ids))
-        made.append(model.token_logprobs(ids[start:end], first=done - start, threads=threads))
-        done = end
-        start += step
-    return TextScore(ids, np.concatenate(made), len(text.encode("utf-8", "surrogatepass")))
+    while done < n or last:
+        end = min(start + width, n)
+        yield start, done, end
+        done, start, last = end, start + step, last and end < n

@@ -6,8 +6,10 @@ compares tokenizers.
 
 from tokkit.view.attention_page import attention_html
 from tokkit.view.attention_plots import attention_png, positions_png
+from tokkit.view.predictions_page import predictions_html
 from tokkit.view.projection import project
 from tokkit.view.reasons import why
+from tokkit.view.similarity_page import similarity_html
 from tokkit.view.source_report import SourceMeasures, source_report
 from tokkit.view.tokens_page import html
 from tokkit.view.training_page import training_html
@@ -21,8 +23,10 @@ __all__ = [
     "attention_png",
     "html",
     "positions_png",
+    "predictions_html",
     "project",
     "report_html",
+    "similarity_html",
     "source_report",
     "training_html",
     "vectors_html",

@@ -1,4 +1,5 @@
-// The page of attention weights: tokens on both axes, a layer and a head at a time.
+// The map of a matrix: tokens or texts on both axes, a layer and a head at a time. Values go from `low`, 0 if there is
+// none, to `top`; `order` is another order of the rows and columns of a square matrix.
 const data = pageData(), steps = numbers(data.weights);
 const [layers, heads, rows, columns] = data.shape;
 const frame = element("frame"), room = element("room"), mark = element("mark"), readout = element("readout");
@@ -12,7 +13,8 @@ const gap = cell > 6 ? 1 : 0, names = cell >= 8;
 const font = Math.min(13, Math.max(8, cell - 2)) + "px ui-monospace, monospace";
 pen.font = font;
 const left = space(data.rows), top_ = space(data.columns);
-let wide = 0, high = 0, colours = null, at = null;
+const low = data.low || 0, isSigned = low < 0;
+let wide = 0, high = 0, colours = null, at = null, order = null;
 
 function fill(select, n) {
   for (let i = 0; i < n; i++) select.add(new Option(String(i + 1), String(i)));
@@ -20,19 +22,30 @@ function fill(select, n) {
 }
 
 function space(tokens) {
-  return names ? Math.ceil(Math.max(...tokens.map(t => pen.measureText(clipped(t)).width))) + 10 : 4;
+  return names ? Math.ceil(Math.max(...tokens.map(t => pen.measureText(label(t)).width))) + 10 : 4;
 }
+
+// A token as a caption; texts of several words, in `longest_label` characters, have spaces as they are.
+function label(text) {
+  return data.longest_label ? clipped(text, data.longest_label).replace(/\u2423/g, " ") : clipped(text);
+}
+
+function rowOf(i) { return data.rows[order ? order[i] : i]; }
+
+function columnOf(j) { return data.columns[order ? order[j] : j]; }
 
 // The weight of a square in the layer and head that are chosen, 0 to 65535.
 function step(i, j) {
   const plane = Number(layer.value) * heads + Number(head.value);
+  if (order) i = order[i], j = order[j];
   return steps.getUint16(2 * ((plane * rows + i) * columns + j), true);
 }
 
-// A square root, so that small weights are to be seen.
+// A square root, so that small weights are to be seen; what is below 0 has the other colour.
 function dye() {
   const parts = new Uint8ClampedArray(4 * 65536);
-  for (let s = 0; s < 65536; s++) parts.set([...shade(Math.sqrt(s / 65535)), 255], 4 * s);
+  const hueOf = part => isSigned ? shade(Math.abs(2 * part - 1), part < .5) : shade(Math.sqrt(part));
+  for (let s = 0; s < 65536; s++) parts.set([...hueOf(s / 65535), 255], 4 * s);
   colours = new Uint32Array(parts.buffer);
 }
 
@@ -69,13 +82,13 @@ function paint() {
 function caption(i0, i1, j0, j1, x, y) {
   pen.fillStyle = colour("--ink");
   pen.textAlign = "right";
-  for (let i = i0; i < i1; i++) pen.fillText(clipped(data.rows[i]), left - 5, y + (i + .5) * cell);
+  for (let i = i0; i < i1; i++) pen.fillText(label(rowOf(i)), left - 5, y + (i + .5) * cell);
   pen.textAlign = "left";
   for (let j = j0; j < j1; j++) {
     pen.save();
     pen.translate(x + (j + .5) * cell, top_ - 5);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(clipped(data.columns[j]), 0, 0);
+    pen.fillText(label(columnOf(j)), 0, 0);
     pen.restore();
   }
 }
@@ -101,9 +114,12 @@ function resize() {
 
 function tell() {
   if (!at) return;
-  const [i, j] = at, weight = step(i, j) / 65535 * data.top;
-  readout.textContent = shown(data.rows[i]) + " (" + (i + 1) + ") \u2192 " + shown(data.columns[j]) + " (" + (j + 1)
-    + "): " + weight.toFixed(4) + ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
+  const [i, j] = at, value = low + step(i, j) / 65535 * (data.top - low);
+  const said = text => data.longest_label ? shown(text).replace(/\u2423/g, " ") : shown(text);
+  readout.textContent = said(rowOf(i)) + " (" + (i + 1) + ") \u2192 " + said(columnOf(j)) + " (" + (j + 1) + "): "
+    + value.toFixed(4);
+  if (isSigned) return;
+  readout.textContent += ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
 }
 
 function point(i, j) {

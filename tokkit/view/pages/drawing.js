@@ -37,9 +37,10 @@ function clipped(token, longest = 16) {
 
 function colour(name) { return style.getPropertyValue(name); }
 
-// The colour of a part of the whole, 0 to 1, as [red, green, blue].
-function shade(part) {
-  const from = dark.matches ? [24, 30, 40] : [245, 248, 252], to = dark.matches ? [125, 190, 255] : [12, 62, 122];
+// The colour of a part of the whole, 0 to 1, as [red, green, blue]: blue, or with `isOther` red.
+function shade(part, isOther = false) {
+  const from = dark.matches ? [24, 30, 40] : [245, 248, 252];
+  const to = isOther ? dark.matches ? [255, 150, 120] : [150, 40, 20] : dark.matches ? [125, 190, 255] : [12, 62, 122];
   return from.map((c, k) => c + (to[k] - c) * part);
 }
 

@@ -1,10 +1,11 @@
 // Tokens in colours: spans of text in a cell, each of another colour than the one before it.
 const hues = 6, markup = /[&<>"]/g;
 
-// Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id.
+// Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id. `toneOf`
+// gives the class of a token that has a colour of its own.
 class TokenSet {
-  constructor({ name, n, first = 0, ids, starts, ends, tokens }) {
-    Object.assign(this, { name, n, first, ids, starts, ends, tokens });
+  constructor({ name, n, first = 0, ids, starts, ends, tokens, toneOf = null }) {
+    Object.assign(this, { name, n, first, ids, starts, ends, tokens, toneOf });
   }
 
   // Of a standalone page: columns are bytes in base64.
@@ -60,6 +61,7 @@ function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = I
     if (token && token[2]) kind += " special";
     if (others.length && isAlone(spanOf(bytes, set, k), others)) kind += " differs";
     if (first + k >= limit) kind += " beyond";
+    if (set.toneOf) kind += " " + set.toneOf(k);
     texts.push(start === end ? set.called(k) : toRead(read(start, end), marks)), kinds.push(kind);
     at = Math.max(at, end);
   }
