@@ -10,6 +10,7 @@ import pytest
 import minilm
 from extras import extra
 from pipeline.test_finetuning import LABELLED, PAIRS
+from pipeline.test_masked_training import train as train_masked
 from tokkit import pipeline
 from tokkit.pipeline import FineTuneOptions
 
@@ -44,3 +45,15 @@ def test_transformers_gives_equal_labels(tmp_path: Path, freeze: bool) -> None:
     for row, probabilities in zip(found, wanted, strict=True):
         for one in row:
             assert one["score"] == pytest.approx(probabilities[theirs.config.label2id[one["label"]]], abs=1e-5)
+
+
+def test_transformers_gives_equal_logits_of_masked_tokens(tmp_path: Path) -> None:
+    train_masked(tmp_path / "m", options=pipeline.LMOptions(context=16, batch=8, steps=5, lr=1e-2))
+    theirs, info = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "m", output_loading_info=True)
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    text = "the old cat [MASK] on the mat"
+    with torch.no_grad():
+        wanted = theirs(**tokenizer(text, return_tensors="pt")).logits[0].numpy()
+    assert np.abs(pipeline.load(tmp_path / "m").masked_logits(text) - wanted).max() < 1e-4

@@ -120,6 +120,12 @@ def test_a_model_of_a_folder_goes_on_learning(tmp_path: Path, tokenizer: tokkit.
     assert all(0 < np.abs(before[name] - after[name]).max() < 1e-3 for name in before)
 
 
+def test_texts_of_an_iterator_make_the_tokenizer_and_the_model(tmp_path: Path) -> None:
+    made = train(tmp_path / "m", None, vocab_size=280, options=LMOptions(context=16, batch=2, steps=1))
+    assert made.steps == 1
+    assert tokkit.load(tmp_path / "m").n_ids == 280
+
+
 def test_what_cannot_be_learnt_is_said(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
     with pytest.raises(CorpusError, match=r"has \d+ tokens; a context of 900 needs 1802 at least"):
         train(tmp_path / "m", tokenizer, options=LMOptions(context=900))

@@ -19,10 +19,11 @@ MANY_STEPS = 1_000_000
 @options.command(
     "train",
     group="model",
-    short_help="Train a small language model on text.",
+    short_help="Train a small language model or encoder on text.",
     examples=(
         "tokkit model train notes/ -o my-model",
         "tokkit model train corpus.txt -o my-model --tokenizer tokenizer.json --shape gpt2-14m --minutes 30",
+        "tokkit model train corpus.txt -o my-encoder --shape bert-5m --context 128 --batch 32",
         "tokkit model train corpus.txt -o my-model --steps 20000 --resume",
         "tokkit model train letters.txt -o tuned --from my-model --lr 1e-4",
     ),
@@ -38,7 +39,8 @@ MANY_STEPS = 1_000_000
 )
 @click.option(
     "--shape", default="llama-1m", metavar="NAME|FILE",
-    help="The shape: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m (parameters), or a config.json of such a model.",
+    help="The shape: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m, bert-1m, bert-5m, bert-14m (parameters), or a "
+    "config.json of such a model.",
 )  # fmt: skip
 @click.option("--from", "start", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
 @click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Tokens of a text.")
@@ -63,6 +65,7 @@ def train(
 ) -> None:  # fmt: skip
     """Train a causal language model on CORPUS: text files, folders and globs; each file is a document.
 
+    With a shape of BERT, or --from a folder of an encoder, it is an encoder that learns to fill in masked tokens.
     DIR gets config.json, model.safetensors and tokenizer.json, which `tokkit model generate` and transformers take. A
     twentieth of the text is held out, and the loss on it is printed. Ctrl-C leaves a checkpoint, from which the same
     command with --resume goes on to the same model.
@@ -83,9 +86,10 @@ def train(
         context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
         seconds=None if minutes is None else 60 * minutes, seed=seed,
     )  # fmt: skip
+    run = pipeline.train_masked_lm if _is_masked(shape, start) else pipeline.train_lm
     with Progress(progress) as shown:
         try:
-            made = pipeline.train_lm(
+            made = run(
                 list(corpus), output, tokenizer=None if tokenizer is None else load(tokenizer), vocab_size=vocab_size,
                 config=shape, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
                 progress=lambda now: report(shown, now),
@@ -97,6 +101,18 @@ def train(
         f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
         f"{made.loss:.3f}, on text held out {made.eval_loss:.3f}"
     )
+
+
+def _is_masked(shape: str, start: str | None) -> bool:
+    """Return whether what is named fills masks: an encoder."""
+    from pathlib import Path
+
+    from tokkit.pipeline import modules
+    from tokkit.pipeline.learning_encoders import LEARNT
+    from tokkit.pipeline.masked_training import PRESETS
+
+    path = Path(shape) if start is None else Path(start) / "config.json"
+    return (start is None and shape in PRESETS) or modules.read_json(path, {}).get("model_type") in LEARNT
 
 
 def report(progress: Progress, now: TrainingProgress) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline.lm_training import LMOptions as LMOptions
     from tokkit.pipeline.lm_training import train_lm as train_lm
     from tokkit.pipeline.loading import load as load
+    from tokkit.pipeline.masked_training import train_masked_lm as train_masked_lm
     from tokkit.pipeline.memory import MemoryEstimate as MemoryEstimate
     from tokkit.pipeline.packed_folders import quantize as quantize
     from tokkit.pipeline.prompt_cache import PromptCache as PromptCache
@@ -61,6 +62,7 @@ _MODULES = {
     "quantize": "tokkit.pipeline.packed_folders",
     "train_classifier": "tokkit.pipeline.classifier_training",
     "train_lm": "tokkit.pipeline.lm_training",
+    "train_masked_lm": "tokkit.pipeline.masked_training",
     "train_pairs": "tokkit.pipeline.finetuning",
 }
 __all__ = sorted(_MODULES)

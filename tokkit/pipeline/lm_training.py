@@ -77,9 +77,8 @@ def train_lm(
     if model is not None:
         tokenizer = tokenizer or _tokenizer_of(Path(model))
     elif tokenizer is None:
-        if isinstance(source, Iterator):
-            source = list(source)
-        made = train(source, vocab_size=vocab_size, field=field, threads=threads, special_tokens=lm_folders.ENDS[:1])
+        source, again = twice(source)
+        made = train(again, vocab_size=vocab_size, field=field, threads=threads, special_tokens=lm_folders.ENDS[:1])
         tokenizer = made if isinstance(made, Tokenizer) else made[0]
     if model is None:
         about = lm_folders.config_of(config, tokenizer, options.context)
@@ -133,6 +132,14 @@ class _CausalTask:
             total += self._model.loss(ids) * len(ids)
             count += len(ids)
         return total / count
+
+
+def twice(source: object) -> tuple[object, object]:
+    """Return a corpus two times: an iterator of texts can be gone through once."""
+    if isinstance(source, Iterator):
+        texts = list(source)
+        return iter(texts), iter(texts)
+    return source, source
 
 
 def _tokenizer_of(folder: Path) -> Tokenizer:

@@ -1,0 +1,228 @@
+"""`train_masked_lm`: a corpus → the folder of an encoder that fills masks, BERT- or MiniLM-shaped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokkit.errors import OptionError
+from tokkit.formats import files
+from tokkit.formats.safetensors import write_safetensors
+from tokkit.formats.sharded import WHOLE, read_model
+from tokkit.loading import load as load_tokenizer
+from tokkit.nn.arrays import Floats
+from tokkit.nn.checks import as_float
+from tokkit.nn.grad import MaskedLM, Parameters, mask_tokens
+from tokkit.pipeline import families, lm_folders, modules, training_loop
+from tokkit.pipeline.families import EncoderSpec
+from tokkit.pipeline.finetuning_data import Ids
+from tokkit.pipeline.learning_encoders import CONFIG, LEARNT, as_floats, encoder_config
+from tokkit.pipeline.lm_data import TrainingText
+from tokkit.pipeline.lm_training import LMOptions, twice
+from tokkit.pipeline.packing import Packer
+from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
+from tokkit.pipeline.weights import Weights
+from tokkit.tokenizer import Tokenizer
+from tokkit.trainers import train
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "bert-1m": {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4},
+    "bert-5m": {"hidden_size": 256, "num_hidden_layers": 5, "num_attention_heads": 8},
+    "bert-14m": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12},
+}
+"""Name → the sizes of an encoder; bert-14m has those of all-MiniLM-L6-v2."""
+TOKENS = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+"""Roles of tokens in tokenizer_config.json."""
+MASKS = ("[MASK]", "<mask>")
+
+
+def train_masked_lm(
+    source: object,
+    output: str | os.PathLike[str],
+    *,
+    tokenizer: Tokenizer | None = None,
+    vocab_size: int = 4096,
+    config: str | os.PathLike[str] | Mapping[str, Any] = "bert-1m",
+    model: str | os.PathLike[str] | None = None,
+    mask_share: float = 0.15,
+    options: LMOptions | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    evaluate_every: int = 200,
+    save_every: int = 200,
+    field: str = "text",
+    threads: int | None = None,
+    progress: Callable[[TrainingProgress], object] | None = None,
+) -> TrainedModel:
+    """Train an encoder to fill in masked tokens of a corpus, as BERT was, and write its folder.
+
+    `source` is as of `tokkit.train`; files are whole documents. Without a `tokenizer` a WordPiece of `vocab_size`
+    tokens is trained on it. `config` is "bert-1m", "bert-5m" or "bert-14m", or a config.json of model_type bert or its
+    contents; with a `model`, a folder of a BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA goes on.
+
+    Texts are `options.context` tokens, special ones included, from anywhere in the corpus; `mask_share` of their tokens
+    is to be predicted, see `tokkit.nn.grad.mask_tokens`. `load` gives the folder as a `SentenceEncoder` that fills
+    masks, transformers as a model for masked tokens, and `train_pairs` and `train_classifier` go on from it. Everything
+    else, and the errors, are as of `train_lm`.
+    """
+    options, folder = options or LMOptions(), Path(output)
+    if not 0 < as_float("mask_share", mask_share) < 1:
+        raise OptionError(f"mask_share is {mask_share}; it must be between 0 and 1")
+    training_loop.refuse_full(folder, resume=resume, overwrite=overwrite)
+    if model is not None or (resume and tokenizer is None):
+        tokenizer = tokenizer or load_tokenizer(folder if model is None else Path(model))
+    if tokenizer is None:
+        source, again = twice(source)
+        made = train(again, model="wordpiece", vocab_size=vocab_size, field=field, threads=threads)
+        tokenizer = made if isinstance(made, Tokenizer) else made[0]
+    about = _configuration(config, model, tokenizer, options)
+    spec = families.read(about)
+    task = _MaskedTask(_learner(spec, model, options), tokenizer, spec.vocab_size, options, mask_share)
+    text = TrainingText.of(
+        source, tokenizer, context=task.window, end=None, share=options.held_out, field=field, threads=threads
+    )
+    task.begin(text)
+    training, eval_loss = training_loop.run(
+        task, options, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
+        made_with={
+            "configuration": about, "options": asdict(options) | {"mask_share": mask_share}, "text": text.digest
+        },
+        begin=lambda: _write_start(folder, about, tokenizer, options.context),
+        write=lambda: _write_model(folder, task.parameters, spec), progress=progress,
+    )  # fmt: skip
+    parameters = len(task.parameters.data)
+    return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss)
+
+
+class _MaskedTask:
+    """Masked tokens of texts of equal lengths are predicted."""
+
+    def __init__(
+        self, model: MaskedLM, tokenizer: Tokenizer, vocab_size: int, options: LMOptions, share: float
+    ) -> None:
+        mask = next((token for token in MASKS if token in tokenizer.special_tokens), None)
+        if mask is None:
+            raise OptionError(f"this tokenizer has none of the mask tokens {', '.join(MASKS)}, which are filled in")
+        self._model, self._options, self._share, self._vocab_size = model, options, share, vocab_size
+        self._special = np.array(sorted(tokenizer.special_tokens.values()))
+        self._mask = tokenizer.special_tokens[mask]
+        self._packer = Packer(tokenizer, options.context)
+        self.window = options.context - self._packer.n_added - 1
+        """One less than the tokens of a text without special ones: what `TrainingText` calls a context."""
+        if self.window < 1:
+            raise OptionError(f"context is {options.context}; with {self._packer.n_added} special tokens, give more")
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return the weights that learn."""
+        return self._model.parameters
+
+    def begin(self, text: TrainingText) -> None:
+        """Take the text that is learnt."""
+        self._text = text
+
+    def learn(self, number: int) -> tuple[float, int]:
+        """Add the gradients of a batch."""
+        options, loss = self._options, 0.0
+        ids = self._text.batch(options.seed, number, options.batch, self.window)
+        share = 1 / options.accumulate
+        for part, rows in enumerate(ids.reshape(options.accumulate, -1, ids.shape[1])):
+            seed = dropout_seed(options, number, part)
+            loss += share * self._model.forward_backward(*self._masked(rows, [seed, 1]), share=share, seed=seed)
+        return loss, options.batch * options.context
+
+    def evaluate(self) -> float:
+        """Return the mean loss of the text that was held out, masked the same each time."""
+        options, total, count = self._options, 0.0, 0
+        for number, rows in enumerate(self._text.evaluation(options.batch // options.accumulate, self.window)):
+            total += self._model.loss(*self._masked(rows, [options.seed, number, 2])) * len(rows)
+            count += len(rows)
+        return total / count
+
+    def _masked(self, rows: Ids, seed: list[int]) -> tuple[Ids, Ids]:
+        packed = self._packer.pack(rows.reshape(-1), np.arange(len(rows) + 1) * rows.shape[1])
+        return mask_tokens(
+            packed.ids.reshape(len(rows), -1), np.random.default_rng(seed), mask=self._mask,
+            vocab_size=self._vocab_size, special=self._special, share=self._share,
+        )  # fmt: skip
+
+
+def _configuration(
+    config: str | os.PathLike[str] | Mapping[str, Any], model: str | os.PathLike[str] | None, tokenizer: Tokenizer,
+    options: LMOptions,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the config.json of the model: as stated, with what it does not say."""
+    if model is not None:
+        made = modules.read_json(Path(model) / CONFIG)
+        if made.get("model_type") not in LEARNT:
+            raise OptionError(
+                f"{files.show(model)}: a model of type {made.get('model_type')!r} does not learn masked tokens here; "
+                f"those of {', '.join(LEARNT)} do"
+            )
+    elif isinstance(config, Mapping):
+        made = dict(config)
+    elif isinstance(config, str) and config in PRESETS:
+        made = dict(PRESETS[config])
+    elif Path(config).is_file():
+        made = dict(modules.read_json(Path(config)))
+    else:
+        raise OptionError(f"config is {os.fspath(config)!r}; it must be one of {', '.join(PRESETS)}, or a config.json")
+    if model is None:
+        if made.setdefault("model_type", "bert") != "bert":
+            raise OptionError(
+                f"config is of model_type {made['model_type']!r}; new encoders are of bert, and others go on learning: "
+                "give model, a folder"
+            )
+        dim = made.get("hidden_size", 0)
+        made = {
+            "architectures": ["BertForMaskedLM"], "intermediate_size": 4 * dim if isinstance(dim, int) else 0,
+            "hidden_act": "gelu", "layer_norm_eps": 1e-12, "max_position_embeddings": options.context,
+            "type_vocab_size": 2, "vocab_size": tokenizer.n_ids, "pad_token_id": tokenizer.special_tokens.get("[PAD]"),
+            "hidden_dropout_prob": options.dropout, "attention_probs_dropout_prob": 0.0, "tie_word_embeddings": True,
+        } | made  # fmt: skip
+    if made.get("vocab_size", 0) < tokenizer.n_ids:
+        raise OptionError(f"vocab_size is {made.get('vocab_size')}; the tokenizer has {tokenizer.n_ids} ids")
+    return made
+
+
+def _learner(spec: EncoderSpec, model: str | os.PathLike[str] | None, options: LMOptions) -> MaskedLM:
+    config = encoder_config(spec)
+    if options.context > config.max_length:
+        raise OptionError(
+            f"context is {options.context}; the configuration has positions for {config.max_length} tokens"
+        )
+    weights: dict[str, Floats] | None = None
+    if model is not None:
+        found = Weights(read_model(model), spec, files.show(model))
+        weights = {name: as_floats(array) for name, array in found.items()}
+        if found.has_head:
+            weights |= {f"head.{name}": as_floats(array) for name, array in found.head().items()}
+    # Some files have the matrix of the head beside the table of tokens, which it is.
+    matrix = None if weights is None else weights.get("head.decoder.weight")
+    tied = weights is None or matrix is None or np.array_equal(matrix, weights["embeddings.word.weight"])
+    return MaskedLM(
+        config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed
+    )
+
+
+def _write_start(folder: Path, about: Mapping[str, Any], tokenizer: Tokenizer, limit: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(folder / lm_folders.TOKENIZER)
+    stated: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit}
+    stated |= {role: token for role, token in TOKENS.items() if token in tokenizer.special_tokens}
+    for name, value in ((CONFIG, about), ("tokenizer_config.json", stated)):
+        files.write_atomically(folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _write_model(folder: Path, weights: Mapping[str, Floats], spec: EncoderSpec) -> None:
+    made = {}
+    for ours, array in weights.items():
+        is_head = ours.startswith("head.")
+        made[spec.head_name(ours[5:]) if is_head else spec.family.prefix + spec.name(ours)] = array
+    write_safetensors(folder / WHOLE, made, {"format": "pt"})
