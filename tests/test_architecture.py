@@ -16,7 +16,7 @@ TABLE = """
 6 cli web __main__
 5 search compat chunks conversion embeddings
 5 pipeline
-5 view
+5 view distributed
 4 tokenizer trainers registry loading
 4 chat
 4 sampling streaming grammars

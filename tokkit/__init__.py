@@ -27,6 +27,7 @@ _MODULES = {
     "Truncation": "tokkit.encoding.length_rules",
     "Vocab": "tokkit.vocab",
     "VocabError": "tokkit.errors",
+    "WorkerError": "tokkit.errors",
     "align": "tokkit.encoding.aligned_encodings",
     "convert": "tokkit.conversion",
     "encoding_for_model": "tokkit.registry",
@@ -39,8 +40,8 @@ _MODULES = {
     "__version__": "tokkit.version",
 }
 _PARTS = (
-    "chat", "chunks", "compat", "conversion", "data", "decoders", "embeddings", "grammars", "limits", "nn",
-    "normalizers", "pipeline", "postprocessors", "pretokenizers", "search", "view",
+    "chat", "chunks", "compat", "conversion", "data", "decoders", "distributed", "embeddings", "grammars", "limits",
+    "nn", "normalizers", "pipeline", "postprocessors", "pretokenizers", "search", "view",
 )  # fmt: skip
 __all__ = sorted(_MODULES)
 __getattr__ = lazy.names(__name__, _MODULES, _PARTS, {"Mixed": "AlignedEncodings"})

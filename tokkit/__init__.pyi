@@ -6,6 +6,7 @@ from tokkit import compat as compat
 from tokkit import conversion as conversion
 from tokkit import data as data
 from tokkit import decoders as decoders
+from tokkit import distributed as distributed
 from tokkit import embeddings as embeddings
 from tokkit import grammars as grammars
 from tokkit import limits as limits
@@ -38,6 +39,7 @@ from tokkit.errors import (
     TokkitError,
     TrainingError,
     VocabError,
+    WorkerError,
 )
 from tokkit.loading import load
 from tokkit.registry import encoding_for_model, get_encoding
@@ -70,6 +72,7 @@ __all__ = [
     "Truncation",
     "Vocab",
     "VocabError",
+    "WorkerError",
     "__version__",
     "align",
     "convert",

@@ -57,5 +57,9 @@ class TrainingError(TokkitError, ValueError):
     """A training that cannot go on: gradients that are not finite, step after step; the message names the weight."""
 
 
+class WorkerError(TokkitError, OSError):
+    """Workers of `tokkit.distributed` that cannot go on; what they finished is kept, and is not done again."""
+
+
 class DownloadError(TokkitError, OSError):
     """A published file that is not on this machine and cannot be downloaded, or must not be."""

@@ -67,6 +67,7 @@ def encode_shards(
     special: Special = "text",
     threads: int | None = None,
     progress: Callable[[str, int, int], object] | None = None,
+    with_manifest: bool = True,
 ) -> list[EncodedShard]:
     """Encode the documents of each input file into files in the folder `out`, and write manifest.json.
 
@@ -83,6 +84,7 @@ def encode_shards(
     A shard whose files are there is skipped: files get their names when they are complete, with a record of the state
     of the shard, so that a run that was stopped is run again. Raises OptionError (also for a folder with shards of
     another tokenizer or other options), VocabError, CorpusError and OSError; finished shards stay.
+    `with_manifest=False` leaves the manifest to a later call: for processes that share a folder.
     """
     if format not in FORMATS:
         raise OptionError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
@@ -130,7 +132,8 @@ def encode_shards(
             manifest.write_json(stem + manifest.RECORD, record)
         there = tuple(Path(folder, file) for file in record["files"])
         made.append(EncodedShard(shard, there, record["tokens"], record["documents"], not done))
-    manifest.write(folder, about)
+    if with_manifest:
+        manifest.write(folder, about)
     if progress is not None:
         progress("encode", len(given), len(given))
     return made

@@ -1,0 +1,151 @@
+"""Work on one shard as callables that can be pickled: for multiprocessing, `datasets.map`, Ray, or any other engine.
+
+A call takes a shard, a path or a row with the key "shard", and returns a row of plain values. What goes wrong with one
+shard is in the row as "error" (and "kind", the name of its class), so that the others go on; `raise_failed` raises it
+at the end. A call is idempotent: a shard whose files are there is only looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tokkit import errors
+from tokkit.data.encoding import encode_shards
+from tokkit.errors import CorpusError, TokkitError, WorkerError
+from tokkit.escaping import show
+from tokkit.loading import load
+from tokkit.tokenizer import Tokenizer
+from tokkit.trainers import build_counts, merge_counts
+
+StrPath = str | os.PathLike[str]
+Row = dict[str, Any]
+_RIGHT = {"error": "", "kind": ""}
+SHOWN = 5
+"""Failed shards that the message of an error names."""
+
+
+class CountShard:
+    """Counts the words of a shard into a file in the folder `out`, as `build_counts` does with these options.
+
+    A row may have the name of the shard's "source". The row that is returned has "shard", "path", "words", "total",
+    "counted" (False if the file was there), "error" and "kind". A call uses `threads` threads, one by default, as there
+    is a process for each CPU.
+
+    >>> import tempfile, pickle
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "a.txt").write_text("low low lower")
+    13
+    >>> job = pickle.loads(pickle.dumps(CountShard(folder / "counts")))
+    >>> row = job(folder / "a.txt")
+    >>> row["words"], row["total"], row["counted"], row["error"]
+    (3, 3, True, '')
+    """
+
+    def __init__(self, out: StrPath, *, threads: int = 1, **options: Any) -> None:
+        self.out = os.fspath(out)
+        self.options = {**options, "threads": threads}
+
+    def __call__(self, row: StrPath | Mapping[str, Any]) -> Row:
+        """Count a shard, and return a row on it."""
+        shard, source = _shard_of(row)
+        made: Row = {"shard": shard, "path": "", "words": 0, "total": 0, "counted": False} | _RIGHT
+        try:
+            given = [shard] if source is None else {source: [shard]}
+            done = build_counts(given, self.out, **self.options)[0]
+            made |= {"path": str(done.path), "words": done.words, "total": done.total, "counted": done.counted}
+        except (TokkitError, OSError) as error:
+            made |= _failed(error)
+        return made
+
+
+class EncodeShard:
+    """Encodes a shard into files in the folder `out`, as `encode_shards` does with these options.
+
+    The tokenizer, or the path of its file, is loaded once in each process. The row that is returned has "shard",
+    "files", "tokens", "documents", "encoded", "error" and "kind". The manifest is not written: call `finish` with all
+    shards at the end, which also makes sure that all are there.
+    """
+
+    def __init__(self, tokenizer: Tokenizer | StrPath, out: StrPath, *, threads: int = 1, **options: Any) -> None:
+        self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else os.fspath(tokenizer)
+        self.out = os.fspath(out)
+        self.options = {**options, "threads": threads}
+        self._loaded: Tokenizer | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loaded": None}
+
+    def loaded(self) -> Tokenizer:
+        """Return the tokenizer."""
+        if self._loaded is None:
+            self._loaded = self.tokenizer if isinstance(self.tokenizer, Tokenizer) else load(self.tokenizer)
+        return self._loaded
+
+    def __call__(self, row: StrPath | Mapping[str, Any]) -> Row:
+        """Encode a shard, and return a row on it."""
+        shard, _ = _shard_of(row)
+        made: Row = {
+            "shard": shard,
+            "files": [],
+            "tokens": 0,
+            "documents": 0,
+            "encoded": False,
+            "error": "",
+            "kind": "",
+        }
+        try:
+            done = encode_shards(self.loaded(), [shard], self.out, with_manifest=False, **self.options)[0]
+            made |= {"files": [str(path) for path in done.files], "tokens": done.tokens, "documents": done.documents}
+            made["encoded"] = done.encoded
+        except (TokkitError, OSError) as error:
+            made |= _failed(error)
+        return made
+
+    def finish(self, shards: StrPath | Sequence[StrPath]) -> None:
+        """Write the manifest once all shards are encoded; those that are not are encoded here."""
+        encode_shards(self.loaded(), shards, self.out, **self.options)
+
+
+class MergeCounts:
+    """Adds files of counts to one: a node of a tree. A row has "files" and "path", the file that is written.
+
+    A file that is there already is complete, since it got its name at the end, and is left.
+    """
+
+    def __call__(self, row: Mapping[str, Any]) -> Row:
+        """Merge the files of a row, and return it with "error" and "kind"."""
+        made: Row = {**row, **_RIGHT}
+        try:
+            if not os.path.exists(row["path"]):
+                merge_counts(list(row["files"]), row["path"], threads=1, overwrite=True)
+        except (TokkitError, OSError) as error:
+            made |= _failed(error)
+        return made
+
+
+def raise_failed(rows: Iterable[Mapping[str, Any]], n_all: int) -> None:
+    """Raise one error for all rows that have one: CorpusError, or that of a wrong option, which all of them have."""
+    failed = [row for row in rows if row["error"]]
+    if not failed:
+        return
+    kinds = {row["kind"] for row in failed}
+    lines = [f"{show(row.get('shard') or row['path'])}: {row['error']}" for row in failed[:SHOWN]]
+    more = [f"and {len(failed) - SHOWN} more"] if len(failed) > SHOWN else []
+    shared = getattr(errors, next(iter(kinds)), None) if len(kinds) == 1 else None
+    if kinds & {"OptionError", "VocabError"} and len({row["error"] for row in failed}) == 1 and shared is not None:
+        raise shared(failed[0]["error"])  # of what was asked, and not of a shard
+    kept = f"{len(failed)} of {n_all} shards failed; the files of the others are there, and run again it goes on"
+    raise (CorpusError if shared is not None else WorkerError)("; ".join([kept, *lines, *more]))
+
+
+def _shard_of(row: StrPath | Mapping[str, Any]) -> tuple[str, str | None]:
+    if isinstance(row, Mapping):
+        return str(row["shard"]), row.get("source")
+    return os.fspath(row), None
+
+
+def _failed(error: Exception) -> Row:
+    return {"error": str(error), "kind": type(error).__name__}
